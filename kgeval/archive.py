@@ -1,0 +1,99 @@
+"""Arrays and one JSON header in a single file, written at once and read without pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.errors import DataError
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
+    """Write `arrays` and `header` to `path`, through a temporary file that replaces it when complete.
+
+    Raises
+    ------
+    DataError
+        If `path` exists and `overwrite` is False, or if its folder is missing.
+    """
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise DataError(f"{target} exists; choose another name, or say overwrite=True (--overwrite)")
+    if not target.parent.is_dir():
+        raise DataError(f"{target}: the folder {target.parent} does not exist; create it first")
+    text = json.dumps(header, allow_nan=False, sort_keys=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_arrays(path: str | Path) -> Arrays:
+    """Read every array of an ``.npz`` file; arrays of objects (pickles) are refused, always.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, truncated, not an ``.npz``, or holds an array of objects.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise DataError(f"{source}: no such file" if not source.exists() else f"{source}: is not a file")
+    try:
+        with np.load(source, allow_pickle=False) as loaded:
+            if not isinstance(loaded, np.lib.npyio.NpzFile):
+                raise DataError(f"{source}: expected an .npz archive of named arrays, found a single array (.npy)")
+            return {name: loaded[name] for name in loaded.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{source}: cannot be read as an .npz archive without pickle: {error}") from error
+
+
+def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
+    """Read what `write_archive` wrote.
+
+    Returns
+    -------
+    arrays : dict of str to array
+    header : dict
+    """
+    arrays = read_arrays(path)
+    if "header" not in arrays or arrays["header"].dtype.kind != "U" or arrays["header"].ndim:
+        raise DataError(f"{path}: is an .npz file, but not one that kgeval wrote (it has no header)")
+    try:
+        header = json.loads(str(arrays.pop("header")))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: its header is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise DataError(f"{path}: its header is not a JSON object")
+    return arrays, header
+
+
+def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:
+    """Return labels, whatever characters they hold, as the bytes of one JSON list."""
+    return np.frombuffer(json.dumps(labels).encode("ascii"), dtype=np.uint8)
+
+
+def unpack_labels(packed: npt.NDArray[Any]) -> tuple[str, ...]:
+    """Return the labels that `pack_labels` packed."""
+    return tuple(json.loads(packed.tobytes().decode("ascii")))

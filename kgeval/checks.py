@@ -1,0 +1,88 @@
+"""The validators of arrays and choices; everything public checks its input here, once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.errors import DataError, KgevalError, ProtocolError
+
+Ids = npt.NDArray[np.int64]
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest of `known`, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:
+    """Return `value` if it is one of `allowed`, else raise `error` naming all of them."""
+    choices = list(allowed)
+    if isinstance(value, str) and value in choices:
+        return value
+    listed = ", ".join(repr(choice) for choice in choices)
+    hint = suggest(value, choices) if isinstance(value, str) else ""
+    raise error(f"{name} must be one of {listed}; got {value!r}{hint}")
+
+
+def check_positive_int(name: str, value: Any, error: type[KgevalError] = ProtocolError) -> int:
+    """Return `value` as an int of at least 1; bools, floats and strings are refused."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise error(f"{name} must be an integer of at least 1; got {value!r}")
+    return int(value)
+
+
+def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None, ...]) -> Ids:
+    """Return `values` as int64 ids in ``0 .. n - 1``.
+
+    Parameters
+    ----------
+    name : str
+        What the array is, for the message.
+    values : array_like of integers
+        Floats, bools and strings are refused before any cast, so nothing is rounded or wrapped.
+    n : int
+        How many ids there are.
+    shape : tuple
+        Expected shape; None stands for any length.
+
+    Raises
+    ------
+    DataError
+        If the dtype, the shape or a value is wrong; names the first wrong row.
+    """
+    array = np.asarray(values)
+    if array.ndim != len(shape) or any(w is not None and w != g for w, g in zip(shape, array.shape)):
+        wanted = ", ".join("n" if length is None else str(length) for length in shape)
+        raise DataError(f"{name} must have shape ({wanted}); got {array.shape}")
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{name} must hold integer ids; got dtype {array.dtype}. Cast it yourself if that is meant")
+    wrong = (array < 0) | (array >= n)
+    if wrong.any():
+        where = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise DataError(f"{name}, row {where[0]}: id {array[where]} is not in 0..{n - 1}")
+    return array.astype(np.int64)
+
+
+def check_float_parameters(name: str, values: npt.ArrayLike, ndim: int) -> npt.NDArray[np.floating[Any]]:
+    """Return `values` as a real floating array of `ndim` dimensions, never of objects.
+
+    Integers become float64, float16 becomes float32 (without loss), complex is refused.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)
+    if array.dtype not in (np.float32, np.float64):
+        raise DataError(f"{name} must be a real numeric array; got dtype {array.dtype}")
+    if array.ndim != ndim:
+        raise DataError(f"{name} must have {ndim} dimension(s); got shape {array.shape}")
+    return array

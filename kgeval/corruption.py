@@ -1,0 +1,172 @@
+"""Who may replace an entity, and which replacements are known to be true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, check_one_of
+from kgeval.dataset import Dataset
+from kgeval.errors import DataError
+from kgeval.queries import check_side, given_and_asked
+from kgeval.triples import group_rows
+
+SETTINGS = ("raw", "filtered")
+
+
+@dataclass(frozen=True)
+class KnownIndex:
+    """The distinct known answers of every (given entity, relation) of one side, as CSR.
+
+    Keys are looked up by rank among the index's own relations and entities: a code is below the
+    square of the number of known triples, so it cannot overflow, however many ids there are.
+
+    Parameters
+    ----------
+    relations, givens : int64 arrays
+        The distinct relations and given entities of the known triples, sorted.
+    codes : int64 array, shape (keys,)
+        Sorted ``rank of relation * len(givens) + rank of given``.
+    offsets : int64 array, shape (keys + 1,)
+    answers : int64 array
+        The answers of key i are ``answers[offsets[i]:offsets[i + 1]]``, sorted and distinct.
+    """
+
+    relations: Ids
+    givens: Ids
+    codes: Ids
+    offsets: Ids
+    answers: Ids
+
+    @classmethod
+    def of(cls, triples: Ids, side: str) -> KnownIndex:
+        """Index `triples`, int64 (n, 3), for queries that ask `side`; repeated triples count once."""
+        given, answer = given_and_asked(triples, side)
+        order, starts = group_rows(triples[:, 1], given, answer)
+        distinct = order[starts[:-1]]
+        relation, given, answer = triples[distinct, 1], given[distinct], answer[distinct]
+        relations, givens = np.unique(relation), np.unique(given)
+        codes = np.searchsorted(relations, relation) * len(givens) + np.searchsorted(givens, given)
+        is_new = np.append(True, codes[1:] != codes[:-1]) if len(codes) else np.zeros(0, dtype=bool)
+        offsets = np.append(np.flatnonzero(is_new), len(codes)).astype(np.int64)
+        return cls(relations, givens, codes[is_new], offsets, answer)
+
+    def lookup(self, relation: Ids, given: Ids) -> tuple[Ids, Ids]:
+        """Return the known answers of each query as CSR.
+
+        Parameters
+        ----------
+        relation, given : int64 arrays, shape (queries,)
+
+        Returns
+        -------
+        offsets : int64 array, shape (queries + 1,)
+        answers : int64 array
+            Those of query i are ``answers[offsets[i]:offsets[i + 1]]``, sorted and distinct.
+        """
+        starts, stops = self.spans(relation, given)
+        offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
+        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
+        return offsets, self.answers[places]
+
+    def contains(self, relation: Ids, given: Ids, answer: Ids) -> npt.NDArray[np.bool_]:
+        """Tell which triples are known, shape (n,); a binary search among the answers of each key."""
+        low, stops = self.spans(relation, given)
+        high = stops
+        while (low < high).any():
+            middle = (low + high) // 2
+            is_less = self.answers[np.minimum(middle, len(self.answers) - 1)] < answer
+            low, high = (
+                np.where((low < high) & is_less, middle + 1, low),
+                np.where(is_less, high, np.minimum(middle, high)),
+            )
+        result = low < stops
+        result[result] = self.answers[low[result]] == answer[result]
+        return result
+
+    def count_others(self, triples: Ids, side: str) -> Ids:
+        """Return, per triple, how many known answers its query has beside its own, int64 (n,)."""
+        given, answer = given_and_asked(triples, side)
+        starts, stops = self.spans(triples[:, 1], given)
+        return stops - starts - self.contains(triples[:, 1], given, answer)
+
+    def spans(self, relation: Ids, given: Ids) -> tuple[Ids, Ids]:
+        """Return where the answers of each query start and stop; an unknown query has none."""
+        if not len(self.codes):
+            return np.zeros(len(relation), dtype=np.int64), np.zeros(len(relation), dtype=np.int64)
+        relation_rank, has_relation = _rank_in(self.relations, relation)
+        given_rank, has_given = _rank_in(self.givens, given)
+        key, has_key = _rank_in(self.codes, relation_rank * len(self.givens) + given_rank)
+        found = has_relation & has_given & has_key
+        return np.where(found, self.offsets[key], 0), np.where(found, self.offsets[key + 1], 0)
+
+
+def _rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    rank = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+    return rank, values[rank] == wanted
+
+
+def known_triples(dataset: Dataset, splits: Sequence[str]) -> Ids:
+    """Return the triples of `splits` together, int64 (n, 3), repeated ones included."""
+    parts = [dataset[split].array for split in splits]
+    return np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int64)
+
+
+def negatives(
+    dataset: Dataset,
+    triple: tuple[str, str, str],
+    side: str,
+    setting: str = "filtered",
+    filter_splits: Sequence[str] | None = None,
+) -> list[str]:
+    """Return the entities that replace one side of `triple` to make its negatives.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    triple : tuple of three labels
+        Subject, relation, object.
+    side : str
+        The side that is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
+    setting : str
+        ``"raw"``: every other entity. ``"filtered"``: of these, none that makes a known triple.
+    filter_splits : sequence of str, optional
+        The splits whose triples are known; by default all that the dataset has.
+
+    Returns
+    -------
+    list of str
+        Labels in id order; the triple's own entity is not among them.
+
+    Raises
+    ------
+    DataError
+        If a label is unknown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> facts = pd.DataFrame([["Jack", "likes", "Italy"], ["Jack", "likes", "China"]])
+    >>> dataset = Dataset.from_frames(test=facts)
+    >>> negatives(dataset, ("Jack", "likes", "Italy"), "object", "raw")
+    ['China', 'Jack']
+    >>> negatives(dataset, ("Jack", "likes", "Italy"), "object", "filtered")
+    ['Jack']
+    """
+    side = check_side(side)
+    check_one_of("setting", setting, SETTINGS)
+    if len(triple) != 3:
+        raise DataError(f"triple must be (subject, relation, object) labels; got {triple!r}")
+    s, o = dataset.entities.ids([triple[0], triple[2]])
+    p = dataset.relations.ids([triple[1]])[0]
+    given, asked = given_and_asked(np.array([[s, p, o]]), side)
+    is_negative = np.ones(len(dataset.entities), dtype=bool)
+    is_negative[asked] = False
+    if setting == "filtered":
+        splits = tuple(dataset.splits) if filter_splits is None else tuple(filter_splits)
+        index = KnownIndex.of(known_triples(dataset, splits), side)
+        is_negative[index.lookup(np.array([p]), given)[1]] = False
+    return [dataset.entities.labels[i] for i in np.flatnonzero(is_negative)]

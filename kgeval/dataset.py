@@ -1,0 +1,324 @@
+"""Dataset: two vocabularies, named splits, and what there is to know about them before any scoring."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import Ids, check_positive_int, suggest
+from kgeval.errors import DataError, ProtocolError
+from kgeval.triples import TripleSet, Vocabulary, group_rows
+
+SPLITS = ("train", "valid", "test")
+COLUMN_NAMES = (
+    ("s", "p", "o"),
+    ("subject", "predicate", "object"),
+    ("subject", "relation", "object"),
+    ("head", "relation", "tail"),
+    ("h", "r", "t"),
+)
+
+
+class Dataset:
+    """Triples in named splits, over one vocabulary of entities and one of relations.
+
+    Made by `kgeval.read_dataset`, `Dataset.from_frames` or `Dataset.from_arrays`.
+
+    Parameters
+    ----------
+    entities, relations : Vocabulary
+    splits : mapping of str to TripleSet
+        Any of ``train``, ``valid``, ``test``. Rows keep their order; duplicates stay and are counted.
+    name : str
+        Shown in tables; not part of the fingerprint.
+
+    Examples
+    --------
+    >>> facts = pd.DataFrame([["Jack", "born_in", "Italy"], ["Jack", "friend_with", "Thomas"]])
+    >>> dataset = Dataset.from_frames(test=facts)
+    >>> dataset.entities.labels
+    ('Italy', 'Jack', 'Thomas')
+    >>> np.asarray(dataset["test"])
+    array([[1, 0, 0],
+           [1, 1, 2]])
+    """
+
+    def __init__(
+        self,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        splits: Mapping[str, TripleSet],
+        name: str = "dataset",
+    ) -> None:
+        for split in splits:
+            if split not in SPLITS:
+                raise DataError(f"unknown split {split!r}{suggest(split, SPLITS)}; splits are {', '.join(SPLITS)}")
+        if not splits:
+            raise DataError("a dataset needs at least one split (train, valid or test)")
+        self.entities = entities
+        self.relations = relations
+        self.splits: dict[str, TripleSet] = {split: splits[split] for split in SPLITS if split in splits}
+        self.name = name
+
+    @classmethod
+    def from_frames(
+        cls,
+        *,
+        train: pd.DataFrame | None = None,
+        valid: pd.DataFrame | None = None,
+        test: pd.DataFrame | None = None,
+        name: str = "dataset",
+    ) -> Dataset:
+        """Make a dataset from pandas frames of labels.
+
+        Parameters
+        ----------
+        train, valid, test : pandas.DataFrame, optional
+            Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
+            ``h, r, t`` (in any order, other columns beside them are ignored), or exactly three
+            columns taken by position. Integers become their decimal string; floats and missing
+            values are refused.
+
+        Raises
+        ------
+        DataError
+            If columns are not recognised, or a value is missing or a float; names frame and row.
+        """
+        given = {"train": train, "valid": valid, "test": test}
+        rows = {split: _frame_labels(split, frame) for split, frame in given.items() if frame is not None}
+        return cls.from_labels(rows, name=name)
+
+    @classmethod
+    def from_labels(cls, columns: Mapping[str, Sequence[pd.Categorical]], name: str = "dataset") -> Dataset:
+        """Make a dataset from the three columns of string labels of each split, as categoricals.
+
+        Ids are the places in the sorted labels (by code point) of all splits together.
+        """
+        if not columns:
+            raise DataError("a dataset needs at least one split (train, valid or test)")
+        parts = [column for split in columns for column in columns[split]]
+        entities = _sorted_vocabulary(parts[0::3] + parts[2::3])
+        relations = _sorted_vocabulary(parts[1::3])
+        ids = [_ids_of(part, relations if i % 3 == 1 else entities) for i, part in enumerate(parts)]
+        splits = {
+            split: TripleSet(np.column_stack(ids[3 * i : 3 * i + 3]), len(entities), len(relations), name=split)
+            for i, split in enumerate(columns)
+        }
+        return cls(entities, relations, splits, name=name)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        train: npt.ArrayLike | None = None,
+        valid: npt.ArrayLike | None = None,
+        test: npt.ArrayLike | None = None,
+        n_entities: int | None = None,
+        n_relations: int | None = None,
+        entity_labels: Sequence[str] | None = None,
+        relation_labels: Sequence[str] | None = None,
+        name: str = "dataset",
+    ) -> Dataset:
+        """Make a dataset from integer arrays, shape (n, 3), columns s, p, o.
+
+        Parameters
+        ----------
+        train, valid, test : array_like of int, optional
+        n_entities, n_relations : int
+            How many ids there are; every entity is a candidate, also one that no triple names.
+            May be left out where labels are given.
+        entity_labels, relation_labels : sequence of str, optional
+            Labels in id order; by default the ids as strings.
+
+        Raises
+        ------
+        DataError
+            If an id is outside its range, or an array is not of integers; names split and row.
+        """
+        entities = _declared_vocabulary("entity", n_entities, entity_labels)
+        relations = _declared_vocabulary("relation", n_relations, relation_labels)
+        splits = {
+            split: TripleSet(array, len(entities), len(relations), name=split)
+            for split, array in {"train": train, "valid": valid, "test": test}.items()
+            if array is not None
+        }
+        return cls(entities, relations, splits, name=name)
+
+    def __getitem__(self, split: str) -> TripleSet:
+        if split not in self.splits:
+            held = ", ".join(self.splits)
+            raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {held}{suggest(split, SPLITS)}")
+        return self.splits[split]
+
+    def __contains__(self, split: object) -> bool:
+        return split in self.splits
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hexadecimal) over labels and triples; the order of lines does not matter.
+
+        Entities that no triple names count too, since they are candidates.
+        """
+        digest = hashlib.sha256(b"kgeval dataset 1\n")
+        places = []
+        for vocabulary in (self.entities, self.relations):
+            order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)
+            digest.update(json.dumps([vocabulary.labels[i] for i in order]).encode("ascii"))
+            places.append(np.argsort(np.array(order, dtype=np.int64), kind="stable"))
+        for split, triples in sorted(self.splits.items()):
+            s, p, o = places[0][triples.s], places[1][triples.p], places[0][triples.o]
+            order_of_rows = np.lexsort((o, p, s))
+            digest.update(f"\n{split} {len(triples)}\n".encode())
+            digest.update(np.column_stack([s, p, o])[order_of_rows].astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def duplicates(self) -> dict[str, int]:
+        """For each split, how many rows repeat an earlier row of the same split."""
+        return {split: len(t) - (len(group_rows(t.s, t.p, t.o)[1]) - 1) for split, t in self.splits.items()}
+
+    @cached_property
+    def overlaps(self) -> dict[tuple[str, str], int]:
+        """For each two splits ``(earlier, later)``, how many rows of the later stand in the earlier."""
+        names = list(self.splits)
+        pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+        return {(a, b): int(self._is_in(self.splits[b], self.splits[a]).sum()) for a, b in pairs}
+
+    @staticmethod
+    def _is_in(rows: TripleSet, others: TripleSet) -> npt.NDArray[np.bool_]:
+        both = np.concatenate([others.array, rows.array])
+        order, starts = group_rows(both[:, 0], both[:, 1], both[:, 2])
+        has_other = np.logical_or.reduceat(order < len(others), starts[:-1]) if len(both) else np.zeros(0, bool)
+        is_in = np.empty(len(both), dtype=bool)
+        is_in[order] = np.repeat(has_other, np.diff(starts))
+        return is_in[len(others) :]
+
+    @cached_property
+    def is_seen_entity(self) -> npt.NDArray[np.bool_]:
+        """Which entities occur in train, shape (entities,); all of them where there is no train."""
+        seen = np.full(len(self.entities), "train" not in self.splits)
+        if "train" in self.splits:
+            seen[self.splits["train"].s] = True
+            seen[self.splits["train"].o] = True
+        return seen
+
+    @cached_property
+    def is_seen_relation(self) -> npt.NDArray[np.bool_]:
+        """Which relations occur in train, shape (relations,); all of them where there is no train."""
+        seen = np.full(len(self.relations), "train" not in self.splits)
+        if "train" in self.splits:
+            seen[self.splits["train"].p] = True
+        return seen
+
+    def is_seen(self, split: str) -> npt.NDArray[np.bool_]:
+        """Which triples of `split` have both entities and the relation in train, shape (n,)."""
+        t = self[split]
+        return self.is_seen_entity[t.s] & self.is_seen_entity[t.o] & self.is_seen_relation[t.p]
+
+    @cached_property
+    def unseen(self) -> dict[str, dict[str, int]]:
+        """For each split but train: how many triples, entities and relations train lacks."""
+        return {
+            split: {
+                "triples": int((~self.is_seen(split)).sum()),
+                "entities": len(
+                    np.unique(np.concatenate([t.s[~self.is_seen_entity[t.s]], t.o[~self.is_seen_entity[t.o]]]))
+                ),
+                "relations": len(np.unique(t.p[~self.is_seen_relation[t.p]])),
+            }
+            for split, t in self.splits.items()
+            if split != "train"
+        }
+
+    def observations(self) -> list[str]:
+        """Duplicates, overlaps and unseen labels, one sentence for each that is not zero."""
+        said = [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
+        said += [f"{n:,} rows of {b} also in {a}" for (a, b), n in self.overlaps.items() if n]
+        for split, counts in self.unseen.items():
+            if counts["triples"]:
+                said.append(
+                    f"{counts['triples']:,} triples of {split} name {counts['entities']:,} entities and "
+                    f"{counts['relations']:,} relations that train lacks"
+                )
+        return said
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{split} {len(t):,}" for split, t in self.splits.items())
+        head = f"Dataset {self.name}: {len(self.entities):,} entities, {len(self.relations):,} relations; {sizes}"
+        return "\n  ".join([head, *self.observations()])
+
+
+def _sorted_vocabulary(columns: Sequence[pd.Categorical]) -> Vocabulary:
+    return Vocabulary(sorted(set().union(*(column.categories.to_numpy(dtype=object).tolist() for column in columns))))
+
+
+def _ids_of(column: pd.Categorical, vocabulary: Vocabulary) -> Ids:
+    ids = vocabulary.find(column.categories.to_numpy(dtype=object))
+    return ids[column.codes] if len(ids) else np.zeros(0, dtype=np.int64)
+
+
+def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None) -> Vocabulary:
+    plural = "entities" if kind == "entity" else "relations"
+    if labels is None:
+        if n is None:
+            raise DataError(
+                f"say n_{plural}= (or {kind}_labels=): every declared {kind} counts, also one without triples"
+            )
+        return Vocabulary(str(i) for i in range(check_positive_int(f"n_{plural}", n, DataError)))
+    if n is not None and n != len(labels):
+        raise DataError(f"n_{plural} is {n}, but {kind}_labels has {len(labels)} labels")
+    return Vocabulary(labels)
+
+
+def frame_columns(what: str, frame: pd.DataFrame) -> list[Any]:
+    """Return the names of the three columns of `frame` that hold s, p and o.
+
+    Raises
+    ------
+    DataError
+        If neither the names nor the number of columns tell.
+    """
+    lowered = {str(column).lower(): column for column in frame.columns}
+    for names in COLUMN_NAMES:
+        if all(name in lowered for name in names):
+            return [lowered[name] for name in names]
+    if len(frame.columns) == 3:
+        return list(frame.columns)
+    known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
+    raise DataError(f"{what}: expected three columns, or columns named {known}; got {[str(c) for c in frame.columns]}")
+
+
+def _frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
+    names = frame_columns(split, frame)
+    return [as_labels(f"{split} frame", frame[name].to_numpy(dtype=object), i) for i, name in enumerate(names)]
+
+
+def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorical:
+    """Return a categorical of strings; integers as decimals, anything else is an error.
+
+    Raises
+    ------
+    DataError
+        If a value is missing, a float or another type; names row and column (from 0).
+    """
+    codes, unique = pd.factorize(values, use_na_sentinel=False)
+    labels = []
+    for code, value in enumerate(unique):
+        is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+        if not isinstance(value, str) and not is_integer:
+            row = int(np.flatnonzero(codes == code)[0])
+            raise DataError(
+                f"{what}, row {row}, column {column}: expected a string label; got {value!r} "
+                f"({type(value).__name__}). Read the table with dtype=str, keep_default_na=False"
+            )
+        labels.append(str(value))
+    return pd.Categorical(np.array(labels, dtype=object)[codes]) if labels else pd.Categorical([])

@@ -1,0 +1,189 @@
+"""Embedding models from ``.npz`` files, their rows put in the order of a dataset's ids."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.archive import Arrays, read_arrays
+from kgeval.checks import Ids, check_one_of
+from kgeval.dataset import Dataset
+from kgeval.errors import DataError
+from kgeval.models import MODELS, BatchNorm, EmbeddingModel
+
+ENTITY_TABLES = ("entities", "subjects", "objects")
+RELATION_TABLES = ("relations", "relations_inverse")
+ALIASES = {"entity": "entities", "relation": "relations", "core_tensor": "core"}
+LABELS = {"entities": "entity_labels", "relations": "relation_labels"}
+
+
+def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
+    """Load an embedding model, its rows matched to the ids of `dataset`.
+
+    Parameters
+    ----------
+    path : str or path
+        An ``.npz`` file, or a folder that holds one. Its arrays are named like the parameters of the
+        model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``, ...), with
+        ``model`` (such as ``"complex"``) and, to match rows by label, ``entity_labels`` and
+        ``relation_labels``. A folder as PyKEEN writes it (``config.json`` beside the tensors) is
+        understood as it is. Without labels, rows belong to the dataset's sorted labels, or to those
+        of train if there are just so many.
+    dataset : Dataset
+    **settings
+        Override or complete what the file says: ``model``, ``norm``, ``layout``, ``inverse_relations``.
+
+    Returns
+    -------
+    EmbeddingModel
+        With ``missing_entities`` and ``missing_relations`` set where the file has no row.
+
+    Raises
+    ------
+    DataError
+        If the file holds pickles, lacks an array, or its rows cannot be matched to the dataset.
+    """
+    file = _npz_file(Path(path))
+    arrays = {ALIASES.get(name, name): array for name, array in read_arrays(file).items()}
+    options = {
+        **_pykeen_settings(file),
+        **{name: value for name, value in settings.items() if value is not None},
+    }
+    text = {name: str(array) for name, array in arrays.items() if array.ndim == 0 and array.dtype.kind == "U"}
+    name = str(options.pop("model", text.pop("model", "")) or "").lower()
+    if not name:
+        raise DataError(
+            f"{file}: does not say which model it is; say model= (--model-type), one of {', '.join(MODELS)}"
+        )
+    kind = MODELS[check_one_of("model", name, MODELS, DataError)]
+    parameters: dict[str, Any] = {**arrays, **text, **_batch_norms(arrays, kind), **options}
+    accepted = inspect.signature(kind).parameters
+    unknown = [option for option in options if option not in accepted]
+    if unknown:
+        raise DataError(f"{kind.__name__} has no setting {unknown[0]!r}; it has {', '.join(accepted)}")
+    missing = [p.name for p in accepted.values() if p.default is p.empty and p.name not in parameters]
+    if missing:
+        raise DataError(
+            f"{file}: {kind.__name__} needs {', '.join(missing)}; the file holds {', '.join(arrays) or 'nothing'}"
+        )
+    values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
+    return _aligned(file, kind, values, arrays, dataset)
+
+
+def _npz_file(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.npz"))
+    if len(found) != 1:
+        raise DataError(f"{path}: expected one .npz file in the folder, found {len(found)}; name the file")
+    return found[0]
+
+
+def _pykeen_settings(file: Path) -> dict[str, Any]:
+    """Return what the configuration beside a PyKEEN model says, or nothing."""
+    config = file.parent / "config.json"
+    if not config.is_file():
+        return {}
+    try:
+        pipeline = json.loads(config.read_text(encoding="utf-8"))["pipeline"]
+        name = pipeline["model"].lower()
+        is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
+        norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 2)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return {}
+    settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
+    if name in ("complex", "rotate"):
+        settings["layout"] = "interleaved"
+    if name in ("transe", "rotate"):
+        settings["norm"] = norm
+    return settings
+
+
+def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchNorm]:
+    """Return the batch normalisations of PyKEEN's TuckER, from its tensors."""
+    norms = {}
+    for prefix, setting in (("bn_0", "subject_norm"), ("bn_1", "product_norm")):
+        names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+        if setting in inspect.signature(kind).parameters and all(name in arrays for name in names):
+            weight, bias, mean, var = (arrays[name] for name in names)
+            norms[setting] = BatchNorm(weight, bias, mean, var)
+
+    return norms
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _aligned(
+    file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
+) -> EmbeddingModel:
+    """Put the tables' rows in id order, rows that the file lacks as NaN, and make the model."""
+    entity_table = next(name for name in ENTITY_TABLES if name in values)
+    n_rows = len(values["relations"])
+    inverse = values.get("inverse_relations")
+    entity_ids = _row_ids(file, "entities", len(values[entity_table]), arrays, dataset)
+    relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
+    for name in set(ENTITY_TABLES) & set(values):
+        values[name] = _placed(values[name], entity_ids, len(dataset.entities))
+    n = len(dataset.relations)
+    if inverse == "after":
+        relation_rows, n = (
+            np.concatenate([relation_ids, np.where(relation_ids < 0, -1, relation_ids + n)]),
+            2 * n,
+        )
+    elif inverse == "alternating":
+        both = np.column_stack([2 * relation_ids, 2 * relation_ids + 1])
+        relation_rows, n = np.where(np.repeat(relation_ids < 0, 2), -1, both.ravel()), 2 * n
+    else:
+        relation_rows = relation_ids
+    for name in set(RELATION_TABLES) & set(values):
+        values[name] = _placed(values[name], relation_rows, n)
+    model = kind(**values)
+    model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
+    model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
+    return model
+
+
+def _row_ids(file: Path, what: str, n_rows: int, arrays: Arrays, dataset: Dataset) -> Ids:
+    """Return the dataset's id of each row, -1 where the dataset has no such label."""
+    vocabulary, is_seen = (
+        (dataset.entities, dataset.is_seen_entity)
+        if what == "entities"
+        else (dataset.relations, dataset.is_seen_relation)
+    )
+    labels = arrays.get(LABELS[what])
+    if labels is not None:
+        if len(labels) != n_rows or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
+            raise DataError(f"{file}: {LABELS[what]} must be {n_rows} distinct strings, one per row of {what}")
+        ids = vocabulary.find(labels.tolist())
+        if (ids < 0).all():
+            raise DataError(
+                f"{file}: none of its {n_rows} {what} occurs in dataset {dataset.name!r}, for example {labels[0]!r}"
+            )
+        return ids
+    if n_rows not in (len(vocabulary), int(is_seen.sum())):
+        raise DataError(
+            f"{file}: has rows for {n_rows} {what}; dataset {dataset.name!r} has {len(vocabulary)} "
+            f"({int(is_seen.sum())} in train). Add {LABELS[what]} to the file to match rows by label"
+        )
+    ids = np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
+    by_label = sorted(ids.tolist(), key=vocabulary.labels.__getitem__)
+    return np.array(by_label, dtype=np.int64)
+
+
+def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:
+    if len(ids) != len(table):
+        raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; they must agree")
+    if len(ids) == n and np.array_equal(ids, np.arange(n)):
+        return table
+    if table.dtype.kind not in "fc":
+        table = table.astype(np.float64)
+    placed = np.full((n, *table.shape[1:]), np.nan, dtype=table.dtype)
+    placed[ids[ids >= 0]] = table[ids >= 0]
+    return placed

@@ -1,0 +1,191 @@
+"""Triples from tab-separated text: one ``s<TAB>p<TAB>o`` a line, labels as they are written."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import infer_dtype
+
+from kgeval.dataset import COLUMN_NAMES, SPLITS, Dataset, as_labels
+from kgeval.errors import DataError
+
+SUFFIXES = (".txt", ".tsv")
+_TAB, _NEWLINE, _RETURN = b"\t\n\r"
+
+
+def read_dataset(folder: str | Path, *, header: bool = False) -> Dataset:
+    """Read a folder of ``train``, ``valid`` and ``test`` files (``.txt`` or ``.tsv``).
+
+    Parameters
+    ----------
+    folder : str or path
+        Holds at least one of the three files; each line is ``subject<TAB>relation<TAB>object``.
+        Labels are strings exactly as written: nothing is unquoted, trimmed or taken for a number
+        or a missing value. UTF-8; a byte order mark, CRLF or CR line ends and a missing final
+        newline are accepted.
+    header : bool
+        Whether the first line of every file names the columns.
+
+    Returns
+    -------
+    Dataset
+        Ids are the places in the sorted labels (by code point) of all splits together.
+
+    Raises
+    ------
+    DataError
+        Naming file and line, if a line has not three columns, a label is empty, the bytes are not
+        UTF-8, a file is empty, or the first line looks like a header and `header` is False.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        what = "is a file; give the folder that holds it" if path.exists() else "no such folder"
+        raise DataError(f"{path}: {what}")
+    files = {split: found for split in SPLITS if (found := _split_file(path, split)) is not None}
+    if not files:
+        held = ", ".join(sorted(child.name for child in path.iterdir())[:8]) or "nothing"
+        raise DataError(f"{path}: expected train.txt, valid.txt or test.txt (or .tsv); the folder holds {held}")
+    with ThreadPoolExecutor(len(files)) as pool:
+        columns = list(pool.map(lambda file: read_columns(file, header=header), files.values()))
+    return Dataset.from_labels(dict(zip(files, columns)), name=path.resolve().name)
+
+
+def _split_file(folder: Path, split: str) -> Path | None:
+    found = [folder / (split + suffix) for suffix in SUFFIXES if (folder / (split + suffix)).exists()]
+    if len(found) > 1:
+        raise DataError(f"{folder}: both {found[0].name} and {found[1].name}; keep one")
+    return found[0] if found else None
+
+
+def read_columns(file: str | Path, n_columns: int = 3, header: bool = False) -> list[pd.Categorical]:
+    """Read a tab-separated file of exactly `n_columns` labels a line.
+
+    Returns
+    -------
+    list of pandas.Categorical of str, one per column, shape (lines,)
+
+    Raises
+    ------
+    DataError
+        Naming file and line; see `read_dataset`.
+    """
+    path = Path(file)
+    raw, is_as_on_disk = _read_text(path)
+    n_lines = _count_lines(path, raw, n_columns)
+    try:
+        columns = _parse(path if is_as_on_disk else io.BytesIO(raw), n_columns)
+    except UnicodeDecodeError:
+        raise _encoding_error(path) from None
+    if len(columns[0]) != n_lines:
+        raise DataError(f"{path}: {n_lines} lines checked, {len(columns[0])} read; did the file change meanwhile?")
+    first = tuple(str(column[0]).lower() for column in columns[:3])
+    if header:
+        columns = [column[1:] for column in columns]
+        if not len(columns[0]):
+            raise DataError(f"{path}: 0 rows below the header line")
+    elif first in COLUMN_NAMES:
+        raise DataError(f"{path}, line 1: looks like a header ({', '.join(first)}); say header=True (--header)")
+    return columns
+
+
+def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
+    """Parse into categoricals of strings.
+
+    Read as categories, each distinct label is made once, which halves the time; but pandas turns a
+    column whose labels all look like numbers or booleans into these, so such a file is read as strings.
+    """
+
+    def read(dtype: str) -> pd.DataFrame:
+        return pd.read_csv(
+            source,
+            sep="\t",
+            header=None,
+            names=list(range(n_columns)),
+            dtype=dtype,
+            na_filter=False,
+            quoting=csv.QUOTE_NONE,
+            skip_blank_lines=False,
+            low_memory=False,
+            encoding="utf-8",
+        )
+
+    frame = read("category")
+    columns = [frame[i].array for i in range(n_columns)]
+    if all(infer_dtype(column.categories, skipna=False) == "string" for column in columns):
+        return columns
+    if isinstance(source, io.BytesIO):
+        source.seek(0)
+    frame = read("str")
+    return [as_labels(str(source), frame[i].to_numpy(dtype=object), i) for i in range(n_columns)]
+
+
+def _read_text(path: Path) -> tuple[bytes, bool]:
+    """Return the text, its lines ended by LF or CRLF and none empty at the end, and whether the file is just so."""
+    if not path.is_file():
+        raise DataError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+    try:
+        on_disk = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    if on_disk[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{path}: is UTF-16 (byte order mark); expected UTF-8. Convert it first")
+    raw = on_disk.removeprefix(codecs.BOM_UTF8)
+    if b"\r" in raw and _has_lone_return(raw):
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\0" in raw:
+        line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
+        raise DataError(f"{path}, line {line}: a NUL character; is this a text file?")
+    if not raw.endswith(b"\n") or raw.endswith((b"\n\n", b"\n\r\n")) or len(raw) < 3:
+        raw = raw.rstrip(b"\r\n") + b"\n"
+    if raw == b"\n":
+        raise DataError(f"{path}, line 1: 0 triples; the file is empty")
+    return raw, raw is on_disk
+
+
+def _encoding_error(path: Path) -> DataError:
+    raw = path.read_bytes()
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return DataError(
+            f"{path}, line {line}: invalid UTF-8 at byte {error.start} of the file (0x{raw[error.start]:02x}); "
+            "save the file as UTF-8"
+        )
+    return DataError(f"{path}: the bytes changed while the file was read")
+
+
+def _has_lone_return(raw: bytes) -> bool:
+    data = np.frombuffer(raw, dtype=np.uint8)
+    newlines = np.flatnonzero(data == _NEWLINE)
+    n_before_newline = np.count_nonzero(data[newlines[newlines > 0] - 1] == _RETURN)
+    return int(np.count_nonzero(data == _RETURN)) != int(n_before_newline)
+
+
+def _count_lines(path: Path, raw: bytes, n_columns: int) -> int:
+    """Return the number of lines after checking that each has `n_columns` labels, none empty."""
+    data = np.frombuffer(raw, dtype=np.uint8)
+    ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))
+    wanted = np.array([_TAB] * (n_columns - 1) + [_NEWLINE], dtype=np.uint8)
+    if len(ends) % n_columns == 0 and (data[ends].reshape(-1, n_columns) == wanted).all():
+        lengths = np.diff(ends, prepend=-1) - 1
+        if lengths.min() > 1 or not (lengths - (data[ends - 1] == _RETURN) < 1).any():
+            return len(ends) // n_columns
+    for number, line in enumerate(raw.decode("utf-8", "replace").split("\n"), start=1):
+        labels = line.removesuffix("\r").split("\t")
+        if len(labels) != n_columns:
+            names = "s, p, o" if n_columns == 3 else "s, p, o, score"
+            hint = "; is the separator a space or a comma?" if len(labels) == 1 and labels[0] else ""
+            raise DataError(
+                f"{path}, line {number}: expected {n_columns} tab-separated columns ({names}), "
+                f"found {len(labels) if line else 0}: {line[:80]!r}{hint}"
+            )
+        if "" in labels:
+            raise DataError(f"{path}, line {number}: column {labels.index('') + 1} is empty: {line[:80]!r}")
+    raise AssertionError("unreachable: every line is right")

@@ -1,0 +1,1 @@
+"""Compare-and-count kernels: scores in, integer counts out."""

@@ -1,0 +1,143 @@
+"""Models with a matrix or a tensor between the vectors: RESCAL and TuckER."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, check_float_parameters
+from kgeval.errors import DataError
+from kgeval.kernels.geometry import Reals
+from kgeval.models.base import (
+    EmbeddingModel,
+    as_double,
+    times_matrices,
+)
+
+
+class RESCAL(EmbeddingModel):
+    """s' W o with one matrix W per relation.
+
+    Parameters
+    ----------
+    entities : real array, shape (entities, d)
+    relations : real array, shape (relations, d, d)
+        Row index belongs to the subject.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Nickel et al. (2011), A Three-Way Model for Collective Learning on Multi-Relational Data, ICML.
+
+    Examples
+    --------
+    >>> RESCAL([[1.0, 0.0], [0.0, 1.0]], [[[0.0, 5.0], [7.0, 0.0]]]).score([0, 1], [0, 0], [1, 0])
+    array([5., 7.])
+    """
+
+    def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
+        self.entities = check_float_parameters("entities", entities, 2)
+        self.relations = check_float_parameters("relations", relations, 3)
+        d = self.entities.shape[1]
+        if self.relations.shape[1:] != (d, d):
+            raise DataError(f"relations must have shape (relations, {d}, {d}); got {self.relations.shape}")
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Reals:
+        return times_matrices(self.entities[s], row, lambda p: self.relations[p])
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
+        return times_matrices(self.entities[o], row, lambda p: self.relations[p].T)
+
+
+class TuckER(EmbeddingModel):
+    """Core tensor times s, p and o.
+
+    Parameters
+    ----------
+    entities : real array, shape (entities, d)
+    relations : real array, shape (relations, d_relation)
+    core : real array, shape (d, d_relation, d)
+        Indices belong to subject, relation, object.
+    subject_norm, product_norm : BatchNorm, optional
+        Applied to the subject vector, and to the product of subject, relation and core.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Balazevic et al. (2019), TuckER: Tensor Factorization for Knowledge Graph Completion, EMNLP.
+
+    Examples
+    --------
+    >>> TuckER([[1.0, 0.0], [0.0, 1.0]], [[2.0]], [[[0.0, 5.0]], [[7.0, 0.0]]]).score([0], [0], [1])
+    array([10.])
+    """
+
+    def __init__(
+        self,
+        entities: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        core: npt.ArrayLike,
+        subject_norm: BatchNorm | None = None,
+        product_norm: BatchNorm | None = None,
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.entities = check_float_parameters("entities", entities, 2)
+        self.relations = check_float_parameters("relations", relations, 2)
+        self.core = check_float_parameters("core", core, 3)
+        d = self.entities.shape[1]
+        if self.core.shape != (d, self.relations.shape[1], d):
+            raise DataError(f"core must have shape {(d, self.relations.shape[1], d)}; got {self.core.shape}")
+        self._scale_in, self._shift_in = subject_norm.affine(d) if subject_norm else (np.ones(d), np.zeros(d))
+        self._scale_out, self._shift_out = product_norm.affine(d) if product_norm else (np.ones(d), np.zeros(d))
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+        if inverse_relations is None:  # the constant of a subject query is a weight on a column of ones
+            self._subjects = np.column_stack([self.entities, np.ones(len(self.entities), self.entities.dtype)])
+
+    def _matrix(self, row: int) -> Reals:
+        weights: Reals = as_double(self.core) * as_double(self.relations[row])[None, :, None]
+        return np.asarray(weights.sum(axis=1))
+
+    def _object_queries(self, s: Ids, row: Ids) -> Reals:
+        inputs = as_double(self.entities[s]) * self._scale_in + self._shift_in
+        return times_matrices(inputs, row, self._matrix) * self._scale_out + self._shift_out
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
+        outputs = as_double(self.entities[o])
+        weights = times_matrices(outputs * self._scale_out, row, lambda p: self._matrix(p).T)
+        constant = (weights * self._shift_in).sum(axis=1) + (outputs * self._shift_out).sum(axis=1)
+        return np.column_stack([weights * self._scale_in, constant])
+
+
+class BatchNorm:
+    """Batch normalisation as it stands after training: (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Parameters
+    ----------
+    weight, bias, mean, var : real arrays, shape (d,)
+    eps : float
+
+    Examples
+    --------
+    >>> BatchNorm([1.0], [0.0], [2.0], [4.0], eps=0.0).affine(1)
+    (array([0.5]), array([-1.]))
+    """
+
+    def __init__(
+        self,
+        weight: npt.ArrayLike,
+        bias: npt.ArrayLike,
+        mean: npt.ArrayLike,
+        var: npt.ArrayLike,
+        eps: float = 1e-5,
+    ) -> None:
+        values = {"weight": weight, "bias": bias, "mean": mean, "var": var}
+        arrays = {name: as_double(check_float_parameters(name, value, 1)) for name, value in values.items()}
+        self._scale = arrays["weight"] / np.sqrt(arrays["var"] + eps)
+        self._shift = arrays["bias"] - arrays["mean"] * self._scale
+
+    def affine(self, d: int) -> tuple[Reals, Reals]:
+        """Return the scale and the shift that the normalisation amounts to, shape (d,) each."""
+        if self._scale.shape != (d,):
+            raise DataError(f"batch normalisation must have shape ({d},); got {self._scale.shape}")
+        return self._scale, self._shift

@@ -1,0 +1,119 @@
+"""Protocol: everything that changes a number, and nothing that does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from kgeval.checks import check_one_of, suggest
+from kgeval.dataset import SPLITS, Dataset
+from kgeval.errors import ProtocolError
+from kgeval.queries import SIDES, check_side
+
+UNSEEN = ("rank", "drop", "worst", "error")
+CANDIDATES = ("all", "listed")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is asked, against whom, and what is left out.
+
+    Parameters
+    ----------
+    sides : sequence of str
+        Which places are asked: ``"subject"``, ``"object"`` (also head/tail, s/o).
+    filter_splits : sequence of str, optional
+        Splits whose triples the filtered setting leaves out; None: all that the dataset has.
+    unseen : str
+        What becomes of triples with an entity or relation that train lacks.
+        ``"rank"``: ranked like any other, among all entities.
+        ``"drop"``: left out and counted; the candidates are the entities of train.
+        ``"worst"``: they get the last rank among all entities; the others are ranked against the
+        entities of train, and an unseen entity counts as a rival that never wins.
+        ``"error"``: refused.
+    splits : sequence of str
+        The splits whose triples are ranked.
+    candidates : str
+        ``"all"``: every entity. ``"listed"``: those of a table of scored triples
+        (set by `kgeval.evaluate_scores`).
+
+    Examples
+    --------
+    >>> Protocol(sides="tail").sides
+    ('object',)
+    >>> Protocol(unseen="drop") == Protocol.from_dict(Protocol(unseen="drop").to_dict())
+    True
+    """
+
+    sides: Sequence[str] = SIDES
+    filter_splits: Sequence[str] | None = None
+    unseen: str = "rank"
+    splits: Sequence[str] = ("test",)
+    candidates: str = "all"
+
+    def __post_init__(self) -> None:
+        sides = {check_side(side) for side in _as_tuple(self.sides)}
+        if not sides:
+            raise ProtocolError("sides must name at least one of 'subject', 'object'; got none")
+        object.__setattr__(self, "sides", tuple(side for side in SIDES if side in sides))
+        object.__setattr__(self, "splits", _check_splits("splits", self.splits))
+        if not self.splits:
+            raise ProtocolError("splits must name at least one split; got none")
+        if self.filter_splits is not None:
+            object.__setattr__(self, "filter_splits", _check_splits("filter_splits", self.filter_splits))
+        check_one_of("unseen", self.unseen, UNSEEN)
+        check_one_of("candidates", self.candidates, CANDIDATES)
+
+    def resolved(self, dataset: Dataset) -> Protocol:
+        """Return the protocol with its filter splits named; each split must be in `dataset`."""
+        filter_splits = tuple(dataset.splits) if self.filter_splits is None else self.filter_splits
+        for split in (*self.splits, *filter_splits):
+            if split not in dataset:
+                raise ProtocolError(
+                    f"the protocol names split {split!r}; dataset {dataset.name!r} has {', '.join(dataset.splits)}"
+                )
+        return replace(self, filter_splits=filter_splits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-able values."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Protocol:
+        """Return the protocol that `to_dict` described; unknown fields are refused."""
+        known = cls.__dataclass_fields__
+        for key in fields:
+            if key not in known:
+                raise ProtocolError(f"unknown protocol field {key!r}{suggest(key, known)}; known: {', '.join(known)}")
+        return cls(**fields)
+
+    @property
+    def fingerprint(self) -> str:
+        """First 8 hexadecimal digits of the SHA-256 of the fields."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    def describe(self) -> str:
+        """Return the protocol as one line of English."""
+        filters = "+".join(self.filter_splits) if self.filter_splits else "nothing"
+        sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
+        among = {
+            ("all", "drop"): "entities of train",
+            ("all", "worst"): "all entities, unseen last",
+        }.get(
+            (self.candidates, self.unseen),
+            f"{self.candidates} {'entities' if self.candidates == 'all' else 'negatives'}",
+        )
+        return f"filtered by {filters}, {among}, {sides}"
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _check_splits(name: str, value: Any) -> tuple[str, ...]:
+    given = {check_one_of(name, split, SPLITS) for split in _as_tuple(value)}
+    return tuple(split for split in SPLITS if split in given)

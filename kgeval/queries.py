@@ -1,0 +1,97 @@
+"""The unique queries of a set of positives, so that no query is scored twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kgeval.checks import Ids
+from kgeval.errors import ProtocolError
+from kgeval.triples import group_rows
+
+SIDES = ("subject", "object")
+_SIDE_NAMES = {
+    "subject": "subject", "s": "subject", "head": "subject", "h": "subject",
+    "object": "object", "o": "object", "tail": "object", "t": "object",
+}  # fmt: skip
+
+
+def check_side(side: Any) -> str:
+    """Return ``"subject"`` or ``"object"`` for any accepted name of a side.
+
+    Examples
+    --------
+    >>> check_side("tail")
+    'object'
+    """
+    if isinstance(side, str) and side.lower() in _SIDE_NAMES:
+        return _SIDE_NAMES[side.lower()]
+    raise ProtocolError(f"side must be 'subject' or 'object' (or head/tail, s/o, h/t); got {side!r}")
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The distinct (given entity, relation) of one side, each with the positives that it serves.
+
+    Parameters
+    ----------
+    side : str
+        Which place is asked, ``"subject"`` or ``"object"``.
+    given, relation : int64 arrays, shape (queries,)
+        Sorted by relation, then by given entity.
+    answers : int64 array, shape (positives,)
+        The true entity of each positive, grouped by query.
+    rows : int64 array, shape (positives,)
+        Each positive's row in the array that the queries were built from.
+    offsets : int64 array, shape (queries + 1,)
+        The positives of query i are ``offsets[i]:offsets[i + 1]``.
+    """
+
+    side: str
+    given: Ids
+    relation: Ids
+    answers: Ids
+    rows: Ids
+    offsets: Ids
+
+    @classmethod
+    def of(cls, triples: Ids, side: str) -> Queries:
+        """Group `triples`, int64 (n, 3), by what is given when `side` is asked.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> queries = Queries.of(np.array([[0, 0, 1], [2, 0, 1], [0, 0, 3]]), "object")
+        >>> queries.given, queries.answers, queries.offsets
+        (array([0, 2]), array([1, 3, 1]), array([0, 2, 3]))
+        """
+        given, answer = given_and_asked(triples, side)
+        order, offsets = group_rows(triples[:, 1], given)
+        first = order[offsets[:-1]]
+        return cls(side, given[first], triples[first, 1], answer[order], order, offsets)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def batches(self, size: int) -> Iterator[Queries]:
+        """Yield the queries, at most `size` at a time, in order."""
+        for start in range(0, len(self), size):
+            yield self.part(start, min(start + size, len(self)))
+
+    def part(self, start: int, stop: int) -> Queries:
+        """Return queries ``start:stop`` with their positives."""
+        first, last = self.offsets[start], self.offsets[stop]
+        return Queries(
+            self.side,
+            self.given[start:stop],
+            self.relation[start:stop],
+            self.answers[first:last],
+            self.rows[first:last],
+            self.offsets[start : stop + 1] - first,
+        )
+
+
+def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
+    """Return the given and the asked entity of each triple when `side` is asked."""
+    return (triples[:, 2], triples[:, 0]) if side == "subject" else (triples[:, 0], triples[:, 2])

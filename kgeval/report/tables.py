@@ -1,0 +1,167 @@
+"""Tables of a result as aligned text, JSON, CSV, Markdown or LaTeX."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from kgeval.checks import check_one_of
+from kgeval.dataset import frame_columns
+from kgeval.errors import ProtocolError
+from kgeval.metrics import Metric, parse
+from kgeval.results import EvaluationResult
+
+FORMATS = ("table", "json", "csv", "markdown", "latex")
+MOST_LISTED_RANKS = 40
+_LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def printable(label: str) -> str:
+    """Return `label` with control and direction characters escaped, safe to print to a terminal.
+
+    Examples
+    --------
+    >>> print(printable("São Tomé\\x1b[31m"))
+    São Tomé\\x1b[31m
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
+
+
+def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], ties: str) -> pd.DataFrame:
+    """Return the summary with the chance level as one more row, its index one column of names."""
+    frame = result.summary(metrics, ties)
+    chance: dict[str, Any] = {"n": len(result.table)}
+    for metric in map(parse, metrics):
+        level = result.chance(metric)
+        chance[metric.heading] = level.value
+        if level.reason:
+            frame.attrs["reasons"]["chance", metric.heading] = level.reason
+    names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
+    reasons = {(_row_name(key[:-1]), key[-1]): reason for key, reason in frame.attrs["reasons"].items()}
+    frame = frame.set_axis(pd.Index(names, name="rows"))
+    n_filtered = len(result.sides)
+    line = pd.DataFrame([chance], index=pd.Index(["chance"], name="rows"), columns=frame.columns)
+    frame = pd.concat([frame.iloc[:n_filtered], line, frame.iloc[n_filtered:]])
+    frame.attrs["reasons"] = reasons
+    return frame
+
+
+def _row_name(key: tuple[str, ...]) -> str:
+    return key[0] if len(key) == 1 else key[1] if key[0] == "filtered" else f"raw {key[1]}"
+
+
+def format_frame(frame: pd.DataFrame, style: str) -> str:
+    """Return a table of metrics in one of `FORMATS`; numbers at full precision where programs read them.
+
+    Undefined values are ``-`` for people, empty in CSV, null in JSON with the reason beside it.
+    """
+    check_one_of("format", style, FORMATS, ProtocolError)
+    if style == "json":
+        return json.dumps(frame_records(frame), indent=2, allow_nan=False, ensure_ascii=False)
+    if style == "csv":
+        return frame.to_csv().rstrip("\n")
+    header = [*(str(name) for name in frame.index.names), *(str(column) for column in frame.columns)]
+    rows = [[*_index_parts(label), *(_number(c, v) for c, v in zip(frame.columns, row))] for label, row in _rows(frame)]
+    if style == "table":
+        return _aligned(header, [[printable(cell) for cell in row] for row in rows], len(frame.index.names))
+    n_labels = len(frame.index.names)
+    if style == "markdown":
+        rule = ["---"] * n_labels + ["---:"] * (len(header) - n_labels)
+        cells = [[printable(cell).replace("|", "\\|") for cell in row] for row in rows]
+        return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *cells))
+    body = [
+        " & ".join("".join(_LATEX.get(c, c) for c in printable(cell)) for cell in row) + r" \\"
+        for row in (header, *rows)
+    ]
+    columns = "l" * n_labels + "r" * (len(header) - n_labels)
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\hline",
+            body[0],
+            r"\hline",
+            *body[1:],
+            r"\hline",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one JSON-able dict per row; undefined values are None, with the reasons under ``"undefined"``."""
+    reasons = frame.attrs.get("reasons", {})
+    records = []
+    for label, row in _rows(frame):
+        parts = _index_parts(label)
+        record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), parts))
+        undefined = {}
+        for column, value in zip(frame.columns, row):
+            record[column] = None if math.isnan(value) else int(value) if column == "n" else float(value)
+            if math.isnan(value):
+                undefined[column] = reasons.get((*parts, column), "undefined")
+        records.append(record | ({"undefined": undefined} if undefined else {}))
+    return records
+
+
+def listed_ranks(result: EvaluationResult, scores: pd.DataFrame) -> str:
+    """Return one line per ranked triple: rank, candidates, score, triple, and the rival that beats it by most."""
+    names = frame_columns("scores", scores.drop(columns="score"))
+    lines = []
+    for row in result.labelled().to_dict("records")[:MOST_LISTED_RANKS]:
+        asked, fixed = ("o", ("s", "p")) if row["side"] == "object" else ("s", ("p", "o"))
+        column = dict(zip("spo", names))
+        same = (scores[column[fixed[0]]] == row[fixed[0]]) & (scores[column[fixed[1]]] == row[fixed[1]])
+        rivals = scores[same & (scores["score"] > row["score"])]
+        beaten = ""
+        if len(rivals):
+            best = rivals.loc[rivals["score"].idxmax()]
+            beaten = f"beaten by {printable(str(best[column[asked]]))} {best['score']:.3f}"
+        triple = [printable(row[name]) for name in "spo"]
+        lines.append([f"{row['rank_raw']:g}", str(row["rivals_raw"] + 1), f"{row['score']:.3f}", *triple, beaten])
+    header = ["rank", "of", "score", "triple", "", "", ""]
+    widths = [max(len(line[i]) for line in (header, *lines)) for i in range(len(header))]
+    text = [
+        "  ".join(c.rjust(w) if i < 3 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+        for line in (header, *lines)
+    ]
+    n_more = len(result.table) - len(lines)
+    return "\n".join(text + ([f"... and {n_more} more"] if n_more else []))
+
+
+def _rows(frame: pd.DataFrame) -> list[tuple[Any, tuple[Any, ...]]]:
+    return list(zip(frame.index, frame.itertuples(index=False, name=None)))
+
+
+def _index_parts(label: Any) -> list[str]:
+    return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]
+
+
+def _number(column: str, value: float) -> str:
+    if column == "n":
+        return str(int(value))
+    if math.isnan(value):
+        return "-"
+    return (
+        f"{value:.1f}"
+        if abs(value) >= 100
+        else f"{value:.2f}"
+        if column in ("MR", "GMR", "HMR", "median")
+        else f"{value:.4f}"
+    )
+
+
+def _aligned(header: list[str], rows: list[list[str]], n_labels: int) -> str:
+    header = ["" if i < n_labels and name == "rows" else name for i, name in enumerate(header)]
+    widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(c.ljust(w) if i < n_labels else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+        for line in (header, *rows)
+    )

@@ -1,0 +1,331 @@
+"""EvaluationResult: the stored counts, what they were made from, and every number on demand."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.archive import pack_labels, read_archive, unpack_labels, write_archive
+from kgeval.checks import check_one_of, suggest
+from kgeval.errors import DataError, MetricError
+from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, parse
+from kgeval.protocol import Protocol
+from kgeval.triples import Vocabulary
+
+SETTINGS = ("raw", "filtered")
+RESULT_SIDES = ("both", "subject", "object")
+DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
+TABLE_COLUMNS = (
+    "s", "p", "o", "side", "split", "score",
+    "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
+)  # fmt: skip
+FORMAT = "kgeval result 1"
+
+
+@dataclass(frozen=True)
+class Key:
+    """Where a number is looked up: ``[setting.][side.][ties.]metric``."""
+
+    metric: Metric
+    setting: str = "filtered"
+    side: str = "both"
+    ties: str = "realistic"
+
+    @classmethod
+    def parse(cls, text: str | Metric) -> Key:
+        """Return the key that `text` writes.
+
+        Examples
+        --------
+        >>> Key.parse("raw.object.optimistic.hits@1")
+        Key(metric=Hits(k=1), setting='raw', side='object', ties='optimistic')
+        """
+        if isinstance(text, Metric):
+            return cls(text)
+        if not isinstance(text, str):
+            raise MetricError(f"a result key is a string such as 'mrr' or 'raw.object.hits@10'; got {text!r}")
+        parts: dict[str, str] = {}
+        rest = text.strip()
+        for name, choices in (("setting", SETTINGS), ("side", RESULT_SIDES), ("ties", TIE_POLICIES)):
+            head, dot, tail = rest.partition(".")
+            if dot and head in choices:
+                parts[name], rest = head, tail
+        if "." in rest.partition("(")[0]:
+            head = rest.partition(".")[0]
+            words = (*SETTINGS, *RESULT_SIDES, *TIE_POLICIES)
+            raise MetricError(
+                f"in result key {text!r}: {head!r} is out of place{suggest(head, words)}; "
+                "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
+            )
+        return cls(parse(rest), **parts)
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """Ranks as counts, with everything needed to know what they mean.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive,
+        and ``better``, ``tied``, ``rivals``, each ``_raw`` and ``_filtered``.
+    entities, relations : Vocabulary
+    protocol : Protocol
+    about : dict
+        JSON-able: dataset name, fingerprint and observations, scorer, kgeval's version.
+    dropped : dict of str to int
+        (triple, side) rows that were read and not ranked, by reason.
+    n_read : int
+        (triple, side) rows that were read; equals the ranked ones and the dropped ones together.
+    notes : tuple of str
+        Cautions that belong to the numbers.
+    """
+
+    table: pd.DataFrame
+    entities: Vocabulary
+    relations: Vocabulary
+    protocol: Protocol
+    about: dict[str, Any]
+    dropped: dict[str, int] = field(default_factory=dict)
+    n_read: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.table) + sum(self.dropped.values()) != self.n_read:
+            raise DataError(
+                f"{self.n_read} rows were read, but {len(self.table)} ranked and "
+                f"{sum(self.dropped.values())} dropped; nothing may be lost"
+            )
+
+    def __getitem__(self, key: str | Metric) -> float:
+        return self.value(key).value
+
+    def value(self, key: str | Metric) -> MetricValue:
+        """Return the number of `key`, or NaN with the reason.
+
+        Parameters
+        ----------
+        key : str or Metric
+            ``[setting.][side.][ties.]metric``; by default filtered, both sides, realistic ties.
+
+        Raises
+        ------
+        MetricError
+            If the key cannot be read, or names a side that was not asked.
+        """
+        parsed = Key.parse(key)
+        return self._compute(parsed, self._rows(parsed.side))
+
+    def chance(self, key: str | Metric) -> MetricValue:
+        """Return what a scorer that knows nothing is expected to reach under `key`."""
+        parsed = Key.parse(key)
+        rivals = self._rows(parsed.side)[f"rivals_{parsed.setting}"].to_numpy()
+        return parsed.metric.chance(rivals)
+
+    def _rows(self, side: str) -> pd.DataFrame:
+        if side == "both":
+            return self.table
+        if side not in self.protocol.sides:
+            raise MetricError(f"the {side} side was not asked; this result has {', '.join(self.protocol.sides)}")
+        return self.table[(self.table["side"] == side).to_numpy()]
+
+    @staticmethod
+    def _compute(key: Key, rows: pd.DataFrame) -> MetricValue:
+        better, tied, rivals = (rows[f"{name}_{key.setting}"].to_numpy() for name in ("better", "tied", "rivals"))
+        return key.metric.compute(better, tied, rivals, key.ties)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """``both`` and each side, or the only side asked."""
+        return ("both", *self.protocol.sides) if len(self.protocol.sides) > 1 else tuple(self.protocol.sides)
+
+    def summary(self, metrics: Iterable[str | Metric] = DEFAULT_METRICS, ties: str = "realistic") -> pd.DataFrame:
+        """Return a table of metrics: rows are settings by sides, columns n and metrics.
+
+        Undefined values are NaN; ``frame.attrs["reasons"]`` says why.
+        """
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+        parsed = [parse(metric) for metric in metrics]
+        groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {
+            (setting, side): (setting, self._rows(side)) for setting in reversed(SETTINGS) for side in self.sides
+        }
+        return _metric_frame(groups, ["setting", "side"], parsed, ties)
+
+    def by(
+        self,
+        *columns: str,
+        metrics: Sequence[str | Metric] = DEFAULT_METRICS,
+        setting: str = "filtered",
+        ties: str = "realistic",
+    ) -> pd.DataFrame:
+        """Return metrics per group of ranks.
+
+        Parameters
+        ----------
+        *columns : str
+            One or more of ``"relation"``, ``"side"``, ``"split"``.
+        metrics : sequence of str or Metric
+        setting, ties : str
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by the groups (relations by label), columns n and metrics, most ranks first.
+        """
+        check_one_of("setting", setting, SETTINGS, MetricError)
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+        if not columns:
+            raise MetricError("say what to group by: 'relation', 'side' or 'split'")
+        names = {"relation": "p", "side": "side", "split": "split"}
+        for column in columns:
+            check_one_of("by", column, names, MetricError)
+        parsed = [parse(metric) for metric in metrics]
+        keys = [names[column] for column in columns]
+        grouped = self.table.groupby(keys, observed=True, sort=True).indices
+        order = sorted(grouped.items(), key=lambda item: -len(item[1]))
+        groups = {self._group_label(columns, name): (setting, self.table.iloc[np.sort(rows)]) for name, rows in order}
+        return _metric_frame(groups, list(columns), parsed, ties)
+
+    def _group_label(self, columns: Sequence[str], name: Any) -> tuple[str, ...]:
+        parts = name if isinstance(name, tuple) else (name,)
+        return tuple(
+            self.relations.labels[int(part)] if column == "relation" else str(part)
+            for column, part in zip(columns, parts)
+        )
+
+    def labelled(self) -> pd.DataFrame:
+        """Return the ranks table with labels in place of ids, and the realistic ranks beside the counts."""
+        frame = self.table.copy()
+        for column, vocabulary in (("s", self.entities), ("p", self.relations), ("o", self.entities)):
+            frame[column] = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
+        for setting in SETTINGS:
+            frame[f"rank_{setting}"] = frame[f"better_{setting}"] + 1 + frame[f"tied_{setting}"] / 2
+        return frame
+
+    @property
+    def tie_rate(self) -> float:
+        """Share of filtered ranks whose positive ties with at least one rival."""
+        return float((self.table["tied_filtered"] > 0).mean()) if len(self.table) else float("nan")
+
+    def with_notes(self, *notes: str) -> EvaluationResult:
+        """Return the same result with more cautions."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write everything to one file, conventionally ``.kgeval``; read it with `kgeval.load_result`.
+
+        The file appears complete or not at all; it holds no pickle.
+        """
+        header = {
+            "format": FORMAT,
+            "protocol": self.protocol.to_dict(),
+            "about": self.about,
+            "dropped": self.dropped,
+            "n_read": self.n_read,
+            "notes": list(self.notes),
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for column in TABLE_COLUMNS:
+            values = self.table[column]
+            if isinstance(values.dtype, pd.CategoricalDtype):
+                arrays[column] = values.cat.codes.to_numpy()
+                header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
+            else:
+                arrays[column] = values.to_numpy()
+        arrays["entity_labels"] = pack_labels(self.entities.labels)
+        arrays["relation_labels"] = pack_labels(self.relations.labels)
+        write_archive(path, arrays, header, overwrite=overwrite)
+
+    def cautions(self, metrics: Iterable[str | Metric]) -> list[str]:
+        """Return what must be known about the values of `metrics` on these ranks, if anything."""
+        rivals = self.table["rivals_filtered"].to_numpy()
+        said = [parse(metric).caution(rivals) for metric in metrics]
+        return list(dict.fromkeys(caution for caution in said if caution))
+
+    def head(self, ties: str = "realistic") -> list[str]:
+        """Return the lines that say what the numbers are of."""
+        about, dropped = self.about, sum(self.dropped.values())
+        lines = [
+            f"{about['dataset']}: {len(self.entities):,} entities, {len(self.relations):,} relations; "
+            f"{'+'.join(self.protocol.splits)} {about['n_triples']:,} triples, {about['n_queries']:,} queries; "
+            f"{about['n_unseen']:,} unseen, {dropped:,} dropped",
+            f"{self.protocol.describe()}, {ties} ties (tie rate {self.tie_rate:.1%}); "
+            f"protocol {self.protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
+            f"kgeval {about['version']}",
+        ]
+        lines += [f"dropped: {n:,} ranks, {reason}" for reason, n in self.dropped.items()]
+        lines += [f"dataset: {said}" for said in about["observations"]]
+        return lines + [f"note: {note}" for note in self.notes]
+
+    def __repr__(self) -> str:
+        table = self.summary().to_string(float_format=lambda value: f"{value:.4f}")
+        return "\n".join([*self.head(), "", table])
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(html.escape(line) for line in self.head())
+        return (
+            f"<div><p>{lines}</p>{self.summary().to_html(float_format=lambda value: f'{value:.4f}', escape=True)}</div>"
+        )
+
+
+def _metric_frame(
+    groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]],
+    names: list[str],
+    metrics: list[Metric],
+    ties: str,
+) -> pd.DataFrame:
+    records, reasons = [], {}
+    for label, (setting, rows) in groups.items():
+        record: dict[str, float] = {"n": len(rows)}
+        for metric in metrics:
+            found = EvaluationResult._compute(Key(metric, setting=setting, ties=ties), rows)
+            record[metric.heading] = found.value
+            if found.reason:
+                reasons[(*label, metric.heading)] = found.reason
+        records.append(record)
+    index: pd.Index[Any] = (
+        pd.MultiIndex.from_tuples(list(groups), names=names)
+        if len(names) > 1
+        else pd.Index([label[0] for label in groups], name=names[0], dtype=object)
+    )
+    frame = pd.DataFrame(records, index=index, columns=["n", *dict.fromkeys(metric.heading for metric in metrics)])
+    frame.attrs["reasons"] = reasons
+    return frame
+
+
+def load_result(path: str | Path) -> EvaluationResult:
+    """Read a result that `EvaluationResult.save` wrote.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, or not a result of kgeval.
+    """
+    arrays, header = read_archive(path)
+    if header.get("format") != FORMAT:
+        raise DataError(f"{path}: expected format {FORMAT!r}; found {header.get('format')!r}")
+    missing = [name for name in (*TABLE_COLUMNS, "entity_labels", "relation_labels") if name not in arrays]
+    if missing:
+        raise DataError(f"{path}: lacks {', '.join(missing)}; is the file damaged?")
+    columns: dict[str, Any] = {}
+    for column in TABLE_COLUMNS:
+        categories = header.get(f"categories_{column}")
+        values = arrays[column]
+        columns[column] = values if categories is None else pd.Categorical.from_codes(values, categories)
+    return EvaluationResult(
+        table=pd.DataFrame(columns),
+        entities=Vocabulary(unpack_labels(arrays["entity_labels"])),
+        relations=Vocabulary(unpack_labels(arrays["relation_labels"])),
+        protocol=Protocol.from_dict(header["protocol"]),
+        about=header["about"],
+        dropped=header["dropped"],
+        n_read=header["n_read"],
+        notes=tuple(header["notes"]),
+    )

@@ -1,0 +1,23 @@
+"""What all tests share: where the real datasets lie, if they do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The project's root folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of real datasets and published models; tests that need it skip without it."""
+    folder = Path(os.environ.get("KGEVAL_SHARED", ROOT.parent / "shared"))
+    if not (folder / "data").is_dir():
+        pytest.skip("needs the real datasets (../shared or KGEVAL_SHARED)")
+    return folder

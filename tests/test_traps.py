@@ -1,0 +1,446 @@
+"""Traps that real evaluators fell into (C1-7, C9, C11-15, C28, C32 of the list): ranking, ties and numbers."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from oracle import rank_counts
+
+import kgeval as kg
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
+
+
+class Matrix:
+    """Whole rows out of a table of scores, shape (entities, relations, entities)."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def score_objects(self, s, p):
+        return self.table[s, p]
+
+    def score_subjects(self, p, o):
+        return self.table[:, p, o].T
+
+
+class Columns(Matrix):
+    """The same, for some candidates only."""
+
+    def score_objects(self, s, p, candidates):
+        return self.table[s, p][:, candidates]
+
+    def score_subjects(self, p, o, candidates):
+        return self.table[:, p, o].T[:, candidates]
+
+
+class Geometry:
+    """The same as a dot product: each query's vector is its row, each candidate's a unit vector."""
+
+    geometry = "dot"
+
+    def __init__(self, table):
+        self.table = table
+
+    def query_vectors(self, side, given, relation):
+        return self.table[given, relation] if side == "object" else self.table[:, relation, given].T
+
+    def candidate_vectors(self, side):
+        return np.eye(len(self.table))
+
+
+KINDS = {
+    "function": lambda table: lambda s, p, o: table[s, p, o],
+    "matrix": Matrix,
+    "columns": Columns,
+    "geometry": Geometry,
+}
+ROW_KINDS = ("function", "matrix", "columns")
+
+
+def run(scorer, dataset, *, sides=("subject", "object"), **options):
+    """Evaluate without a progress bar; fields of the protocol and options of evaluate() by name."""
+    fields = {key: options.pop(key) for key in ("filter_splits", "splits", "unseen") if key in options}
+    return kg.evaluate(scorer, dataset, kg.Protocol(sides=sides, **fields), progress=False, **options)
+
+
+def one_query(scores, positives, *, known=(), kind="function", **options):
+    """Rank `positives` as objects of one query with these `scores`; `known` are its answers in train."""
+    scores = np.asarray(scores)
+    n = len(scores)
+    table = np.zeros((n, 1, n), dtype=scores.dtype)
+    table[0, 0] = scores
+    train = {"train": [[0, 0, o] for o in known]} if len(known) else {}
+    test = [[0, 0, o] for o in np.atleast_1d(positives)]
+    dataset = kg.Dataset.from_arrays(**train, test=test, n_entities=n, n_relations=1)
+    return run(KINDS[kind](table), dataset, sides="object", **options)
+
+
+def counts(result, setting="raw"):
+    """The (better, tied, rivals) of each rank."""
+    return [tuple(row) for row in result.table[[f"{c}_{setting}" for c in ("better", "tied", "rivals")]].to_numpy()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", range(5))
+def test_c01_constant_scorer_is_chance_wherever_the_positive_stands(kind, place):
+    """Five candidates tie: rank 1, 3 or 5 by policy; E[1/rank] = (1 + 1/2 + 1/3 + 1/4 + 1/5) / 5 = 137/300."""
+    result = one_query([0.5] * 5, place, kind=kind)
+    ranks = {ties: result[f"{ties}.mr"] for ties in ("optimistic", "realistic", "pessimistic", "expected")}
+    assert ranks == {"optimistic": 1.0, "realistic": 3.0, "pessimistic": 5.0, "expected": 3.0}
+    assert result["expected.mrr"] == pytest.approx(137 / 300, abs=1e-15)
+    assert result.chance("mrr").value == pytest.approx(137 / 300, abs=1e-15)
+    assert (result["mrr"], result["hits@1"], result["expected.hits@1"]) == (1 / 3, 0.0, pytest.approx(0.2))
+    assert (result["amri"], result.tie_rate) == (0.0, 1.0)
+
+
+def test_c01_a_constant_scorer_is_said_aloud():
+    """A tie rate of 100% is a warning and a note of the result."""
+    with pytest.warns(kg.KgevalWarning, match=r"^100\.0% of the positives tie with a rival"):
+        result = one_query([0.5] * 5, 0)
+    assert [note[:34] for note in result.notes] == ["100.0% of the positives tie with a"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c02_a_tie_counts_the_same_wherever_the_positive_stands(kind):
+    """One score above, three equal, one below: better 1 and tied 2 in each of the 20 orders, at each place."""
+    orders = sorted(set(itertools.permutations([2.0, 1.0, 1.0, 1.0, 0.0])))
+    assert len(orders) == 20
+    for order in orders:
+        places = [place for place in range(5) if order[place] == 1.0]
+        assert counts(one_query(order, places, kind=kind)) == [(1, 2, 4)] * 3
+
+
+@pytest.mark.parametrize("n", [9, 10, 20])
+def test_c02_many_positives_of_one_query_tie_alike(n):
+    """All n answers of one query are tested and tie, with one rival above: better 1, tied n - 1 for each."""
+    assert counts(one_query([1.0] * n + [2.0, 0.0], range(n))) == [(1, n - 1, n + 1)] * n
+
+
+@pytest.mark.parametrize(
+    ("ties", "mr", "mrr", "hits"),
+    [
+        ("optimistic.", 1.0, 1.0, 1.0),
+        ("pessimistic.", 2.0, 0.5, 0.0),
+        ("realistic.", 1.5, 2 / 3, 0.0),
+        ("expected.", 1.5, 0.75, 0.5),
+        ("", 1.5, 2 / 3, 0.0),
+    ],
+)
+def test_c03_one_tie_policy_holds_for_every_metric_and_is_named(ties, mr, mrr, hits):
+    """A two-way tie at the top is rank 1 or 2: the policy picks one, their mean, or the mean of the metric."""
+    result = one_query([2.0, 2.0, 1.0, 0.0], 0)
+    assert [result[f"{ties}{metric}"] for metric in ("mr", "mrr", "hits@1")] == pytest.approx([mr, mrr, hits])
+
+
+class Drifting:
+    """The same score for all, moved by `step` at each call, as another code path would give it."""
+
+    def __init__(self, step):
+        self.step, self.calls = step, 0
+
+    def score_objects(self, s, p):
+        self.calls += 1
+        return np.full((len(s), 6), 1.0 + self.calls * self.step)
+
+
+def drift_dataset():
+    """Six entities, six queries of one positive each."""
+    return kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 6] for i in range(6)], n_entities=6, n_relations=1)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, None])
+def test_c04_the_positive_is_scored_with_its_rivals(batch_size):
+    """Each call adds one unit in the last place; within a row all five rivals still tie, and a note says so."""
+    result = run(Drifting(2.0**-52), drift_dataset(), sides="object", batch_size=batch_size)
+    assert counts(result) == [(0, 5, 5)] * 6
+    assert "scores called twice differ by up to" in result.notes[0]
+
+
+def test_c04_a_triple_that_scores_differently_twice_is_refused():
+    """A drift of 10% is no rounding: an error, with the triple and both scores."""
+    with pytest.raises(kg.ScoreError, match=r"\('0', '0', \?\) with candidate '0', called twice, scored 1\.1 and 1\.2;"):
+        run(Drifting(0.1), drift_dataset(), sides="object")
+
+
+@pytest.mark.parametrize("geometry", ["dot", "l1", "l2", "modulus"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_c04_equal_embeddings_tie_exactly(geometry, dtype):
+    """All 40 entities have one vector, so all 39 rivals tie with the positive, whatever is screened or blocked."""
+    rng = np.random.default_rng(4)
+    model = Geometry(np.zeros((40, 1, 40)))
+    model.geometry = geometry
+    queries = rng.normal(size=(40, 38))
+    entities = np.repeat(rng.normal(size=(1, 38)), 40, axis=0).astype(dtype)
+    model.query_vectors = lambda side, given, relation: queries[given]
+    model.candidate_vectors = lambda side: entities
+    test = [[i, 0, (7 * i + 3) % 40] for i in range(40)]
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 1], [3, 0, 9]], test=test, n_entities=40, n_relations=1)
+    result = run(model, dataset, sides="object", block_size=16, batch_size=7)
+    assert counts(result) == [(0, 39, 39)] * 40
+    assert counts(result, "filtered") == [(0, 39 - (i in (0, 3)), 39 - (i in (0, 3))) for i in range(40)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("value", [1e-6, 0.375, 1000.0])
+def test_c05_neighbouring_floats_do_not_tie(kind, dtype, value):
+    """Next float up: better; next float down: neither; the same float: tied."""
+    x = dtype(value)
+    scores = [x, np.nextafter(x, dtype(np.inf)), np.nextafter(x, dtype(-np.inf)), x, dtype(-1)]
+    assert counts(one_query(np.array(scores, dtype=dtype), [0, 3], kind=kind)) == [(1, 1, 4)] * 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c05_small_scores_are_not_all_equal(kind):
+    """1e-6 and 9e-6 differ, though a tolerance of 1e-5 would tie them."""
+    assert counts(one_query([1e-6, 9e-6, 5e-6, 0.0], [0, 1, 2], kind=kind)) == [(2, 0, 3), (0, 0, 3), (1, 0, 3)]
+
+
+def table_with_nan(candidate):
+    """Nine queries (i, 0, ?) with answer i + 1, and one NaN in the third, which no probe of three queries sees."""
+    table = np.arange(81, dtype=np.float64).reshape(9, 1, 9)
+    table[2, 0, candidate] = np.nan
+    test = [[i, 0, (i + 1) % 9] for i in range(9)]
+    return table, kg.Dataset.from_arrays(test=test, n_entities=9, n_relations=1)
+
+
+@pytest.mark.parametrize("kind", ROW_KINDS)
+@pytest.mark.parametrize("candidate", [3, 5], ids=["positive", "rival"])
+def test_c06_nan_is_an_error_that_names_query_and_candidate(kind, candidate):
+    """A NaN loses every comparison, so it would put a positive first and take a rival away."""
+    table, dataset = table_with_nan(candidate)
+    where = rf"gave NaN for \('2', '0', \?\) at candidate '{candidate}' and 0 more of 9 queries"
+    with pytest.raises(kg.ScoreError, match=where):
+        run(KINDS[kind](table), dataset, sides="object")
+
+
+def test_c06_nan_in_a_query_vector_is_an_error():
+    """The query is named, although the probe did not see it."""
+    table, dataset = table_with_nan(5)
+    with pytest.raises(kg.ScoreError, match=r"the vector of query \('2', '0', \?\) is not finite"):
+        run(Geometry(table), dataset, sides="object")
+
+
+@pytest.mark.parametrize("entity", [2, 396], ids=["positive", "rival"])
+def test_c06_nan_in_an_embedding_is_an_error(entity):
+    """The entity is named; of 400 it is not among the 256 that are probed, and 2 is the answer of (1, 0, ?)."""
+    vectors = np.ones((400, 4))
+    vectors[entity, 1] = np.nan
+    test = [[i, 0, i + 1] for i in range(9)]
+    dataset = kg.Dataset.from_arrays(test=test, n_entities=400, n_relations=1)
+    with pytest.raises(kg.ScoreError, match=rf"the vector of entity '{entity}' and of 0 more is not finite"):
+        run(kg.models.DistMult(vectors, np.ones((1, 4))), dataset, sides="object")
+
+
+@pytest.mark.parametrize("kind", ROW_KINDS)
+def test_c07_minus_infinity_is_a_score_and_no_mask(kind):
+    """Positive 1 scores -inf like rival 4; 2 and 3 are known, 0 is above.
+
+    Raw: 0, 2, 3 better, 4 tied, of 4. Filtered, without 2 and 3: 0 better, 4 tied, of 2; masks of -inf would tie.
+    """
+    inf = np.inf
+    result = one_query([1.0, -inf, 5.0, 6.0, -inf], 1, known=(2, 3), kind=kind)
+    assert (counts(result), counts(result, "filtered")) == ([(3, 1, 4)], [(1, 1, 2)])
+    assert result.notes[-1] == "1 positives score infinity; infinities are ranked as numbers and tie"
+
+
+@pytest.mark.parametrize("kind", ROW_KINDS)
+def test_c07_plus_infinity_counts_among_the_candidates(kind):
+    """Positive 1 scores +inf like 2 (known) and 4: none better; 2 and 4 tied of 4, filtered only 4 of 3."""
+    inf = np.inf
+    result = one_query([1.0, inf, inf, -inf, inf], 1, known=(2,), kind=kind)
+    assert (counts(result), counts(result, "filtered")) == ([(0, 2, 4)], [(0, 1, 3)])
+
+
+def random_graph(seed, n=12, m=2, n_train=40, n_test=15):
+    """Arrays of train and test, and a table of few distinct scores, so that many tie."""
+    rng = np.random.default_rng(seed)
+    sizes = {"train": n_train, "test": n_test}
+    splits = {name: rng.integers(0, (n, m, n), size=(size, 3)) for name, size in sizes.items()}
+    return splits, rng.integers(0, 4, size=(n, m, n)).astype(np.float64), rng
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(5))
+def test_c09_renaming_entities_never_changes_counts(kind, seed):
+    """Entity e becomes new[e] in triples and scores: every count of every triple stays."""
+    splits, table, rng = random_graph(seed)
+    new = rng.permutation(12)
+    old = np.argsort(new)
+    renamed = {name: np.column_stack([new[t[:, 0]], t[:, 1], new[t[:, 2]]]) for name, t in splits.items()}
+    before = run(KINDS[kind](table), kg.Dataset.from_arrays(**splits, n_entities=12, n_relations=2))
+    moved = table[old][:, :, old]
+    after = run(KINDS[kind](moved), kg.Dataset.from_arrays(**renamed, n_entities=12, n_relations=2))
+    assert before.tie_rate > 0.5
+    assert after.table[COUNTS].to_numpy().tolist() == before.table[COUNTS].to_numpy().tolist()
+
+
+@pytest.mark.parametrize("kind", ROW_KINDS)
+@pytest.mark.parametrize("n", [5, 10], ids=["few", "many"])
+@pytest.mark.parametrize(
+    ("dtype", "lowest"), [("int64", 2**53), ("uint64", 2**64 - 10), ("uint8", 0), ("int8", -128), ("int64", -(2**63))]
+)
+def test_c11_integer_scores_are_compared_as_they_are(kind, n, dtype, lowest):
+    """Scores lowest, lowest + 1, ... are all distinct; a float would round and a difference or a sign wrap them."""
+    scores = np.array([lowest + i for i in range(n)], dtype=dtype)
+    result = one_query(scores, range(n), kind=kind)
+    assert counts(result) == [(n - 1 - i, 0, n - 1) for i in range(n)]
+    assert [int(score) for score in result.table["score"]] == [lowest + i for i in range(n)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c12_ranks_start_at_1_and_the_mrr_is_a_mean_of_reciprocals(kind):
+    """Ranks 1, 2, 4, 5 of 5: MR 3, MRR (1 + 1/2 + 1/4 + 1/5) / 4 = 0.4875 and not 1/MR; hits@1 1/4."""
+    result = one_query([9.0, 8.0, 7.0, 6.0, 5.0], [0, 1, 3, 4], kind=kind)
+    assert [result[f"raw.{metric}"] for metric in ("mr", "mrr", "hits@1", "hits@4")] == [3.0, 0.4875, 0.25, 0.75]
+    assert (result["raw.median_rank"], result["raw.hmr"]) == (3.0, pytest.approx(1 / 0.4875))
+
+
+def test_c12_a_perfect_scorer_reaches_1_and_no_more():
+    """Every rank is 1, on both sides and two splits: each metric is 1, over all four ranks."""
+    splits = {"valid": [[0, 0, 1]], "test": [[2, 0, 3]]}
+    table = np.zeros((4, 1, 4))
+    table[0, 0, 1] = table[2, 0, 3] = 1.0
+    dataset = kg.Dataset.from_arrays(**splits, n_entities=4, n_relations=1)
+    result = run(Matrix(table), dataset, splits=("valid", "test"))
+    assert len(result.table) == 4
+    for metric in ("mr", "gmr", "hmr", "median_rank", "mrr", "hits@1", "amri"):
+        assert (metric, result[metric]) == (metric, 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("filter_splits", "in_train", "rivals"),
+    [(("train",), False, 3), (("train",), True, 3), (("test",), True, 4), (("train", "test"), True, 3), ((), True, 4)],
+)
+def test_c13_the_answer_is_not_its_own_rival(kind, filter_splits, in_train, rivals):
+    """The positive beats all and ties with none, whether or not the filter holds it (in train, test or both).
+
+    Of its 4 rivals, object 2 is an answer in train.
+    """
+    known = (1, 2) if in_train else (2,)
+    result = one_query([0.0, 9.0, 8.0, 1.0, 1.0], 1, known=known, kind=kind, filter_splits=filter_splits)
+    assert (counts(result), counts(result, "filtered")) == ([(0, 0, 4)], [(0, 0, rivals)])
+    assert (result["pessimistic.hits@1"], result["pessimistic.mr"]) == (1.0, 1.0)
+
+
+BATCHINGS = [{"batch_size": size} for size in (1, 2, 7, 1000)]
+BATCHINGS += [{"batch_size": 5, "block_size": size} for size in (1, 3, 11, 1000)]
+BATCHINGS += [{"max_pairs": size} for size in (1, 7, 12, 100)] + [{"batch_size": 3, "threads": 3}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", BATCHINGS, ids=str)
+def test_c14_batches_and_blocks_never_change_counts(kind, options):
+    """Counts equal those of the loop-only oracle for batches of 1, 2, a prime and more than there are."""
+    splits, table, _ = random_graph(14)
+    known = {tuple(map(int, row)) for split in splits.values() for row in split}
+    result = run(KINDS[kind](table), kg.Dataset.from_arrays(**splits, n_entities=12, n_relations=2), **options)
+    test = splits["test"].tolist()
+    for side in ("subject", "object"):
+        wanted = rank_counts(lambda s, p, o: table[s, p, o], test, known, range(12), side)
+        rows = result.table[result.table["side"] == side]
+        assert rows[COUNTS].to_dict("records") == [{name: row[name] for name in COUNTS} for row in wanted]
+
+
+def test_c15_hits_at_k_is_trivial_only_where_all_candidates_fit():
+    """The positive is last of 4: with 3 rivals hits@3 is a miss, hits@4 and beyond true by definition."""
+    result = one_query([3.0, 2.0, 1.0, 0.0], 3)
+    assert [result[f"hits@{k}"] for k in (1, 3, 4, 10)] == [0.0, 0.0, 1.0, 1.0]
+    undefined = result.value("adjusted(hits@4)")
+    assert np.isnan(undefined.value)
+    assert undefined.reason == "chance already reaches the best value of hits@4: 0 / 0"
+
+
+def test_c15_a_trivial_hits_at_k_is_flagged():
+    """Candidates are rivals + 1: of 3, 4, 5 and 6 candidates, two have at most 4."""
+    said = "hits@4 is 1 by definition for 50.0% of the ranks (4 candidates or fewer)"
+    assert kg.metrics.Hits(4).caution(np.array([2, 3, 4, 5])) == said
+    assert kg.metrics.Hits(4).caution(np.array([4, 5])) == ""
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, None])
+def test_c28_the_mean_is_over_ranks_not_over_batches(batch_size):
+    """Ranks 1, 1, 1, 1, 6 in five queries: MR 2; batches of two would give (1 + 1 + 6) / 3."""
+    table = np.zeros((6, 1, 6))
+    table[range(4), 0, range(4)] = 1.0
+    table[4, 0, :] = [1, 1, 1, 1, 0, 1]
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, i] for i in range(5)], n_entities=6, n_relations=1)
+    result = run(Matrix(table), dataset, sides="object", batch_size=batch_size)
+    assert (result["mr"], result["mrr"]) == (2.0, pytest.approx((4 + 1 / 6) / 5, abs=1e-15))
+
+
+@pytest.mark.parametrize(
+    ("better", "repeats"), [(150, 200_000), (2**24, 1), (2**31 - 1, 3)], ids=["many", "2^24 + 1", "2^31"]
+)
+def test_c28_sums_are_exact(better, repeats):
+    """The mean of equal ranks is the rank: 200,000 ranks of 151 added in float32 give 30,288,892 for 30,200,000."""
+    ranks = np.full(repeats, better, dtype=np.int64), np.zeros(repeats, dtype=np.int64), np.full(repeats, 2**32)
+    assert kg.metrics.MR().compute(*ranks).value == better + 1
+    assert kg.metrics.MRR().compute(*ranks).value == pytest.approx(1 / (better + 1), rel=1e-14)
+
+
+def test_c28_expectations_are_summed_in_full_precision():
+    """A constant scorer over n = 14,541 candidates: E[1/rank] = H(n) / n, by math.fsum-like exact addition."""
+    n = 14_541
+    harmonic = float(np.sum(1.0 / np.arange(n, 0, -1, dtype=np.longdouble)) / n)
+    found = kg.metrics.MRR().compute(np.array([0]), np.array([n - 1]), np.array([n - 1]), ties="expected").value
+    assert found == pytest.approx(harmonic, rel=1e-14)
+    assert found == pytest.approx(6.99e-4, rel=1e-3)
+
+
+def sides_result():
+    """Three relations, four test triples: subject ranks 1, 1, 1, 1; object ranks 1, 2, 2, 4 of 4."""
+    table = np.zeros((4, 3, 4))
+    test = [[0, 0, 0], [1, 1, 1], [2, 1, 2], [3, 2, 3]]
+    table[0, 0], table[1, 1], table[2, 1], table[3, 2] = [9, 1, 1, 1], [9, 8, 1, 1], [9, 1, 8, 1], [6, 6, 6, 5]
+    for s, p, o in test:
+        table[np.arange(4) != s, p, o] = -1.0
+    return run(Matrix(table), kg.Dataset.from_arrays(test=test, n_entities=4, n_relations=3))
+
+
+def test_c32_both_is_the_mean_over_all_ranks():
+    """Subject MRR 1, object (1 + 1/2 + 1/2 + 1/4) / 4 = 9/16: both 25/32, the mean of sides since counts agree.
+
+    The geometric mean does not average: 16 ** (1/8) over eight ranks, against (1 + 2) / 2 for the sides.
+    """
+    result = sides_result()
+    assert [result[f"raw.{side}mrr"] for side in ("subject.", "object.", "")] == [1.0, 9 / 16, 25 / 32]
+    gmr = [result[f"raw.{side}gmr"] for side in ("subject.", "object.", "both.")]
+    assert gmr == pytest.approx([1.0, 2.0, 2**0.5], abs=1e-15)
+    assert result.summary(["mrr"]).loc[("raw", "both")].tolist() == [8, 25 / 32]
+
+
+def test_c32_macro_by_relation_is_a_third_number():
+    """Both sides per relation: (1 + 1)/2, (1 + 1 + 1/2 + 1/2)/4, (1 + 1/4)/2; their plain mean is 19/24, not 25/32."""
+    by = sides_result().by("relation", metrics=["mrr"], setting="raw")
+    assert by["MRR"].to_dict() == {"1": 0.75, "0": 1.0, "2": 0.625}
+    assert by["n"].to_dict() == {"1": 4, "0": 2, "2": 2}
+    assert by["MRR"].mean() == pytest.approx(19 / 24, abs=1e-15)
+    assert np.average(by["MRR"], weights=by["n"]) == 25 / 32
+
+
+def test_c32_both_weighs_ranks_where_sides_have_unequal_counts():
+    """Of the subject side one rank is left (1), of the object side four: (1 + 9/4) / 5 = 0.65, not (1 + 9/16) / 2."""
+    result = sides_result()
+    fewer = replace(result, table=result.table.iloc[3:], n_read=5)
+    assert [fewer[f"raw.{side}mrr"] for side in ("subject.", "object.", "")] == [1.0, 9 / 16, 0.65]
+
+
+def test_c32_amri_of_both_sides_is_over_all_rivals():
+    """AMRI = 1 - 2 sum(rank - 1) / sum(rivals): 1 - 2 * 5 / 24 raw.
+
+    Filtered, (0, 1, ?) leaves out object 1 in train: subject 1 - 0, object 1 - 2 * 1 / 1, both 1 - 2 / 3 and not 0.
+    """
+    assert sides_result()["raw.amri"] == pytest.approx(1 - 10 / 24, abs=1e-15)
+    table = np.zeros((3, 1, 3))
+    table[0, 0] = [2.0, 3.0, 1.0]
+    table[1:, 0, 2] = 0.5
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2]], n_entities=3, n_relations=1)
+    result = run(Matrix(table), dataset)
+    assert [result[f"{side}.amri"] for side in ("subject", "object")] == [1.0, -1.0]
+    assert result["amri"] == pytest.approx(1 / 3, abs=1e-15)

@@ -1,0 +1,325 @@
+"""Text files of triples: every label as written, every fault with its file and line."""
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kgeval
+from kgeval.errors import DataError
+from kgeval.io.triple_files import read_columns
+
+LABELS = ["NA", "nan", "null", "None", "N/A", "007", "7", "7.0", "1e5", "True", "-", "inf", '"', '""', '"open']
+LABELS += ["'", "in ner", "trailing ", " leading", " ", "\u00a0", "\u00a0nbsp\u00a0", "\u00fcber", "u\u0308ber"]
+LABELS += ["\u6771\u4eac", "\U0001f600", "\u2028", "\u0085", "\x0b\x0c\x1c", "\x1a", "#no", "\\", "a\\tb", ",", "="]
+LABELS += ["e\ufeff", "\u200b"]
+FAULT = "expected 3 tab-separated columns (s, p, o), found"
+
+
+def write(folder, raw, name="test.txt"):
+    """Put one file of these bytes into the folder."""
+    file = folder / name
+    file.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    return file
+
+
+def naive(raw):
+    """The lines of the text, each split at tabs; plain str methods only."""
+    text = raw.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    return [tuple(line.split("\t")) for line in text.split("\n")]
+
+
+def rows_of(dataset, split):
+    """The triples of a split as labels."""
+    e, r = dataset.entities.labels, dataset.relations.labels
+    return [(e[s], r[p], e[o]) for s, p, o in np.asarray(dataset[split]).tolist()]
+
+
+def failure(folder, **options):
+    """What reading the folder says, with the folder's own path taken out."""
+    with pytest.raises(DataError) as caught:
+        kgeval.read_dataset(folder, **options)
+    return str(caught.value).replace(str(folder), "DIR")
+
+
+def test_labels_stay_as_written(tmp_path):
+    """Nothing is unquoted, trimmed, normalised or taken for a number or a missing value; ids sort by code point."""
+    facts = [(a, b, c) for a, b, c in zip(LABELS, LABELS[5:] + LABELS[:5], LABELS[::-1], strict=True)]
+    write(tmp_path, "".join("\t".join(fact) + "\n" for fact in facts))
+    dataset = kgeval.read_dataset(tmp_path)
+    assert rows_of(dataset, "test") == facts
+    assert dataset.entities.labels == tuple(sorted(LABELS)) == dataset.relations.labels
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_files_equal_a_naive_reader(tmp_path, seed):
+    """Random labels, line ends mixed within a file, with and without mark and final newlines."""
+    rng = random.Random(seed)
+    alphabet = ["a", "b", "A", "0", "1", ".", " ", '"', "'", "\u00e9", "\u00a0", "\u2028", "\U00010000", "\uffff"]
+    for split in ("train", "valid", "test"):
+        lines = [
+            "\t".join("".join(rng.choices(alphabet, k=rng.randint(1, 4))) for _ in range(3))
+            for _ in range(rng.randint(1, 12))
+        ]
+        ends = rng.choice([["\n"], ["\r\n"], ["\r"], ["\n", "\r\n"], ["\n", "\r\n", "\r"]])
+        tail = rng.choice(["", *ends, ends[0] * 2, ends[0] * 5])
+        text = rng.choice(["", "\ufeff"]) + lines[0]
+        text += "".join(rng.choice(ends) + line for line in lines[1:]) + tail
+        write(tmp_path, text, f"{split}{rng.choice(['.txt', '.tsv'])}")
+    dataset = kgeval.read_dataset(tmp_path)
+    expected = {file.stem: naive(file.read_bytes()) for file in tmp_path.iterdir()}
+    assert {split: rows_of(dataset, split) for split in dataset.splits} == expected
+    facts = [fact for rows in expected.values() for fact in rows]
+    assert dataset.entities.labels == tuple(sorted({e for s, _, o in facts for e in (s, o)}))
+    assert dataset.relations.labels == tuple(sorted({p for _, p, _ in facts}))
+    assert (tuple(dataset.splits), dataset.name) == (("train", "valid", "test"), tmp_path.name)
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_path, block):
+    """100 texts of tabs, ends and letters: read as str.split reads them, or refused at the first faulty line."""
+    rng, seen = random.Random(block), set()
+    pieces = ["a", "b", "a", "b\t", "\ta\t", "a\tb\ta\n", "b\tb\tb\r\n", "a\ta\tb\r", "\t", "\n", "\r\n", "\r", "\u00e9"]
+    for _ in range(100):
+        raw = "".join(rng.choices(pieces, k=rng.randint(1, 9))).encode()
+        write(tmp_path, raw)
+        rows = naive(raw)
+        faults = [i for i, row in enumerate(rows, start=1) if len(row) != 3 or "" in row]
+        seen.add(bool(faults))
+        if faults:
+            row = rows[faults[0] - 1]
+            kind = FAULT if len(row) != 3 else f"column {row.index('') + 1} is empty"
+            kind = "0 triples; the file is empty" if rows == [("",)] else kind
+            assert failure(tmp_path).startswith(f"DIR/test.txt, line {faults[0]}: {kind}")
+        else:
+            assert rows_of(kgeval.read_dataset(tmp_path), "test") == rows
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"a\tb\tc\na\tb\n", f"line 2: {FAULT} 2: 'a\\tb'"),
+        (b"a\tb\tc\na\tb", f"line 2: {FAULT} 2: 'a\\tb'"),
+        (b"a\tb\tc\td\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'"),
+        (b"a\tb\tc\na\tb\td\t\n", f"line 2: {FAULT} 4: 'a\\tb\\td\\t'"),
+        (b"a\tb\tc\td\na\tb\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'"),
+        (b"a b c\n", f"line 1: {FAULT} 1: 'a b c'; is the separator a space or a comma?"),
+        (b"a,b,c\n", f"line 1: {FAULT} 1: 'a,b,c'; is the separator a space or a comma?"),
+        (b"a\tb\tc\n\na\tb\td\n", f"line 2: {FAULT} 0: ''"),
+        (b"\na\tb\tc\n", f"line 1: {FAULT} 0: ''"),
+        (b"a\tb\tc\n \n", f"line 2: {FAULT} 1: ' '; is the separator a space or a comma?"),
+        (b"\xef\xbb\xbfa\tb\n", f"line 1: {FAULT} 2: 'a\\tb'"),
+        (b"a\tb\tc\n\tb\tc\n", "line 2: column 1 is empty: '\\tb\\tc'"),
+        (b"a\t\tc\n", "line 1: column 2 is empty: 'a\\t\\tc'"),
+        (b"a\tb\tc\na\tb\t\n", "line 2: column 3 is empty: 'a\\tb\\t'"),
+        (b"a\tb\tc\na\tb\t", "line 2: column 3 is empty: 'a\\tb\\t'"),
+        (b"\t\t\n", "line 1: column 1 is empty: '\\t\\t'"),
+        (b"x" * 90 + b"\ty\n", f"line 1: {FAULT} 2: '{'x' * 80}'"),
+        (b"", "line 1: 0 triples; the file is empty"),
+        (b"\xef\xbb\xbf", "line 1: 0 triples; the file is empty"),
+        (b"\n\n\n", "line 1: 0 triples; the file is empty"),
+        (b"\r\n\r\n", "line 1: 0 triples; the file is empty"),
+        (b"a\tb\tc\na\tb\0\tc\n", "line 2: a NUL character; is this a text file?"),
+        (b"a\tb\tc\ra\tb\0\tc\r", "line 2: a NUL character; is this a text file?"),
+        (b"a\0\t\0b\0\t\0c\0\n\0", "line 1: a NUL character; is this a text file?"),
+        (b"head\trelation\ttail\na\tb\tc\n", "line 1: looks like a header (head, relation, tail); "),
+        (b"Subject\tPredicate\tObject\r\na\tb\tc\r\n", "line 1: looks like a header (subject, predicate, object); "),
+        (b"\xef\xbb\xbfs\tp\to\na\tb\tc\n", "line 1: looks like a header (s, p, o); "),
+        (b"h\tr\tt\na\tb\tc\n", "line 1: looks like a header (h, r, t); "),
+        (b"subject\trelation\tobject\na\tb\tc\n", "line 1: looks like a header (subject, relation, object); "),
+    ],
+)
+@pytest.mark.parametrize("name", ["test.txt", "train.tsv"])
+def test_faults_name_file_and_line(tmp_path, raw, said, name):
+    """One sentence: the file, the line (from 1), what was expected and what stands there."""
+    write(tmp_path, raw, name)
+    said += "say header=True (--header)" if "looks like a header" in said else ""
+    assert failure(tmp_path) == f"DIR/{name}, {said}"
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a\tb\tc\na\tb\n", f"line 2: {FAULT} 2: 'a\\tb'"),
+        ("a\tb\tc\n\na\tb\td\n", f"line 2: {FAULT} 0: ''"),
+        ("a\tb\tc\na\tb\t\n", "line 2: column 3 is empty: 'a\\tb\\t'"),
+    ],
+)
+def test_faults_read_alike_whatever_the_line_ends(tmp_path, text, said, end):
+    """CRLF and CR files get the very sentence that an LF file gets, without a carriage return in it."""
+    write(tmp_path, text.replace("\n", end))
+    assert failure(tmp_path) == f"DIR/test.txt, {said}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "byte", "value"),
+    [
+        (b"\xff\tb\tc\n", 1, 0, "ff"),
+        (b"a\tb\tc\na\tb\t\xe9t\xe9\n", 2, 10, "e9"),
+        (b"a\tb\tc\r\na\tb\tcc\xc3\r\n", 2, 13, "c3"),
+        (b"\xef\xbb\xbfa\tb\tc\na\tb\xc0\tc\n", 2, 12, "c0"),
+        (b"a\tb\tc\na\tb\tc\na\tb\t\xed\xa0\x80", 3, 16, "ed"),
+        (b"a\tb\tc\n" * 70000 + b"a\t\x80\tc\n", 70001, 420002, "80"),
+        (b"a\tb\tc\ra\tb\t\xff\r", 2, 10, "ff"),
+    ],
+)
+def test_invalid_utf8_names_line_and_byte(tmp_path, raw, line, byte, value):
+    """The line and the offset in the file as it lies on disk, mark and carriage returns included."""
+    assert raw[byte] == int(value, 16)
+    write(tmp_path, raw)
+    assert failure(tmp_path) == (
+        f"DIR/test.txt, line {line}: invalid UTF-8 at byte {byte} of the file (0x{value}); save the file as UTF-8"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_refused(tmp_path, encoding):
+    """UTF-16 with a byte order mark of either order."""
+    write(tmp_path, ("\ufeff" if "-" in encoding[4:] else "").encode(encoding) + "a\tb\tc\n".encode(encoding))
+    said = failure(tmp_path)
+    if encoding == "utf-16" or said.startswith("DIR/test.txt: is UTF-16"):
+        assert said == "DIR/test.txt: is UTF-16 (byte order mark); expected UTF-8. Convert it first"
+
+
+def test_only_one_byte_order_mark_is_taken_away(tmp_path):
+    """A second mark belongs to the label, as it does for bytes.decode('utf-8-sig')."""
+    write(tmp_path, "\ufeff\ufeffa\tb\tc\n")
+    assert rows_of(kgeval.read_dataset(tmp_path), "test") == [("\ufeffa", "b", "c")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_declared_header_leaves_no_trace(tmp_path, end):
+    """With header=True the first line of every file is dropped: its words are no entities and no relations."""
+    write(tmp_path, f"head\trelation\ttail{end}a\tb\tc{end}", "train.txt")
+    write(tmp_path, f"x\ty\tz{end}c\tb\ta{end}a\tb\ta{end}")
+    dataset = kgeval.read_dataset(tmp_path, header=True)
+    assert rows_of(dataset, "train") == [("a", "b", "c")]
+    assert rows_of(dataset, "test") == [("c", "b", "a"), ("a", "b", "a")]
+    assert (dataset.entities.labels, dataset.relations.labels) == (("a", "c"), ("b",))
+
+
+def test_a_header_word_that_is_a_label_stays(tmp_path):
+    """The header's words remain where they are labels too: here 's' stands below the header as an object."""
+    write(tmp_path, "s\tp\to\na\tb\ts\n")
+    dataset = kgeval.read_dataset(tmp_path, header=True)
+    assert (dataset.entities.labels, dataset.relations.labels) == (("a", "s"), ("b",))
+
+
+def test_a_header_alone_is_no_data(tmp_path):
+    """A file that holds its header only has no rows."""
+    write(tmp_path, "s\tp\to\n")
+    assert failure(tmp_path, header=True) == "DIR/test.txt: 0 rows below the header line"
+
+
+def test_header_words_out_of_order_are_labels(tmp_path):
+    """Only a whole known header in its order is suspected; single words of one are ordinary labels."""
+    facts = [("tail", "relation", "head"), ("s", "relation", "object")]
+    write(tmp_path, "".join("\t".join(fact) + "\n" for fact in facts))
+    assert rows_of(kgeval.read_dataset(tmp_path), "test") == facts
+
+
+def test_folders_that_hold_no_dataset(tmp_path):
+    """No folder, a file in its place, nothing inside, other files inside, one split twice, a folder as split."""
+    assert failure(tmp_path / "no") == "DIR: no such folder"
+    file = write(tmp_path, "a\tb\tc\n", "facts.tsv")
+    assert failure(file) == "DIR: is a file; give the folder that holds it"
+    wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv); the folder holds"
+    assert failure(tmp_path) == f"{wanted} facts.tsv"
+    (tmp_path / "in").mkdir()
+    assert failure(tmp_path / "in") == f"{wanted} nothing"
+    for name in ("b.txt", "train.csv", "Test.txt", "a"):
+        write(tmp_path / "in", "a\tb\tc\n", name)
+    assert failure(tmp_path / "in") == f"{wanted} Test.txt, a, b.txt, train.csv"
+    write(tmp_path, "a\tb\tc\n", "valid.txt")
+    write(tmp_path, "a\tb\tc\n", "valid.tsv")
+    assert failure(tmp_path) == "DIR: both valid.txt and valid.tsv; keep one"
+    (tmp_path / "in" / "test.txt").mkdir()
+    assert failure(tmp_path / "in") == "DIR/test.txt: is not a file"
+
+
+def test_the_first_faulty_split_is_named(tmp_path):
+    """With faults in several files, train's is told before valid's before test's."""
+    for split in ("test", "valid", "train"):
+        write(tmp_path, f"a\t{split}\n", f"{split}.txt")
+        assert failure(tmp_path) == f"DIR/{split}.txt, line 1: {FAULT} 2: 'a\\t{split}'"
+
+
+def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
+    """The system's reason is passed on with the path."""
+
+    def deny(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    write(tmp_path, "a\tb\tc\n")
+    monkeypatch.setattr(Path, "read_bytes", deny)
+    assert failure(tmp_path) == "DIR/test.txt: cannot be read: Permission denied"
+
+
+def test_a_file_that_grows_meanwhile(tmp_path, monkeypatch):
+    """A line that is added between check and parse either is not read or is an error, never taken unchecked."""
+    file, real = write(tmp_path, "a\tb\tc\n"), pd.read_csv
+
+    def grow(*args, **kwargs):
+        file.write_bytes(b"a\tb\tc\nd\te\tf\n")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(pd, "read_csv", grow)
+    try:
+        rows = rows_of(kgeval.read_dataset(tmp_path), "test")
+    except DataError as error:
+        expected = f"{file}: 1 lines were checked and 2 read; did the file change meanwhile?"
+        assert str(error) == expected  # noqa: PT017  (either outcome is right)
+    else:
+        assert rows == [("a", "b", "c")]
+
+
+def test_read_columns_reads_other_widths(tmp_path):
+    """Four columns (s, p, o, score) come as four lists of strings; three are then too few."""
+    file = write(tmp_path, "a\tb\tc\t1e5\r\na\tb\td\t007\r\n", "scores.tsv")
+    assert [list(column) for column in read_columns(file, 4)] == [["a", "a"], ["b", "b"], ["c", "d"], ["1e5", "007"]]
+    write(tmp_path, "a\tb\tc\t1\na\tb\tc\n", "scores.tsv")
+    with pytest.raises(DataError, match=re.escape("line 2: expected 4 tab-separated columns (s, p, o, score), found 3")):
+        read_columns(file, 4)
+    with pytest.raises(DataError) as caught:
+        read_columns(tmp_path / "none.tsv")
+    assert str(caught.value) == f"{tmp_path / 'none.tsv'}: no such file"
+
+
+TABLE = {  # the table of the folder's README: entities, relations, train, valid, test, unseen triples and entities
+    "fb15k-237": (14541, 237, 272115, 17535, 20466, 28, 29),
+    "wn18rr": (40943, 11, 86835, 3034, 3134, 210, 209),
+    "wn18": (40943, 18, 141442, 5000, 5000, 0, 0),
+    "umls": (135, 46, 5216, 652, 661, 0, 0),
+    "kinship": (104, 25, 8544, 1068, 1074, 0, 0),
+    "nations": (14, 55, 1592, 199, 201, 0, 0),
+    "countries-s1": (271, 2, 1111, 24, 24, 0, 0),
+    "codex-s": (2034, 42, 32888, 1827, 1828, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_real_datasets_have_their_published_counts(shared, name):
+    """Counts as published, rows as str.split reads them, and no label with a line end in it."""
+    dataset = kgeval.read_dataset(shared / "data" / name)
+    unseen = dataset.unseen["test"]
+    sizes = [len(dataset.entities), len(dataset.relations), *(len(dataset[s]) for s in ("train", "valid", "test"))]
+    assert (*sizes, unseen["triples"], unseen["entities"]) == TABLE[name]
+    assert (unseen["relations"], dataset.name) == (0, name)
+    assert not any(set("\r\n\t") & set(label) for label in dataset.entities.labels + dataset.relations.labels)
+    for split in ("valid", "test"):
+        assert rows_of(dataset, split) == naive((shared / "data" / name / f"{split}.txt").read_bytes())
+
+
+def test_fb15k237_has_the_entities_of_another_list(shared):
+    """RotatE's entities.dict and relations.dict (LF line ends) name the labels of ConvE's files (CRLF)."""
+    folder = shared / "data" / "fb15k-237"
+    dataset = kgeval.read_dataset(folder)
+    assert b"\r\n" in (folder / "test.txt").read_bytes()
+    for words, name in ((dataset.entities, "entities.dict"), (dataset.relations, "relations.dict")):
+        listed = [line.split("\t")[1] for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+        assert words.labels == tuple(sorted(listed))
