@@ -237,9 +237,27 @@ class Dataset:
             if split != "train"
         }
 
+    @cached_property
+    def suspicious_order(self) -> str:
+        """A sentence if the columns look like subject, object, relation (as in OpenKE's files), else empty.
+
+        So it looks where the second column has more distinct labels than the third, and most of them
+        are entities as well.
+        """
+        n_objects = len(np.unique(np.concatenate([t.o for t in self.splits.values()])))
+        n_shared = int((self.entities.find(self.relations.labels) >= 0).sum())
+        if n_objects >= len(self.relations) or 2 * n_shared <= len(self.relations):
+            return ""
+        return (
+            f"the second column has {len(self.relations):,} distinct labels, {n_shared:,} of them entities too, "
+            f"and the third only {n_objects:,}; are the columns subject, object, relation? "
+            "Expected is subject, relation, object"
+        )
+
     def observations(self) -> list[str]:
-        """Duplicates, overlaps and unseen labels, one sentence for each that is not zero."""
-        said = [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
+        """Doubtful column order, duplicates, overlaps and unseen labels, one sentence for each that there is."""
+        said = [self.suspicious_order] if self.suspicious_order else []
+        said += [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
         said += [f"{n:,} rows of {b} also in {a}" for (a, b), n in self.overlaps.items() if n]
         for split, counts in self.unseen.items():
             if counts["triples"]:

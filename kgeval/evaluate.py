@@ -81,9 +81,9 @@ def evaluate(
     Examples
     --------
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=4, n_relations=1)
-    >>> result = evaluate(lambda s, p, o: -np.abs(s + 1 - o), dataset, Protocol(sides="object"))
+    >>> result = evaluate(lambda s, p, o: -np.abs(s + 1.1 - o), dataset, Protocol(sides="object"))
     >>> result["mrr"], result["raw.mr"]
-    (1.0, 1.75)
+    (1.0, 1.5)
     """
     return Evaluator(dataset, protocol).evaluate(
         scorer,

@@ -47,7 +47,7 @@ def random_counts(seed, n=200, most=500):
         ("median_rank", 2.0),
         ("gmr", 2.0),  # (1 * 2 * 4) ** (1/3)
         ("hmr", 12 / 7),  # 1 / mrr
-        ("amri", 1 - 2 * 4 / 15),  # a = 0, 1, 3 of N = 4, 9, 2 + ... see the docstring
+        ("amri", 1 - 2 * 4 / 15),
     ],
 )
 def test_three_ranks(text, wanted):
@@ -147,7 +147,10 @@ def test_median_of_an_even_number():
 
 
 def test_geometric_mean_of_many_large_ranks():
-    """20,000 ranks of 5 million: the product has 134,000 digits, its root is 5 million; 2-way ties likewise."""
+    """20,000 ranks of 5 million: the product has 134,000 digits, its root is 5 million, also where no tie is broken.
+
+    With two-way ties: ((M^(1/n) + (M+1)^(1/n)) / 2) ** n.
+    """
     n = 20_000
     rivals = np.full(n, MILLIONS, dtype=np.int64)
     better, tied = np.full(n, MILLIONS - 1, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -285,7 +288,7 @@ KNOWN = "; known: adjusted(...), amri, gmr, hits@10, hmr, median_rank, mr, mrr, 
     ("text", "message"),
     [
         ("hit@10", f"unknown metric 'hit@10'; did you mean 'hits@10'?{KNOWN}"),
-        ("mmr", f"unknown metric 'mmr'; did you mean 'mrr'?{KNOWN}"),
+        ("mrrr", f"unknown metric 'mrrr'; did you mean 'mrr'?{KNOWN}"),
         ("", f"unknown metric ''{KNOWN}"),
         ("raw", f"unknown metric 'raw'{KNOWN}"),
         ("adjusted()", f"unknown metric ''{KNOWN}"),

@@ -47,9 +47,7 @@ def distmult(t, s, r, o):
 
 
 def cp(t, s, r, o):
-    return sum(
-        a * b * c for a, b, c in zip(t["subjects"][s], t["relations"][r], t["objects"][o], strict=True)
-    )
+    return sum(a * b * c for a, b, c in zip(t["subjects"][s], t["relations"][r], t["objects"][o], strict=True))
 
 
 def simple(t, s, r, o):
@@ -125,9 +123,7 @@ def tucker(t, s, r, o):
     a, b, c, core = t["entities"][s], t["relations"][r], t["entities"][o], t["core"]
     if "subject_norm" in t:
         a = normed(a, t["subject_norm"])
-    product = [
-        sum(core[i][j][k] * a[i] * b[j] for i in range(len(a)) for j in range(len(b))) for k in range(len(c))
-    ]
+    product = [sum(core[i][j][k] * a[i] * b[j] for i in range(len(a)) for j in range(len(b))) for k in range(len(c))]
     if "product_norm" in t:
         product = normed(product, t["product_norm"])
     return sum(x * y for x, y in zip(product, c, strict=True))
@@ -211,11 +207,19 @@ CASES = {
 }
 
 
-def draw_model(name, inverse, rng, n_entities, n_relations):
-    """A model with integer parameters, and its score of (side, s, p, o) by the loop formula."""
+def draw_model(name, inverse, rng, n_entities, n_relations, missing=()):
+    """A model with integer parameters, and its score of (side, s, p, o) by the loop formula.
+
+    The model's rows of `missing` entities are NaN, so that any use of them shows.
+    """
     case = CASES[name]
     tables = case.draw(rng, n_entities, n_relations * (2 if inverse else 1))
-    dtype = rng.choice([np.float16, np.float32, np.float64, np.int64])
+    dtype = rng.choice([np.float16, np.float32, np.float64] if missing else [np.float32, np.float64, np.int64])
+    arrays = {key: table if key.endswith("_norm") else np.array(table, dtype) for key, table in tables.items()}
+    for key in arrays.keys() & {"entities", "subjects", "objects"} if missing else ():
+        arrays[key][list(missing)] = np.nan
+    model = case.build(**arrays, inverse_relations=inverse)
+    model.missing_entities = np.array(list(missing), dtype=np.int64)
 
     def score(side, s, p, o):
         row = 2 * p if inverse == "alternating" else p
@@ -223,10 +227,7 @@ def draw_model(name, inverse, rng, n_entities, n_relations):
             return case.score(tables, o, row + 1 if inverse == "alternating" else row + n_relations, s)
         return case.score(tables, s, row, o)
 
-    arrays = {
-        key: table if key.endswith("_norm") else np.array(table, dtype) for key, table in tables.items()
-    }
-    return case.build(**arrays, inverse_relations=inverse), score
+    return model, score
 
 
 def side_scores(model, side, s, p, o):

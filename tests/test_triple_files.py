@@ -167,6 +167,7 @@ def test_faults_read_alike_whatever_the_line_ends(tmp_path, text, said, end):
         (b"a\tb\tc\n" * 70000 + b"a\t\x80\tc\n", 70001, 420002, "80"),
         (b"a\tb\tc\ra\tb\t\xff\r", 2, 10, "ff"),
     ],
+    ids=["first byte", "latin-1", "CRLF", "byte order mark", "surrogate", "late", "CR"],
 )
 def test_invalid_utf8_names_line_and_byte(tmp_path, raw, line, byte, value):
     """The line and the offset in the file as it lies on disk, mark and carriage returns included."""
@@ -177,13 +178,11 @@ def test_invalid_utf8_names_line_and_byte(tmp_path, raw, line, byte, value):
     )
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf16_is_refused(tmp_path, encoding):
     """UTF-16 with a byte order mark of either order."""
-    write(tmp_path, ("\ufeff" if "-" in encoding[4:] else "").encode(encoding) + "a\tb\tc\n".encode(encoding))
-    said = failure(tmp_path)
-    if encoding == "utf-16" or said.startswith("DIR/test.txt: is UTF-16"):
-        assert said == "DIR/test.txt: is UTF-16 (byte order mark); expected UTF-8. Convert it first"
+    write(tmp_path, "\ufeffa\tb\tc\n".encode(encoding))
+    assert failure(tmp_path) == "DIR/test.txt: is UTF-16 (byte order mark); expected UTF-8. Convert it first"
 
 
 def test_only_one_byte_order_mark_is_taken_away(tmp_path):
@@ -270,12 +269,13 @@ def test_a_file_that_grows_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pd, "read_csv", grow)
     try:
-        rows = rows_of(kgeval.read_dataset(tmp_path), "test")
+        outcome = rows_of(kgeval.read_dataset(tmp_path), "test")
     except DataError as error:
-        expected = f"{file}: 1 lines were checked and 2 read; did the file change meanwhile?"
-        assert str(error) == expected  # noqa: PT017  (either outcome is right)
-    else:
-        assert rows == [("a", "b", "c")]
+        outcome = str(error)
+    assert outcome in (
+        [("a", "b", "c")],
+        f"{file}: 1 lines checked, 2 read; did the file change meanwhile?",
+    )
 
 
 def test_read_columns_reads_other_widths(tmp_path):

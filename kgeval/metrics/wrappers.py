@@ -22,6 +22,17 @@ class _AgainstChance(Metric):
         """Those of the wrapped metric."""
         return self.metric.tie_policies
 
+    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
+        """See `Metric.compute`; NaN where the metric has no room above or around its chance level."""
+        found, level = self.metric.compute(better, tied, rivals, ties), self.metric.chance(rivals)
+        if found.reason or level.reason:
+            return MetricValue.undefined(found.reason or level.reason)
+        return self.against(found.value, level.value, rivals)
+
+    def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
+        """Return `value` seen against the chance level `level`."""
+        raise TypeError(f"{type(self).__name__} does not say how it compares with chance")
+
     def chance(self, rivals: Ids) -> MetricValue:
         """Return 0: at random ranking the metric equals its chance level."""
         level = self.metric.chance(rivals)
@@ -66,15 +77,12 @@ class Adjusted(_AgainstChance):
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
     shorthands: ClassVar[dict[str, str]] = {"amri": "adjusted(mr)"}
 
-    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
-        """See `Metric.compute`; NaN where chance already reaches the best value."""
-        found, level = self.metric.compute(better, tied, rivals, ties), self.metric.chance(rivals)
-        if found.reason or level.reason:
-            return MetricValue.undefined(found.reason or level.reason)
-        room = self.metric.best - level.value
+    def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
+        """Return (value - level) / (best - level); NaN where chance already reaches the best value."""
+        room = self.metric.best - level
         if not rivals.any() or np.isclose(room, 0.0, rtol=0.0, atol=1e-15):
             return MetricValue.undefined(f"chance already reaches the best value of {self.metric}: 0 / 0")
-        return MetricValue((found.value - level.value) / room)
+        return MetricValue((value - level) / room)
 
     @property
     def best(self) -> float:
@@ -114,16 +122,13 @@ class ZScore(_AgainstChance):
     reference: ClassVar[str] = "Hoyt et al. (2022), arXiv:2203.07544"
     shorthands: ClassVar[dict[str, str]] = {}
 
-    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
-        """See `Metric.compute`; NaN where the metric cannot vary."""
-        found, level = self.metric.compute(better, tied, rivals, ties), self.metric.chance(rivals)
-        if found.reason or level.reason:
-            return MetricValue.undefined(found.reason or level.reason)
+    def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
+        """Return (value - level) in standard deviations; NaN where the metric cannot vary."""
         variance = self.metric.variance(np.ones_like(rivals), rivals + 1)
         if not rivals.any() or variance <= 1e-30:
             return MetricValue.undefined(f"{self.metric} does not vary under random ranks: 0 / 0")
         sign = 1.0 if self.metric.higher_is_better else -1.0
-        return MetricValue(sign * (found.value - level.value) / float(np.sqrt(variance)))
+        return MetricValue(sign * (value - level) / float(np.sqrt(variance)))
 
     @property
     def best(self) -> float:

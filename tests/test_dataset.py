@@ -1,0 +1,366 @@
+"""Datasets from frames and arrays, what is counted about them, and the fingerprint that tells them apart."""
+
+import itertools
+import random
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracle import random_graph
+
+from kgeval import Dataset, TripleSet, Vocabulary, read_dataset
+from kgeval.errors import DataError, ProtocolError
+
+FACTS = {
+    "train": [("a", "r", "b"), ("b", "r", "c"), ("a", "q", "a"), ("a", "r", "b")],
+    "valid": [("c", "r", "a")],
+    "test": [("a", "r", "c"), ("c", "q", "d")],
+}
+NAMES = "s, p, o; subject, predicate, object; subject, relation, object; head, relation, tail; h, r, t"
+
+
+def frames(facts):
+    """The facts as keyword arguments of from_frames."""
+    return {split: pd.DataFrame(rows) for split, rows in facts.items()}
+
+
+def dataset_of(facts, entities=(), relations=(), seed=None):
+    """The facts through from_arrays, with extra labels; with a seed, ids and rows in random order."""
+    e = sorted({x for rows in facts.values() for s, _, o in rows for x in (s, o)} | set(entities))
+    r = sorted({p for rows in facts.values() for _, p, _ in rows} | set(relations))
+    rows = {split: list(triples) for split, triples in facts.items()}
+    if seed is not None:
+        for words in (e, r, *rows.values()):
+            random.Random(seed).shuffle(words)
+    arrays = {t: [(e.index(s), r.index(p), e.index(o)) for s, p, o in triples] for t, triples in rows.items()}
+    return Dataset.from_arrays(**arrays, entity_labels=e, relation_labels=r)
+
+
+def rows_of(dataset, split):
+    """The triples of a split as labels."""
+    e, r = dataset.entities.labels, dataset.relations.labels
+    return [(e[s], r[p], e[o]) for s, p, o in np.asarray(dataset[split]).tolist()]
+
+
+def refusal(make, *args, **kwargs):
+    """What the DataError says."""
+    with pytest.raises(DataError) as caught:
+        make(*args, **kwargs)
+    return str(caught.value)
+
+
+def test_ids_are_the_sorted_labels_of_all_splits():
+    """Sorted by code point: capitals before small letters, and the last plane after U+FFFF (unlike UTF-16)."""
+    labels = ["b", "B", "\U0001f600", "\uffff", "10", "9", "", "\u00e9", "a"]
+    facts = {"train": [("b", "z", "B")], "valid": [("\U0001f600", "Z", "\uffff"), ("10", "z", "9")]}
+    facts["test"] = [("\u00e9", "y", "a"), ("a", "z", "")]
+    dataset = Dataset.from_frames(**frames(facts))
+    assert dataset.entities.labels == ("", "10", "9", "B", "a", "b", "\u00e9", "\uffff", "\U0001f600")
+    assert set(dataset.entities.labels) == set(labels)
+    assert dataset.relations.labels == ("Z", "y", "z")
+    assert {split: rows_of(dataset, split) for split in facts} == facts
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_frames_keep_every_row(seed):
+    """Rows, order and duplicates stay, whichever splits there are; ids are places in the sorted labels."""
+    n, m, splits = random_graph(random.Random(seed), allow_empty=True)
+    facts = {t: [(f"e{s}", f"r{p}", f"e{o}") for s, p, o in rows] for t, rows in splits.items()}
+    given = {t: pd.DataFrame(rows, columns=["s", "p", "o"]) for t, rows in facts.items()}
+    for part in itertools.chain.from_iterable(itertools.combinations(facts, k) for k in (1, 2, 3)):
+        dataset = Dataset.from_frames(**{split: given[split] for split in part})
+        assert {split: rows_of(dataset, split) for split in dataset.splits} == {t: facts[t] for t in part}
+        rows = [row for t in part for row in facts[t]]
+        assert dataset.entities.labels == tuple(sorted({e for s, _, o in rows for e in (s, o)}))
+        assert dataset.relations.labels == tuple(sorted({p for _, p, _ in rows}))
+
+
+@pytest.mark.parametrize("names", [part.split(", ") for part in NAMES.upper().split("; ")] + [["s", "P", "o"]])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("extra", [False, True])
+def test_columns_are_found_by_name(names, order, extra):
+    """In any order, in any case of letters, beside other columns (which may hold anything)."""
+    columns = {name: [label] for name, label in zip(names, ("Jack", "likes", "Rome"), strict=True)}
+    frame = pd.DataFrame({names[i]: columns[names[i]] for i in order})
+    if extra:
+        frame.insert(1, "weight", [0.5])
+        frame["note"] = [None]
+    assert rows_of(Dataset.from_frames(test=frame), "test") == [("Jack", "likes", "Rome")]
+
+
+@pytest.mark.parametrize("columns", [["x", "y", "z"], [2, 0, 1], ["o", "s", "x"], ["x", "x", "x"], ["a", "b", "a"]])
+def test_three_columns_without_known_names_go_by_position(columns):
+    """Whatever their names, also equal ones."""
+    frame = pd.DataFrame([["Jack", "likes", "Rome"], ["Rome", "in", "Italy"]], columns=columns)
+    dataset = Dataset.from_frames(test=frame)
+    assert rows_of(dataset, "test") == [("Jack", "likes", "Rome"), ("Rome", "in", "Italy")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [(["a", "b"], "['a', 'b']"), (["s", "p", "x", "y"], "['s', 'p', 'x', 'y']"), ([0, 1, 2, 3], "['0', '1', '2', '3']")],
+)
+def test_other_columns_are_refused(columns, shown):
+    """Neither three columns nor known names: the message lists the names that would do."""
+    said = refusal(Dataset.from_frames, valid=pd.DataFrame([["a"] * len(columns)], columns=columns))
+    assert said == f"valid: expected three columns, or columns named {NAMES}; got {shown}"
+
+
+def test_a_column_name_that_stands_twice_is_refused():
+    """With two columns s it cannot be told which is meant."""
+    frame = pd.DataFrame([["a", "r", "b", "c"]], columns=["s", "p", "o", "s"])
+    assert refusal(Dataset.from_frames, test=frame).startswith("test: ")
+
+
+def test_frames_must_be_frames():
+    """A list of rows is no frame."""
+    assert refusal(Dataset.from_frames, train=[("a", "b", "c")]) == "train: expected a pandas.DataFrame; got list"
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "Int64", object])
+def test_integers_become_decimals(dtype):
+    """7 becomes '7', as a file that holds it would give; a string '007' beside it stays."""
+    frame = pd.DataFrame({"s": pd.Series([7, 10, 7], dtype=dtype), "p": ["007", "1e5", "NA"], "o": ["7", "nan", "x"]})
+    dataset = Dataset.from_frames(test=frame)
+    assert rows_of(dataset, "test") == [("7", "007", "7"), ("10", "1e5", "nan"), ("7", "NA", "x")]
+
+
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+def test_strings_of_any_storage_are_labels(dtype):
+    """The same labels whether pandas stores str, objects or categories; categories not in use leave no trace."""
+    frame = pd.DataFrame([["b", "r", "NA"], ["z", "z", "z"], ["a", "r", "b"]], dtype=dtype)
+    dataset = Dataset.from_frames(test=frame.iloc[[0, 2]])
+    assert rows_of(dataset, "test") == [("b", "r", "NA"), ("a", "r", "b")]
+    assert (dataset.entities.labels, dataset.relations.labels) == (("NA", "a", "b"), ("r",))
+
+
+ADVICE = "Read the table with dtype=str, keep_default_na=False"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (float("nan"), "nan (float)"),
+        (1.0, "1.0 (float)"),
+        (2.5, "2.5 (float)"),
+        (True, "True (bool)"),
+        (np.False_, "np.False_ (bool)"),
+        (b"x", "b'x' (bytes)"),
+        (("x",), "('x',) (tuple)"),
+    ],
+)
+@pytest.mark.parametrize("column", range(3))
+def test_other_values_name_frame_row_and_column(value, shown, column):
+    """A missing value, a float, a bool: the first row with it, also below rows of equal integers (1 == 1.0 == True)."""
+    columns = [pd.Series([1, 0, "x", "x", "x"], dtype=object) for _ in range(3)]
+    columns[column][3] = columns[column][4] = value
+    said = refusal(Dataset.from_frames, test=pd.DataFrame(dict(enumerate(columns))))
+    assert said == f"test frame, row 3, column {column}: expected a string label; got {shown}. {ADVICE}"
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, np.nan])
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+def test_missing_labels_are_refused(value, dtype):
+    """However pandas stores it, a missing value is no label."""
+    frame = pd.DataFrame([["a", "r", "b"], ["a", "r", "c"]], dtype=object)
+    frame.iloc[1, 2] = value
+    said = refusal(Dataset.from_frames, valid=frame.astype(dtype))
+    assert said.startswith("valid frame, row 1, column 2: expected a string label; got ")
+
+
+def test_a_dataset_needs_a_known_split():
+    """No split at all, and a split of another name."""
+    for make in (Dataset.from_frames, lambda: Dataset.from_arrays(n_entities=1, n_relations=1)):
+        assert refusal(make) == "a dataset needs at least one split (train, valid or test)"
+    words, triples = Vocabulary(["a"]), TripleSet([[0, 0, 0]], 1, 1)
+    said = refusal(Dataset, words, words, {"tests": triples})
+    assert said == "unknown split 'tests'; did you mean 'test'?; splits are train, valid, test"
+    assert refusal(Dataset, words, words, {}) == "a dataset needs at least one split (train, valid or test)"
+
+
+def test_a_missing_split_is_named():
+    """The message says which splits there are and what may be meant."""
+    dataset = Dataset.from_frames(train=pd.DataFrame([["a", "b", "c"]]), name="mine")
+    assert ("train" in dataset, "test" in dataset) == (True, False)
+    for split, hint in (("test", "; did you mean 'test'?"), ("zz", "")):
+        with pytest.raises(ProtocolError) as caught:
+            dataset[split]
+        assert str(caught.value) == f"dataset 'mine' has no split {split!r}; it has train{hint}"
+
+
+def test_arrays_keep_ids_labels_and_unused_entities():
+    """Every declared id counts, also one without triples; default labels are the ids."""
+    dataset = Dataset.from_arrays(test=[[3, 1, 0]], valid=np.zeros((0, 3)), n_entities=12, n_relations=2)
+    assert dataset.entities.labels == tuple(str(i) for i in range(12))
+    assert dataset.relations.labels == ("0", "1")
+    assert np.asarray(dataset["test"]).tolist() == [[3, 1, 0]]
+    assert (len(dataset["valid"]), list(dataset.splits)) == (0, ["valid", "test"])
+    named = Dataset.from_arrays(test=[[1, 0, 0]], entity_labels=["b", "a"], relation_labels=["r"])
+    assert rows_of(named, "test") == [("a", "r", "b")]
+
+
+WHO = "subjects and objects"
+DTYPE = "must hold integer ids; got dtype"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (np.array([[True, False, True]]), f"{WHO} {DTYPE} bool. Cast it yourself if that is meant"),
+        ([[0.0, 1.0, 2.0]], f"{WHO} {DTYPE} float64. Cast it yourself if that is meant"),
+        ([[0, 0, 2.0**53]], f"{WHO} {DTYPE} float64. Cast it yourself if that is meant"),
+        ([["0", "1", "2"]], f"{WHO} {DTYPE} <U1. Cast it yourself if that is meant"),
+        ([[0, 0, 2**80]], f"{WHO} {DTYPE} object. Cast it yourself if that is meant"),
+        (np.array([[0, 0, 2**63 + 5]], np.uint64), f"{WHO}, row 0: id 9223372036854775813 is not in 0..4"),
+        (np.array([[0, 2**63, 0]], np.uint64), "relations, row 0: id 9223372036854775808 is not in 0..1"),
+        ([[0, 0, 0], [0, 0, -1]], f"{WHO}, row 1: id -1 is not in 0..4"),
+        ([[0, 0, 0], [5, 0, 0]], f"{WHO}, row 1: id 5 is not in 0..4"),
+        ([[0, 0, 0], [0, 0, 0], [0, 2, 0]], "relations, row 2: id 2 is not in 0..1"),
+        ([[0, 0]], "must have shape (n, 3); got (1, 2)"),
+        ([0, 0, 0], "must have shape (n, 3); got (3,)"),
+    ],
+)
+def test_arrays_are_refused_with_split_and_row(rows, said):
+    """Only integers within their ranges and of shape (n, 3); nothing is cast, wrapped or guessed."""
+    for split in ("train", "valid", "test"):
+        found = refusal(Dataset.from_arrays, **{split: rows}, n_entities=5, n_relations=2)
+        assert found == f"{split}{' ' if said.startswith('must') else ', '}{said}"
+
+
+def test_ragged_rows_are_refused():
+    """Rows of unequal length are no array of triples."""
+    assert "test" in refusal(Dataset.from_arrays, test=[[0, 0, 0], [0, 0]], n_entities=5, n_relations=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_relations": 1}, "say n_entities= (or entity_labels=): every declared entity counts, also one without triples"),
+        ({"n_entities": 1}, "say n_relations= (or relation_labels=): every declared relation counts, "
+         "also one without triples"),
+        ({"n_entities": 0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 0"),
+        ({"n_entities": 1, "n_relations": True}, "n_relations must be an integer of at least 1; got True"),
+        ({"n_entities": 3.0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 3.0"),
+        ({"n_entities": 2, "n_relations": 1, "entity_labels": ["a"]}, "n_entities is 2, but entity_labels has 1 labels"),
+        ({"n_entities": 1, "relation_labels": ["r", "q", "r"]}, "label 'r' stands at ids 0 and 2; labels must differ"),
+        ({"n_relations": 1, "entity_labels": ["a", 5]}, "label 1 must be a string; got 5 (int)"),
+    ],
+)  # fmt: skip
+def test_sizes_must_be_said_and_agree(options, said):
+    """Without a declared number the candidates would be a guess."""
+    assert refusal(Dataset.from_arrays, test=[[0, 0, 0]], **options) == said
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_counts_equal_a_naive_computation(seed):
+    """Duplicates, overlaps and unseen labels with Counter and set, on random splits, some empty or absent."""
+    rng = random.Random(seed)
+    n, m, splits = random_graph(rng, allow_empty=True)
+    splits = {t: rows for t, rows in splits.items() if rng.random() < 0.85} or {"test": [(0, 0, 0)]}
+    dataset = Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
+    assert dataset.duplicates == {
+        t: sum(count - 1 for count in Counter(rows).values()) for t, rows in splits.items()
+    }
+    assert dataset.overlaps == {
+        (a, b): sum(row in set(splits[a]) for row in splits[b])
+        for a, b in (("train", "valid"), ("train", "test"), ("valid", "test"))
+        if a in splits and b in splits
+    }
+    train = splits.get("train", [(e, p, e) for e in range(n) for p in range(m)])  # without train, all count as seen
+    entities, relations = {e for s, _, o in train for e in (s, o)}, {p for _, p, _ in train}
+    assert set(np.flatnonzero(dataset.is_seen_entity).tolist()) == entities
+    assert set(np.flatnonzero(dataset.is_seen_relation).tolist()) == relations
+    assert set(dataset.unseen) == set(splits) - {"train"}
+    for split, found in dataset.unseen.items():
+        seen = [{s, o} <= entities and p in relations for s, p, o in splits[split]]
+        assert dataset.is_seen(split).tolist() == seen
+        assert found == {
+            "triples": seen.count(False),
+            "entities": len({e for s, _, o in splits[split] for e in (s, o)} - entities),
+            "relations": len({p for _, p, _ in splits[split]} - relations),
+        }
+
+
+def test_observations_are_sentences():
+    """Train repeats (a r b); test repeats it twice, valid once; x, y and the relation new are only in test."""
+    facts = {"train": [("a", "r", "b")] * 2, "valid": [("a", "r", "b"), ("b", "r", "a")]}
+    facts["test"] = [("a", "r", "b"), ("a", "r", "b"), ("x", "r", "y"), ("a", "new", "x")]
+    dataset = Dataset.from_frames(**frames(facts), name="toy")
+    said = [
+        "1 duplicate rows in train",
+        "1 duplicate rows in test",
+        "1 rows of valid also in train",
+        "2 rows of test also in train",
+        "2 rows of test also in valid",
+        "2 triples of test name 2 entities and 1 relations that train lacks",
+    ]
+    assert dataset.observations() == said
+    head = "Dataset toy: 4 entities, 2 relations; train 2, valid 2, test 4"
+    assert repr(dataset) == "\n  ".join([head, *said])
+    assert Dataset.from_frames(**frames({"train": facts["train"][:1]})).observations() == []
+
+
+def test_fingerprint_knows_neither_order_nor_ids_nor_name():
+    """Shuffled rows, permuted ids, another name and another way in give the same 64 hexadecimal digits."""
+    wanted = Dataset.from_frames(**frames(FACTS)).fingerprint
+    assert len(wanted) == 64
+    assert set(wanted) <= set("0123456789abcdef")
+    reverse = {split: rows[::-1] for split, rows in reversed(FACTS.items())}
+    assert Dataset.from_frames(**frames(reverse), name="other").fingerprint == wanted
+    assert {dataset_of(FACTS, seed=seed).fingerprint for seed in (None, *range(30))} == {wanted}
+
+
+@pytest.mark.parametrize("suffix", ["txt", "tsv"])
+@pytest.mark.parametrize(("end", "mark"), [("\n", ""), ("\r\n", ""), ("\r", "\ufeff"), ("\n", "\ufeff")])
+def test_fingerprint_knows_no_file_format(tmp_path, suffix, end, mark):
+    """Line ends, byte order mark, suffix and a header line leave the fingerprint as it is."""
+    for header in (False, True):
+        for split, rows in FACTS.items():
+            lines = ["s\tp\to"] * header + ["\t".join(row) for row in rows]
+            (tmp_path / f"{split}.{suffix}").write_bytes((mark + end.join(lines)).encode())
+        found = read_dataset(tmp_path, header=header).fingerprint
+        assert found == Dataset.from_frames(**frames(FACTS)).fingerprint, f"header={header}"
+
+
+def test_fingerprint_tells_every_change():
+    """One label, one triple, its direction, its split, a duplicate, a split more, an unused label: all differ."""
+    t, v, s = FACTS["train"], FACTS["valid"], FACTS["test"]
+    changed = [
+        dataset_of(FACTS),
+        dataset_of(FACTS, entities=["e"]),
+        dataset_of(FACTS, entities=["f"]),
+        dataset_of(FACTS, entities=["e", "f"]),
+        dataset_of(FACTS, entities=["ef"]),
+        dataset_of(FACTS, relations=["e"]),
+        dataset_of({**FACTS, "test": [*s, s[0]]}),  # a duplicate
+        dataset_of({**FACTS, "train": t[:3]}),  # a duplicate less
+        dataset_of({**FACTS, "test": s[:1]}, entities=["d"]),  # a triple less
+        dataset_of({**FACTS, "test": [("c", "r", "a"), s[1]]}),  # turned round
+        dataset_of({**FACTS, "test": [("a", "q", "c"), s[1]]}),  # another relation
+        dataset_of({**FACTS, "test": [s[0], ("c", "q", "D")]}),  # another label, other order
+        dataset_of({**FACTS, "test": [s[0], ("c", "q", "dd")]}),  # another label, same order
+        dataset_of({**FACTS, "train": [*t, v[0]], "valid": []}),  # moved to another split
+        dataset_of({**FACTS, "valid": []}),
+        dataset_of({"train": t, "test": s}),
+        dataset_of({"train": t, "valid": s, "test": v}),
+        dataset_of({"valid": t, "test": s}),
+    ]
+    prints = [dataset.fingerprint for dataset in changed]
+    assert len(set(prints)) == len(prints)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fingerprints_are_equal_exactly_when_the_datasets_are(seed):
+    """Two random datasets over few labels: the fingerprint is equal exactly when labels and row multisets are."""
+    rng, seen = random.Random(seed), {}
+    for _ in range(60):
+        facts = {
+            split: [(rng.choice("ab"), "r", rng.choice("ab")) for _ in range(rng.randint(0, 2))]
+            for split in rng.sample(["train", "valid", "test"], k=rng.randint(1, 2))
+        }
+        dataset = dataset_of(facts, relations=["r"], entities=rng.choice(["", "ab", "c"]), seed=rng.random())
+        key = tuple(sorted((split, tuple(sorted(rows))) for split, rows in facts.items()))
+        seen.setdefault((key, tuple(sorted(dataset.entities.labels))), set()).add(dataset.fingerprint)
+    assert all(len(prints) == 1 for prints in seen.values())
+    assert len(set.union(*seen.values())) == len(seen) > 10

@@ -1,0 +1,227 @@
+"""Protocol: normalised, checked, and told apart by a fingerprint that stays."""
+
+import hashlib
+import itertools
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+import kgeval as kg
+from kgeval.protocol import Protocol
+
+# One value, unlike the default, of each field; a new field must get its own here.
+OTHERS = {
+    "sides": ("object",),
+    "filter_splits": ("train",),
+    "unseen": "drop",
+    "splits": ("valid", "test"),
+    "candidates": "listed",
+}
+
+
+@pytest.fixture
+def dataset():
+    """Train and test only; no valid."""
+    return kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[1, 0, 2]], n_entities=3, n_relations=1, name="tiny")
+
+
+@pytest.mark.parametrize(
+    ("sides", "wanted"),
+    [
+        ("tail", ("object",)),
+        ("H", ("subject",)),
+        (("o", "s"), ("subject", "object")),
+        (["object", "subject", "tail", "o"], ("subject", "object")),
+        (iter(["Object"]), ("object",)),
+        (("head", "t"), ("subject", "object")),
+    ],
+)
+def test_sides_are_normalised(sides, wanted):
+    """Any accepted name, a string or a sequence; once each, subject first."""
+    assert Protocol(sides=sides).sides == wanted
+
+
+@pytest.mark.parametrize("name", ["splits", "filter_splits"])
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("valid", ("valid",)),
+        (("test", "train"), ("train", "test")),
+        (["test", "valid", "train", "test"], ("train", "valid", "test")),
+    ],
+)
+def test_splits_are_normalised(name, given, wanted):
+    """In the order train, valid, test, once each, whatever was given."""
+    assert getattr(Protocol(**{name: given}), name) == wanted
+
+
+def test_defaults():
+    """Both sides of test, all splits filtered (None until a dataset names them), unseen ranked like any other."""
+    wanted = {"sides": ["subject", "object"], "filter_splits": None, "unseen": "rank", "splits": ["test"]}
+    assert Protocol().to_dict() == {**wanted, "candidates": "all"}
+    assert Protocol(filter_splits=()).to_dict()["filter_splits"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sides": ()}, "sides must name at least one of 'subject', 'object'; got none"),
+        ({"sides": "both"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'both'"),
+        ({"sides": ("object", 1)}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 1"),
+        ({"splits": ()}, "splits must name at least one split; got none"),
+        ({"splits": "tset"}, "splits must be one of 'train', 'valid', 'test'; got 'tset'; did you mean 'test'?"),
+        ({"splits": ("test", "dev")}, "splits must be one of 'train', 'valid', 'test'; got 'dev'"),
+        ({"splits": (0,)}, "splits must be one of 'train', 'valid', 'test'; got 0"),
+        (
+            {"filter_splits": ("train", "vald")},
+            "filter_splits must be one of 'train', 'valid', 'test'; got 'vald'; did you mean 'valid'?",
+        ),
+        ({"unseen": "skip"}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'skip'"),
+        ({"unseen": "Drop"}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'Drop'; did you mean 'drop'?"),
+        ({"unseen": None}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got None"),
+        ({"candidates": "some"}, "candidates must be one of 'all', 'listed'; got 'some'"),
+    ],
+)
+def test_wrong_fields(given, message):
+    """The whole sentence: the field, all that is allowed, what came, and the nearest."""
+    with pytest.raises(kg.ProtocolError) as caught:
+        Protocol(**given)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["sides", "splits", "filter_splits"])
+@pytest.mark.parametrize("given", [3, 1.5, True])
+def test_fields_that_are_no_sequence(name, given):
+    """A number where names are expected is a ProtocolError that names the field, not a bare TypeError."""
+    with pytest.raises(kg.ProtocolError, match=f"{name}.*{given}"):
+        Protocol(**{name: given})
+
+
+@pytest.mark.parametrize("name", ["sides", "splits"])
+def test_none_is_no_choice_of_sides_or_splits(name):
+    """Only filter_splits may be None; elsewhere it is a ProtocolError that names the field."""
+    with pytest.raises(kg.ProtocolError, match=f"{name}.*None"):
+        Protocol(**{name: None})
+
+
+def test_frozen_hashable_and_equal_by_value():
+    """However it was written, the same protocol is one key of a dict, and cannot be changed."""
+    one, other = Protocol(sides=["tail", "head"], filter_splits=["test", "train"]), Protocol(filter_splits=("train", "test"))
+    assert one == other
+    assert len({one, other}) == 1
+    with pytest.raises(FrozenInstanceError):
+        one.unseen = "drop"
+
+
+def test_every_field_has_another_value_here():
+    """A field added to Protocol must be added to the tests of its fingerprint."""
+    assert set(OTHERS) == {field.name for field in fields(Protocol)}
+
+
+def test_fingerprint_differs_for_each_field():
+    """All 2 ** 5 combinations of default and other values are told apart, by equality and by fingerprint."""
+    made = [
+        Protocol(**{name: OTHERS[name] for name in names})
+        for n in range(len(OTHERS) + 1)
+        for names in itertools.combinations(OTHERS, n)
+    ]
+    assert len({protocol.fingerprint for protocol in made}) == len(set(made)) == 32
+
+
+def test_fingerprint_tells_no_filter_from_all():
+    """Nothing filtered, everything filtered by default, and each subset named are different."""
+    subsets = [(), ("train",), ("train", "valid"), ("train", "test"), ("train", "valid", "test"), None]
+    assert len({Protocol(filter_splits=subset).fingerprint for subset in subsets}) == 6
+
+
+def test_fingerprint_is_the_hash_of_the_fields():
+    """SHA-256 of the sorted JSON of the fields, 8 digits; so it is the same in every process and version."""
+    text = '{"candidates": "all", "filter_splits": ["train"], "sides": ["object"], "splits": ["test"], "unseen": "drop"}'
+    made = Protocol(sides="o", filter_splits="train", unseen="drop")
+    assert made.fingerprint == hashlib.sha256(text.encode()).hexdigest()[:8]
+    assert made.fingerprint == Protocol(sides=["tail"], filter_splits=["train", "train"], unseen="drop").fingerprint
+
+
+@pytest.mark.parametrize("names", [(), *itertools.combinations(OTHERS, 1), *itertools.combinations(OTHERS, 3)])
+def test_to_dict_and_back(names):
+    """Through JSON text and back it is the same protocol with the same fingerprint."""
+    protocol = Protocol(**{name: OTHERS[name] for name in names})
+    again = Protocol.from_dict(json.loads(json.dumps(protocol.to_dict())))
+    assert again == protocol
+    assert again.fingerprint == protocol.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [("side", "; did you mean 'sides'?"), ("filtered", "; did you mean 'filter_splits'?"), ("margin", "")],
+)
+def test_from_dict_refuses_unknown_fields(key, hint):
+    """A field of a newer or misspelt protocol is not ignored: it might change a number."""
+    known = "sides, filter_splits, unseen, splits, candidates"
+    with pytest.raises(kg.ProtocolError) as caught:
+        Protocol.from_dict({"sides": "object", key: "x"})
+    assert str(caught.value) == f"unknown protocol field {key!r}{hint}; known: {known}"
+
+
+def test_from_dict_checks_values():
+    """What the constructor refuses is refused from a file too."""
+    with pytest.raises(kg.ProtocolError, match="unseen must be one of"):
+        Protocol.from_dict({"unseen": "skip"})
+
+
+def test_resolved_names_the_filter_splits(dataset):
+    """None becomes the splits that the dataset has; what was named stays, also the empty choice."""
+    assert Protocol().resolved(dataset) == Protocol(filter_splits=("train", "test"))
+    assert Protocol(filter_splits="train").resolved(dataset).filter_splits == ("train",)
+    assert Protocol(filter_splits=()).resolved(dataset).filter_splits == ()
+    before = Protocol(unseen="drop", sides="s")
+    after = before.resolved(dataset)
+    assert before.filter_splits is None
+    assert replace(after, filter_splits=None) == before
+    assert after.resolved(dataset) == after
+
+
+@pytest.mark.parametrize("given", [{"splits": "valid"}, {"filter_splits": ("train", "valid")}, {"splits": ("valid", "test")}])
+def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
+    """The split, the dataset's name and what it has; evaluate says the same before any scoring."""
+    message = "the protocol names split 'valid'; dataset 'tiny' has train, test"
+    with pytest.raises(kg.ProtocolError) as caught:
+        Protocol(**given).resolved(dataset)
+    assert str(caught.value) == message
+    with pytest.raises(kg.ProtocolError, match=message):
+        kg.evaluate(None, dataset, Protocol(**given))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"filter_splits": ("train", "valid", "test")}, "filtered by train+valid+test, all entities, both sides"),
+        ({"filter_splits": (), "sides": "o"}, "filtered by nothing, all entities, object side"),
+        ({"filter_splits": "train", "unseen": "drop"}, "filtered by train, entities of train, both sides"),
+        ({"filter_splits": "train", "unseen": "worst"}, "filtered by train, all entities, unseen last, both sides"),
+        ({"filter_splits": "train", "candidates": "listed"}, "filtered by train, listed negatives, both sides"),
+    ],
+)
+def test_describe(given, wanted):
+    """One line of English for the head of every table."""
+    assert Protocol(**given).describe() == wanted
+
+
+def test_describe_does_not_call_all_splits_nothing():
+    """filter_splits=None filters by every split of the dataset: it must not read like the empty choice."""
+    assert Protocol().describe() != Protocol(filter_splits=()).describe()
+
+
+@pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+def test_evaluate_reports_the_protocol_it_used(dataset):
+    """The result carries the resolved protocol, so that its filter splits are on record."""
+    result = kg.evaluate(lambda s, p, o: np.minimum(s, o) - o, dataset, Protocol(sides="tail"))
+    assert result.protocol == Protocol(sides=("object",), filter_splits=("train", "test"))
+
+
+def test_listed_candidates_need_a_table(dataset):
+    """evaluate() cannot rank listed negatives; the error names the function that can."""
+    with pytest.raises(kg.ProtocolError, match="candidates='listed' needs a table of scores; use kgeval.evaluate_scores"):
+        kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates="listed"))
