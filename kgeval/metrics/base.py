@@ -87,12 +87,12 @@ class Metric:
 
     def expectation(self, low: Ids, high: Ids) -> float:
         """Return the expected metric when each rank is uniform on ``low..high``, independently."""
-        return float(np.mean(_mean_over_range(self.value, low, high)))
+        return float(np.mean(mean_over_range(self.value, low, high)))
 
     def variance(self, low: Ids, high: Ids) -> float:
         """Return the variance of the metric when each rank is uniform on ``low..high``, independently."""
-        first = _mean_over_range(self.value, low, high)
-        second = _mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
+        first = mean_over_range(self.value, low, high)
+        second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
         return float(np.maximum(second - first**2, 0.0).sum() / len(low) ** 2)
 
     def chance(self, rivals: Ids) -> MetricValue:
@@ -121,7 +121,7 @@ class Metric:
         return self.title
 
 
-def _mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
+def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
     """Return, per row, the mean of ``value`` over the integers ``low..high``."""
     result = value(low.astype(np.float64))
     is_range = high > low
@@ -194,7 +194,7 @@ def parse(text: str | Metric) -> Metric:
     if name not in _PLAIN:
         raise MetricError(f"unknown metric {text!r}{suggest(spec, _spellings())}; known: {', '.join(_spellings())}")
     needs_k = "k" in getattr(_PLAIN[name], "__dataclass_fields__", {})
-    if needs_k and not re.fullmatch(r"[0-9]+", parameter):
+    if needs_k and not re.fullmatch(r"[0-9]{1,18}", parameter):
         raise MetricError(f"{name} needs a cut-off, a positive integer, such as '{name}@10'; got {text!r}")
     if not needs_k and at:
         raise MetricError(f"{name} takes no cut-off; got {text!r}")

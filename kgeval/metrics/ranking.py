@@ -9,7 +9,7 @@ import numpy as np
 
 from kgeval.checks import Ids, check_positive_int
 from kgeval.errors import MetricError
-from kgeval.metrics.base import UNBOUNDED, Metric, Reals, register
+from kgeval.metrics.base import UNBOUNDED, Metric, Reals, mean_over_range, register
 
 _BORDES = "Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS"
 _HOYT = "Hoyt et al. (2022), A Unified Framework for Rank-based Evaluation Metrics, arXiv:2203.07544"
@@ -65,9 +65,20 @@ class Hits(Metric):
         return str(self)
 
 
+class _RankAverage(Metric):
+    """What all averages of the ranks themselves share; they differ in `aggregate`."""
+
+    higher_is_better = False
+    bounds = (1.0, UNBOUNDED)
+
+    def value(self, rank: Any) -> Reals:
+        """Return the rank itself."""
+        return np.array(rank, dtype=np.float64)
+
+
 @register
 @dataclass(frozen=True)
-class MR(Metric):
+class MR(_RankAverage):
     """Mean rank; 1 is best.
 
     References
@@ -83,13 +94,7 @@ class MR(Metric):
     name: ClassVar[str] = "mr"
     synonyms: ClassVar[tuple[str, ...]] = ("mean_rank", "arithmetic_mean_rank")
     title: ClassVar[str] = "MR"
-    higher_is_better: ClassVar[bool] = False
-    bounds: ClassVar[tuple[float, float]] = (1.0, UNBOUNDED)
     reference: ClassVar[str] = _BORDES
-
-    def value(self, rank: Any) -> Reals:
-        """Return the rank itself."""
-        return np.array(rank, dtype=np.float64)
 
 
 @register
@@ -126,7 +131,7 @@ class MRR(Metric):
 
 @register
 @dataclass(frozen=True)
-class MedianRank(Metric):
+class MedianRank(_RankAverage):
     """Median rank; the mean of the two middle ones where their number is even.
 
     References
@@ -142,15 +147,9 @@ class MedianRank(Metric):
     name: ClassVar[str] = "median_rank"
     synonyms: ClassVar[tuple[str, ...]] = ("median",)
     title: ClassVar[str] = "median"
-    higher_is_better: ClassVar[bool] = False
-    bounds: ClassVar[tuple[float, float]] = (1.0, UNBOUNDED)
     reference: ClassVar[str] = _HOYT
     tie_policies: ClassVar[tuple[str, ...]] = _NO_EXPECTATION
     has_chance_level: ClassVar[bool] = False
-
-    def value(self, rank: Any) -> Reals:
-        """Return the rank itself."""
-        return np.array(rank, dtype=np.float64)
 
     def aggregate(self, ranks: Reals) -> float:
         """Return the median."""
@@ -159,7 +158,7 @@ class MedianRank(Metric):
 
 @register
 @dataclass(frozen=True)
-class GMR(Metric):
+class GMR(_RankAverage):
     """Geometric mean rank: exp of the mean of ln(rank).
 
     Its expectation over random ties, and over random ranking, is the exact expectation of the
@@ -178,13 +177,7 @@ class GMR(Metric):
     name: ClassVar[str] = "gmr"
     synonyms: ClassVar[tuple[str, ...]] = ("geometric_mean_rank",)
     title: ClassVar[str] = "GMR"
-    higher_is_better: ClassVar[bool] = False
-    bounds: ClassVar[tuple[float, float]] = (1.0, UNBOUNDED)
     reference: ClassVar[str] = _HOYT
-
-    def value(self, rank: Any) -> Reals:
-        """Return the rank itself; the mean is geometric."""
-        return np.array(rank, dtype=np.float64)
 
     def aggregate(self, ranks: Reals) -> float:
         """Return the geometric mean."""
@@ -201,16 +194,15 @@ class GMR(Metric):
 
     def _log_moment(self, low: Ids, high: Ids, power: int) -> float:
         """Return ln E[GMR ** power], in logarithms so that nothing overflows or cancels."""
-        n = len(low)
-        table = np.zeros(int(high.max()) + 1, dtype=np.longdouble)
-        terms = np.expm1(np.log(np.arange(1, len(table), dtype=np.longdouble)) * power / n)
-        np.cumsum(terms, out=table[1:])
-        return float(np.log1p((table[high] - table[low - 1]) / (high - low + 1)).sum())
+        share = power / len(low)
+        moments = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)
+        is_range = high > low
+        return float(np.log1p(moments[is_range]).sum() + np.log(low[~is_range]).sum() * share)
 
 
 @register
 @dataclass(frozen=True)
-class HMR(Metric):
+class HMR(_RankAverage):
     """Harmonic mean rank: 1 / MRR.
 
     References
@@ -226,15 +218,9 @@ class HMR(Metric):
     name: ClassVar[str] = "hmr"
     synonyms: ClassVar[tuple[str, ...]] = ("harmonic_mean_rank",)
     title: ClassVar[str] = "HMR"
-    higher_is_better: ClassVar[bool] = False
-    bounds: ClassVar[tuple[float, float]] = (1.0, UNBOUNDED)
     reference: ClassVar[str] = _HOYT
     tie_policies: ClassVar[tuple[str, ...]] = _NO_EXPECTATION
     has_chance_level: ClassVar[bool] = False
-
-    def value(self, rank: Any) -> Reals:
-        """Return the rank itself; the mean is harmonic."""
-        return np.array(rank, dtype=np.float64)
 
     def aggregate(self, ranks: Reals) -> float:
         """Return the harmonic mean."""

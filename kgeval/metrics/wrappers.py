@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from kgeval.checks import Ids
+from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED, Metric, MetricValue, register_wrapper
 
 
@@ -16,6 +17,10 @@ class _AgainstChance(Metric):
 
     metric: Metric
     higher_is_better = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, Metric) or isinstance(self.metric, _AgainstChance):
+            raise MetricError(f"{self.name}(...) wraps a plain metric such as MRR(); got {self.metric!r}")
 
     @property
     def tie_policies(self) -> tuple[str, ...]:  # type: ignore[override]
