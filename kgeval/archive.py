@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import tempfile
 import zipfile
@@ -17,6 +18,12 @@ from kgeval.errors import DataError
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# What numpy and zipfile raise on truncated, flipped or lying bytes.
+_DAMAGE = (
+    ValueError, TypeError, OSError, EOFError, KeyError, MemoryError, OverflowError, SyntaxError,
+    RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
     """Write `arrays` and `header` to `path`, through a temporary file that replaces it when complete.
@@ -24,15 +31,24 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     Raises
     ------
     DataError
-        If `path` exists and `overwrite` is False, or if its folder is missing.
+        If `path` exists and `overwrite` is False, or is a folder, or if its own folder is missing,
+        or an array holds objects.
     """
     target = Path(path)
+    objects = [name for name, array in arrays.items() if array.dtype.hasobject]
+    if objects:
+        raise DataError(f"{target}: array {objects[0]!r} holds objects, which only a pickle could store")
+    if target.is_dir():
+        raise DataError(f"{target} is a folder; give the name of a file")
     if target.exists() and not overwrite:
         raise DataError(f"{target} exists; choose another name, or say overwrite=True (--overwrite)")
     if not target.parent.is_dir():
         raise DataError(f"{target}: the folder {target.parent} does not exist; create it first")
     text = json.dumps(header, allow_nan=False, sort_keys=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written: {error.strerror or error}") from error
     try:
         with os.fdopen(handle, "wb") as stream:
             np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
@@ -42,8 +58,10 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise DataError(f"{target}: cannot be written: {error.strerror or error}") from error
         raise
 
 
@@ -59,14 +77,21 @@ def read_arrays(path: str | Path) -> Arrays:
     if not source.is_file():
         raise DataError(f"{source}: no such file" if not source.exists() else f"{source}: is not a file")
     try:
-        with np.load(source, allow_pickle=False) as loaded:
-            if not isinstance(loaded, np.lib.npyio.NpzFile):
-                raise DataError(f"{source}: expected an .npz archive of named arrays, found a single array (.npy)")
-            return {name: loaded[name] for name in loaded.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
-        if isinstance(error, DataError):
-            raise
+        loaded = np.load(source, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            raise DataError(f"{source}: expected an .npz archive of named arrays, found a single array (.npy)")
+        with loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    except DataError:
+        raise
+    except _DAMAGE as error:
+        if "allow_pickle" in str(error):
+            raise DataError(f"{source}: holds pickled objects, which are never read; save plain arrays") from error
         raise DataError(f"{source}: cannot be read as an .npz archive without pickle: {error}") from error
+    foreign = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if foreign:
+        raise DataError(f"{source}: member {foreign[0]!r} is no array; is this an .npz file?")
+    return arrays
 
 
 def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
@@ -96,4 +121,7 @@ def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:
 
 def unpack_labels(packed: npt.NDArray[Any]) -> tuple[str, ...]:
     """Return the labels that `pack_labels` packed."""
-    return tuple(json.loads(packed.tobytes().decode("ascii")))
+    labels = json.loads(packed.tobytes().decode("ascii"))
+    if not isinstance(labels, list):
+        raise DataError("expected a list of labels in the file")
+    return tuple(labels)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
+import io
 import json
 import sys
 import time
@@ -16,19 +18,23 @@ from typing import Any
 import pandas as pd
 
 import kgeval
-from kgeval.errors import DataError, KgevalError, KgevalWarning, ScoreError
+from kgeval.checks import check_one_of
+from kgeval.errors import DataError, KgevalError, KgevalWarning, ProtocolError, ScoreError
 from kgeval.metrics import TIE_POLICIES
 from kgeval.models import INVERSE_ROWS, LAYOUTS, MODELS
 from kgeval.protocol import UNSEEN, Protocol
+from kgeval.queries import SIDE_NAMES
 from kgeval.report.tables import FORMATS, format_frame, frame_records, listed_ranks, printable, summary_frame
-from kgeval.results import DEFAULT_METRICS, EvaluationResult
-
-SIDE_CHOICES = ("both", "subject", "object")
+from kgeval.results import BREAKDOWNS, DEFAULT_METRICS, EvaluationResult
+from kgeval.scoring import MAX_PAIRS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (0, or 2 after an error of the user's making)."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a label must not end the program
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result say the same
@@ -55,36 +61,39 @@ def _evaluate(options: argparse.Namespace) -> str:
     metrics = _words(options.metrics)
     for metric in metrics:
         kgeval.metrics.parse(metric)
+    for column in _words(options.by or ""):
+        check_one_of("--by", column, BREAKDOWNS)
+    _check_options(options)
     dataset = kgeval.read_dataset(options.dataset, header=options.header)
     scores = None
     if options.scores is not None:
         scores = kgeval.read_scores(options.scores, header=options.header)
-        result = kgeval.evaluate_scores(scores, dataset, _protocol(options, "rank", allow_default=True))
+        result = kgeval.evaluate_scores(scores, dataset, _protocol(options, allow_default=True))
     else:
         scorer = _scorer(options, dataset)
-        lacks = len(getattr(scorer, "missing_entities", ())) or len(getattr(scorer, "missing_relations", ()))
         result = kgeval.evaluate(
             scorer,
             dataset,
-            _protocol(options, "drop" if lacks else "rank"),
+            _protocol(options),
             batch_size=options.batch_size,
             block_size=options.block_size,
-            max_pairs=options.max_pairs,
+            max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
             threads=options.threads,
             progress=options.progress,
         )
     if options.out is not None:
         result.save(options.out, overwrite=options.overwrite)
-    return _report(result, scores, metrics, options, time.perf_counter() - start)
+    return _report(result, dataset, scores, options, time.perf_counter() - start)
 
 
 def _report(
     result: EvaluationResult,
+    dataset: kgeval.Dataset,
     scores: pd.DataFrame | None,
-    metrics: list[str],
     options: argparse.Namespace,
     seconds: float,
 ) -> str:
+    metrics = _words(options.metrics)
     frame = summary_frame(result, metrics, options.ties)
     groups = result.by(*_words(options.by), metrics=metrics, ties=options.ties) if options.by else None
     if options.format == "json":
@@ -94,33 +103,51 @@ def _report(
             "tie_rate": result.tie_rate,
             "n_read": result.n_read,
             "dropped": result.dropped,
-            "notes": list(result.notes),
+            "notes": [*result.notes, *result.cautions(metrics)],
             "metrics": frame_records(frame),
         }
         if groups is not None:
             content["by"] = frame_records(groups)
         return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+    reasons = sorted({f"undefined: {' '.join(key)}: {reason}" for key, reason in frame.attrs["reasons"].items()})
     if options.format != "table":
+        dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
+        notes = [f"note: {said}" for said in (*result.notes, *result.cautions(metrics))]
+        for line in (*dropped, *notes, *reasons):
+            print(f"kgeval: {printable(line)}", file=sys.stderr)
         return format_frame(frame if groups is None else groups, options.format)
     parts = ["\n".join(printable(line) for line in result.head(options.ties))]
     if scores is not None:
-        parts.append(listed_ranks(result, scores))
+        parts.append(listed_ranks(result, scores, dataset))
     parts.append(format_frame(frame, "table"))
     if groups is not None:
         parts.append(format_frame(groups, "table"))
     cautions = [f"note: {said}" for said in result.cautions(metrics)]
-    reasons = {f"undefined: {' '.join(key)}: {reason}" for key, reason in frame.attrs["reasons"].items()}
     if cautions or reasons:
-        parts.append("\n".join([*cautions, *sorted(reasons)]))
+        parts.append("\n".join([*cautions, *reasons]))
     saved = f"Saved {options.out}." if options.out else "Save: --out run.kgeval."
     parts.append(f"done in {seconds:.1f} s. {'' if options.by else 'Breakdown: --by relation. '}{saved}")
     return "\n\n".join(parts)
 
 
 def _check(options: argparse.Namespace) -> str:
+    _check_options(options)
     dataset = kgeval.read_dataset(options.dataset, header=options.header)
-    report = kgeval.check_scorer(_scorer(options, dataset), dataset, _sides(options.side))
+    report = kgeval.check_scorer(_scorer(options, dataset), dataset, options.side)
     return "\n".join([f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes])
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse an option that the chosen scorer would ignore."""
+    of_models = ("model_type", "norm", "layout", "inverse_relations")
+    of_runs = ("batch_size", "block_size", "max_pairs", "threads")
+    ignored: tuple[str, ...] = () if options.model is not None else of_models
+    if getattr(options, "scores", None) is not None:
+        ignored += of_runs
+    for name in ignored:
+        if getattr(options, name, None) is not None:
+            kind = "--model" if name in of_models else "--model or --score"
+            raise ProtocolError(f"--{name.replace('_', '-')} needs {kind}")
 
 
 def _scorer(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
@@ -134,32 +161,39 @@ def _scorer(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
         return kgeval.load_model(options.model, dataset, **settings)
     module_name, colon, name = options.score.partition(":")
     if not colon or not name:
-        raise ScoreError(f"--score expects module:function; got {options.score!r}")
-    sys.path.insert(0, "")
+        raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # stays: the scorer may import more when it is called
     try:
-        module = importlib.import_module(module_name)
+        module = _module(module_name)
     except Exception as error:
         raise ScoreError(f"--score: importing {module_name!r} raised {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove("")
     if not hasattr(module, name):
         raise ScoreError(f"--score: module {module_name!r} has no {name!r}")
     return getattr(module, name)
 
 
-def _protocol(options: argparse.Namespace, unseen: str, allow_default: bool = False) -> Protocol | None:
+def _module(name: str) -> Any:
+    """Import a module by name, from the current folder or where Python looks, or by path if it ends in .py."""
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _protocol(options: argparse.Namespace, allow_default: bool = False) -> Protocol | None:
     if allow_default and options.side == "both" and not (options.split or options.filter or options.unseen):
         return None
     return Protocol(
-        sides=_sides(options.side),
+        sides=options.side,
         filter_splits=None if options.filter is None else [w for w in _words(options.filter) if w != "none"],
-        unseen=options.unseen or unseen,
+        unseen=options.unseen,
         splits=_words(options.split) if options.split else ("test",),
     )
-
-
-def _sides(side: str) -> tuple[str, ...]:
-    return ("subject", "object") if side == "both" else (side,)
 
 
 def _words(text: str) -> list[str]:
@@ -188,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     resources = evaluate.add_argument_group("resources (change no number)")
     resources.add_argument("--batch-size", type=int, metavar="N", help="queries at a time")
     resources.add_argument("--block-size", type=int, metavar="N", help="candidates at a time")
-    resources.add_argument("--max-pairs", type=int, default=1 << 20, metavar="N", help="longest arrays for a function")
+    resources.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
     resources.add_argument("--threads", type=int, metavar="N", help="default: one per processor")
     resources.add_argument("--no-progress", dest="progress", action="store_false", help="no bar on a terminal")
     evaluate.set_defaults(run=_evaluate)
@@ -202,7 +236,9 @@ def _add_input(parser: argparse.ArgumentParser, with_scores: bool) -> None:
     parser.add_argument("dataset", metavar="DATASET", help="folder with train.txt, valid.txt, test.txt")
     scorer = parser.add_mutually_exclusive_group(required=True)
     scorer.add_argument("--model", metavar="FILE.npz", help="an embedding model")
-    scorer.add_argument("--score", metavar="MODULE:FUNCTION", help="a function score(s, p, o), or a scorer object")
+    scorer.add_argument(
+        "--score", metavar="MODULE:NAME", help="a function score(s, p, o) or a scorer object, in a module or file.py"
+    )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="a table of scored triples: s, p, o, score")
     model = parser.add_argument_group("what the model file does not say itself")
@@ -210,6 +246,12 @@ def _add_input(parser: argparse.ArgumentParser, with_scores: bool) -> None:
     model.add_argument("--norm", type=int, choices=(1, 2))
     model.add_argument("--layout", choices=LAYOUTS)
     model.add_argument("--inverse-relations", choices=INVERSE_ROWS)
-    parser.add_argument("--side", choices=SIDE_CHOICES, default="both", help="which place is asked (default: both)")
+    parser.add_argument(
+        "--side",
+        choices=("both", *SIDE_NAMES),
+        metavar="SIDE",
+        default="both",
+        help="subject, object (or head, tail, s, o) or both (default)",
+    )
     parser.add_argument("--header", action="store_true", help="the files' first lines name the columns")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from kgeval.checks import Ids, check_positive_int, suggest
 from kgeval.errors import DataError, ProtocolError
@@ -244,6 +246,8 @@ class Dataset:
         So it looks where the second column has more distinct labels than the third, and most of them
         are entities as well.
         """
+        if self.relations.labels == tuple(str(i) for i in range(len(self.relations))):
+            return ""  # ids without labels of their own say nothing
         n_objects = len(np.unique(np.concatenate([t.o for t in self.splits.values()])))
         n_shared = int((self.entities.find(self.relations.labels) >= 0).sum())
         if n_objects >= len(self.relations) or 2 * n_shared <= len(self.relations):
@@ -254,9 +258,27 @@ class Dataset:
             "Expected is subject, relation, object"
         )
 
+    @cached_property
+    def near_duplicates(self) -> list[tuple[str, str]]:
+        """Pairs of entity labels that differ only in Unicode form (NFC) or in spaces around them."""
+        first: dict[str, str] = {}
+        pairs = []
+        for label in self.entities.labels:
+            plain = unicodedata.normalize("NFC", label).strip()
+            if plain in first:
+                pairs.append((first[plain], label))
+            first.setdefault(plain, label)
+        return pairs
+
     def observations(self) -> list[str]:
         """Doubtful column order, duplicates, overlaps and unseen labels, one sentence for each that there is."""
         said = [self.suspicious_order] if self.suspicious_order else []
+        if self.near_duplicates:
+            one, other = self.near_duplicates[0]
+            said.append(
+                f"{len(self.near_duplicates):,} entity labels differ from another one only in Unicode form or in "
+                f"spaces around them, first {one!r} and {other!r}"
+            )
         said += [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
         said += [f"{n:,} rows of {b} also in {a}" for (a, b), n in self.overlaps.items() if n]
         for split, counts in self.unseen.items():
@@ -295,20 +317,30 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
     return Vocabulary(labels)
 
 
-def frame_columns(what: str, frame: pd.DataFrame) -> list[Any]:
-    """Return the names of the three columns of `frame` that hold s, p and o.
+def triple_labels(dataset: Dataset, s: int, p: int, o: int) -> tuple[str, str, str]:
+    """Return the labels of a triple of ids, for messages."""
+    return dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]
+
+
+def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
+    """Return the places of the three columns of `frame` that hold s, p and o.
 
     Raises
     ------
     DataError
         If neither the names nor the number of columns tell.
     """
-    lowered = {str(column).lower(): column for column in frame.columns}
+    lowered = [str(column).lower() for column in frame.columns]
     for names in COLUMN_NAMES:
         if all(name in lowered for name in names):
-            return [lowered[name] for name in names]
-    if len(frame.columns) == 3:
-        return list(frame.columns)
+            repeated = [name for name in names if lowered.count(name) > 1]
+            if repeated:
+                raise DataError(f"{what}: column {repeated[0]!r} stands twice; which one is meant?")
+            return [lowered.index(name) for name in names]
+    expected = [{choice[place] for choice in COLUMN_NAMES} for place in range(3)]
+    misplaced = [name for place, name in enumerate(lowered[:3]) if name in set().union(*expected) - expected[place]]
+    if len(lowered) == 3 and not misplaced:
+        return [0, 1, 2]
     known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
     raise DataError(f"{what}: expected three columns, or columns named {known}; got {[str(c) for c in frame.columns]}")
 
@@ -316,8 +348,8 @@ def frame_columns(what: str, frame: pd.DataFrame) -> list[Any]:
 def _frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
-    names = frame_columns(split, frame)
-    return [as_labels(f"{split} frame", frame[name].to_numpy(dtype=object), i) for i, name in enumerate(names)]
+    places = frame_columns(split, frame)
+    return [as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i) for i, j in enumerate(places)]
 
 
 def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorical:
@@ -328,15 +360,14 @@ def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorica
     DataError
         If a value is missing, a float or another type; names row and column (from 0).
     """
-    codes, unique = pd.factorize(values, use_na_sentinel=False)
-    labels = []
-    for code, value in enumerate(unique):
-        is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
-        if not isinstance(value, str) and not is_integer:
-            row = int(np.flatnonzero(codes == code)[0])
-            raise DataError(
-                f"{what}, row {row}, column {column}: expected a string label; got {value!r} "
-                f"({type(value).__name__}). Read the table with dtype=str, keep_default_na=False"
-            )
-        labels.append(str(value))
-    return pd.Categorical(np.array(labels, dtype=object)[codes]) if labels else pd.Categorical([])
+    if infer_dtype(values, skipna=False) != "string":
+        for row, value in enumerate(values):
+            is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+            if not isinstance(value, str) and not is_integer:
+                raise DataError(
+                    f"{what}, row {row}, column {column}: expected a string label; got {value!r} "
+                    f"({type(value).__name__}). Read the table with dtype=str, keep_default_na=False"
+                )
+        values = np.array([str(value) for value in values], dtype=object)
+    codes, unique = pd.factorize(values)
+    return pd.Categorical.from_codes(codes, pd.Index(unique, dtype=object))

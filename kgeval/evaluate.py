@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from kgeval._version import __version__
+from kgeval.assembly import Positives, assemble
 from kgeval.checks import Ids, check_positive_int
 from kgeval.corruption import KnownIndex, known_triples
-from kgeval.dataset import Dataset
-from kgeval.errors import DataError, KgevalWarning, ProtocolError
+from kgeval.dataset import Dataset, triple_labels
+from kgeval.errors import DataError, ProtocolError
+from kgeval.models import EmbeddingModel
 from kgeval.probe import check_missing, probe
 from kgeval.protocol import Protocol
 from kgeval.queries import Queries
 from kgeval.ranking import Ranked, Task, available_threads, rank
 from kgeval.ranks import RankCounts
 from kgeval.results import EvaluationResult
-from kgeval.scoring import Limits, as_row_scorer, missing_ids
-
-TIE_RATE_SAID_ALOUD = 0.01
+from kgeval.scoring import MAX_PAIRS, Limits, as_row_scorer, missing_ids
 
 
 def evaluate(
@@ -33,7 +30,7 @@ def evaluate(
     *,
     batch_size: int | None = None,
     block_size: int | None = None,
-    max_pairs: int = 1 << 20,
+    max_pairs: int = MAX_PAIRS,
     threads: int | None = None,
     progress: bool = True,
 ) -> EvaluationResult:
@@ -48,8 +45,7 @@ def evaluate(
         ``geometry``, ``query_vectors`` and ``candidate_vectors``). Higher scores are better, always.
     dataset : Dataset
     protocol : Protocol, optional
-        By default ``Protocol()``; where the model has no vector for some entities that train lacks,
-        ``Protocol(unseen="drop")``, which is said aloud.
+        By default ``Protocol()``.
     batch_size : int, optional
         Queries at a time.
     block_size : int, optional
@@ -100,9 +96,7 @@ class _Plan:
     """What a protocol asks of a dataset, made once: which rows are ranked, and the tasks of each side."""
 
     protocol: Protocol
-    triples: Ids
-    splits: npt.NDArray[np.int64]
-    is_seen: npt.NDArray[np.bool_]
+    positives: Positives
     kept: Ids
     tasks: dict[str, Task]
     all_rivals: dict[tuple[str, str], Ids]
@@ -127,8 +121,13 @@ class Evaluator:
 
     def __init__(self, dataset: Dataset, protocol: Protocol | None = None) -> None:
         self.dataset = dataset
-        self.protocol = None if protocol is None else protocol.resolved(dataset)
-        if protocol is not None and protocol.candidates != "all":
+        if not isinstance(dataset, Dataset):
+            raise DataError(f"expected a Dataset; got {dataset!r}. kgeval.read_dataset reads a folder")
+        if protocol is not None and not isinstance(protocol, Protocol):
+            raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
+        self.protocol = protocol or Protocol()
+        self.protocol.resolved(dataset)  # a wrong split is said before any scoring
+        if self.protocol.candidates != "all":
             raise ProtocolError("candidates='listed' needs a table of scores; use kgeval.evaluate_scores")
         self._plans: dict[Protocol, _Plan] = {}
 
@@ -138,7 +137,7 @@ class Evaluator:
         *,
         batch_size: int | None = None,
         block_size: int | None = None,
-        max_pairs: int = 1 << 20,
+        max_pairs: int = MAX_PAIRS,
         threads: int | None = None,
         progress: bool = True,
     ) -> EvaluationResult:
@@ -151,27 +150,34 @@ class Evaluator:
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
         some_task = next(iter(plan.tasks.values()))
-        notes = probe(rows, self.dataset, plan.triples[plan.kept], some_task.candidates, plan.protocol.sides).notes
+        triples = plan.positives.triples[plan.kept]
+        notes = probe(rows, self.dataset, triples, some_task.candidates, plan.protocol.sides).notes
+        if self.protocol.unseen is None and plan.protocol.unseen == "drop":
+            notes += (
+                f"the model has no vector for {len(missing_ids(scorer, 'entities'))} entities that train lacks: "
+                "candidates are the entities of train (unseen='drop')",
+            )
         ranked = {
             side: rank(rows, task, limits, threads or available_threads(), progress)
             for side, task in plan.tasks.items()
         }
+        notes += tuple(getattr(scorer, "notes", ())) if isinstance(scorer, EmbeddingModel) else ()
+        if any(part.is_infinite for part in ranked.values()):
+            notes += ("some scores are +infinity; infinities are ranked as numbers, and tie with each other",)
         return self._result(plan, ranked, rows.name, notes)
 
     def _protocol_for(self, scorer: Any) -> Protocol:
         """Return the protocol, its policy for unseen entities chosen by what `scorer` can score."""
         lacks = [what for what in ("entities", "relations") if len(missing_ids(scorer, what))]
-        if self.protocol is None:
-            return Protocol(unseen="drop" if lacks else "rank").resolved(self.dataset)
-        if lacks and self.protocol.unseen == "rank":
+        if lacks and self.protocol.unseen in ("rank", "error"):
             vocabulary = self.dataset.entities if lacks[0] == "entities" else self.dataset.relations
             missing = missing_ids(scorer, lacks[0])
             raise ProtocolError(
-                f"unseen='rank' needs a vector for every candidate, but the model has none for {len(missing)} "
-                f"{lacks[0]} that train lacks, first {vocabulary.labels[missing[0]]!r}; "
+                f"unseen={self.protocol.unseen!r} needs a vector for every candidate, but the model has none for "
+                f"{len(missing)} {lacks[0]} that train lacks, first {vocabulary.labels[missing[0]]!r}; "
                 "choose unseen='drop' or unseen='worst'"
             )
-        return self.protocol
+        return self.protocol.resolved(self.dataset, "drop" if lacks else "rank")
 
     def _plan(self, protocol: Protocol) -> _Plan:
         if protocol not in self._plans:
@@ -179,58 +185,43 @@ class Evaluator:
         return self._plans[protocol]
 
     def _result(self, plan: _Plan, ranked: dict[str, Ranked], name: str, notes: tuple[str, ...]) -> EvaluationResult:
-        protocol, n_sides = plan.protocol, len(plan.protocol.sides)
-        is_worst = protocol.unseen == "worst"
-        frames = [self._side_frame(plan, side, part) for side, part in ranked.items()]
-        n_dropped = 0 if is_worst else (len(plan.triples) - len(plan.kept)) * n_sides
-        result = EvaluationResult(
-            table=pd.concat(frames, ignore_index=True),
-            entities=self.dataset.entities,
-            relations=self.dataset.relations,
-            protocol=protocol,
-            about=about(
-                self.dataset,
-                name,
-                plan.triples,
-                sum(len(t.queries) for t in plan.tasks.values()),
-                plan.is_seen,
-            ),
-            dropped={"an entity or relation that train lacks (unseen='drop')": n_dropped} if n_dropped else {},
-            n_read=len(plan.triples) * n_sides,
-            notes=notes,
+        n_dropped = 0 if plan.protocol.unseen == "worst" else len(plan.positives.triples) - len(plan.kept)
+        return assemble(
+            self.dataset,
+            plan.protocol,
+            plan.positives,
+            [self._side_frame(plan, side, part) for side, part in ranked.items()],
+            {"an entity or relation that train lacks (unseen='drop')": n_dropped * len(plan.protocol.sides)},
+            {"scorer": name, "n_queries": sum(len(task.queries) for task in plan.tasks.values())},
+            notes,
         )
-        return with_cautions(result)
 
     def _side_frame(self, plan: _Plan, side: str, ranked: Ranked) -> pd.DataFrame:
         """Put the counts back into the triples' order; with unseen='worst', those not ranked come last."""
         rows = plan.kept[plan.tasks[side].queries.rows]
-        n = len(plan.triples)
+        n = len(plan.positives.triples)
         counts = {}
         for setting, part in (("raw", ranked.raw), ("filtered", ranked.raw - ranked.known)):
             better, tied, rivals = (np.zeros(n, dtype=np.int64) for _ in range(3))
             better[rows], tied[rows], rivals[rows] = part.better, part.tied, part.rivals
             if plan.protocol.unseen == "worst":
                 rivals = plan.all_rivals[side, setting]
-                better = np.where(plan.is_seen, better, rivals)
+                better = np.where(plan.positives.is_seen, better, rivals)
             counts[setting] = RankCounts(better, tied, rivals)
         score = np.zeros(n, dtype=ranked.scores.dtype)
         score[rows] = ranked.scores
         if plan.protocol.unseen == "worst":
-            score = np.where(plan.is_seen, score, np.nan)
-        frame = ranks_frame(plan.triples, plan.splits, side, plan.protocol, score, counts)
+            score = np.where(plan.positives.is_seen, score, np.nan)
+        frame = plan.positives.frame(side, plan.protocol, score, counts)
         return frame if plan.protocol.unseen == "worst" else frame.iloc[plan.kept]
 
 
 def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
-    parts = [dataset[split].array for split in protocol.splits]
-    triples = np.concatenate(parts)
-    splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    is_seen = np.concatenate([dataset.is_seen(split) for split in protocol.splits])
-    if not len(triples):
-        raise DataError(f"split {'+'.join(protocol.splits)} of {dataset.name!r} has 0 triples; nothing to rank")
+    positives = Positives.of(dataset, protocol)
+    triples, is_seen = positives.triples, positives.is_seen
     if protocol.unseen == "error" and not is_seen.all():
         s, p, o = triples[np.flatnonzero(~is_seen)[0]]
-        labels = (dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o])
+        labels = triple_labels(dataset, s, p, o)
         raise DataError(
             f"{int((~is_seen).sum())} triples to rank name an entity or relation that train lacks, first {labels}; "
             "choose unseen='rank', 'drop' or 'worst'"
@@ -249,68 +240,4 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
         if protocol.unseen == "worst":
             all_rivals[side, "raw"] = np.full(len(triples), len(dataset.entities) - 1)
             all_rivals[side, "filtered"] = all_rivals[side, "raw"] - index.count_others(triples, side)
-    return _Plan(protocol, triples, splits, is_seen, kept, tasks, all_rivals)
-
-
-def ranks_frame(
-    triples: Ids,
-    splits: Ids,
-    side: str,
-    protocol: Protocol,
-    score: npt.NDArray[Any],
-    counts: dict[str, RankCounts],
-) -> pd.DataFrame:
-    """Return the ranks table of one side, columns in their documented order."""
-    n = len(triples)
-    columns: dict[str, Any] = {
-        "s": triples[:, 0],
-        "p": triples[:, 1],
-        "o": triples[:, 2],
-        "side": pd.Categorical.from_codes(np.full(n, list(protocol.sides).index(side)), pd.Index(protocol.sides)),
-        "split": pd.Categorical.from_codes(splits, pd.Index(protocol.splits)),
-        "score": score,
-    }
-    for setting, part in counts.items():
-        columns |= {
-            f"better_{setting}": part.better,
-            f"tied_{setting}": part.tied,
-            f"rivals_{setting}": part.rivals,
-        }
-    return pd.DataFrame(columns)
-
-
-def about(
-    dataset: Dataset, scorer_name: str, triples: Ids, n_queries: int, is_seen: npt.NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Return what a result carries beside its counts; JSON-able."""
-    return {
-        "dataset": dataset.name,
-        "dataset_fingerprint": dataset.fingerprint,
-        "observations": dataset.observations(),
-        "scorer": scorer_name,
-        "version": __version__,
-        "n_triples": len(triples),
-        "n_queries": n_queries,
-        "n_unseen": int((~is_seen).sum()),
-    }
-
-
-def with_cautions(result: EvaluationResult) -> EvaluationResult:
-    """Return the result with a note, and a warning, for each reason to distrust its numbers."""
-    cautions = []
-    if result.tie_rate > TIE_RATE_SAID_ALOUD:
-        cautions.append(
-            f"{result.tie_rate:.1%} of the positives tie with a rival; the numbers depend on the tie policy "
-            "(compare optimistic.mrr, pessimistic.mrr and expected.mrr)"
-        )
-    if result["amri"] < 0:
-        cautions.append(
-            f"the ranks are worse than chance (AMRI {result['amri']:.3f}); scores must be higher for better triples: "
-            "negate distances"
-        )
-    n_infinite = int(np.isinf(result.table["score"].to_numpy(dtype=np.float64)).sum())
-    if n_infinite:
-        cautions.append(f"{n_infinite} positives score infinity; infinities are ranked as numbers and tie")
-    for caution in cautions:
-        warnings.warn(caution, KgevalWarning, stacklevel=4)
-    return result.with_notes(*cautions)
+    return _Plan(protocol, positives, kept, tasks, all_rivals)

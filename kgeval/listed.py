@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from kgeval.assembly import Positives, assemble
 from kgeval.checks import Ids
 from kgeval.corruption import KnownIndex, known_triples
-from kgeval.dataset import Dataset, as_labels, frame_columns
+from kgeval.dataset import Dataset, as_labels, frame_columns, triple_labels
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluate import about, ranks_frame, with_cautions
 from kgeval.kernels.numpy_kernels import count_row
 from kgeval.protocol import Protocol
-from kgeval.queries import SIDES, Queries
+from kgeval.queries import Queries, given_and_asked
 from kgeval.ranks import RankCounts
 from kgeval.results import EvaluationResult
 from kgeval.scoring import as_scores
+from kgeval.triples import group_rows
 
 Scores = npt.NDArray[Any]
 NO_NEGATIVES = "no negative is listed for it on this side"
@@ -36,7 +38,8 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
         Its splits say which triples are positives and which are known.
     protocol : Protocol, optional
         By default the test split, and each side on which at least one positive has a negative listed.
-        A positive without any on an evaluated side is dropped there, and counted.
+        A positive without any on an evaluated side, known triples not counted, is dropped there, and
+        counted.
 
     Returns
     -------
@@ -62,67 +65,61 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     """
     listed, values = _listed_triples(scores, dataset)
     given_protocol = protocol or Protocol()
-    if given_protocol.unseen != "rank":
+    if given_protocol.unseen not in (None, "rank"):
         raise ProtocolError(
             f"a table of scores is ranked as it is: unseen must be 'rank'; got {given_protocol.unseen!r}"
         )
-    asked = Protocol(given_protocol.sides, given_protocol.filter_splits, "rank", given_protocol.splits, "listed")
-    asked = asked.resolved(dataset)
-    parts = [dataset[split].array for split in asked.splits]
-    triples = np.concatenate(parts)
-    if not len(triples):
-        raise DataError(f"split {'+'.join(asked.splits)} of {dataset.name!r} has 0 triples; nothing to rank")
-    splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    asked = replace(given_protocol, candidates="listed").resolved(dataset)
+    positives = Positives.of(dataset, asked)
     known = known_triples(dataset, asked.filter_splits or ())
-    ranked = {side: _rank_side(dataset, triples, side, listed, values, known) for side in asked.sides}
-    sides = tuple(side for side in SIDES if side in ranked and ranked[side][1]["raw"].rivals.any())
+    ranked = {side: _rank_side(dataset, positives.triples, side, listed, values, known) for side in asked.sides}
+    has_rivals = {side: counts["filtered"].rivals > 0 for side, (_, counts) in ranked.items()}
+    sides = tuple(side for side in asked.sides if has_rivals[side].any())
     if not sides:
         raise DataError("no positive has a negative in the table; list triples that differ from it in one entity")
     if protocol is None:
-        asked = Protocol(sides, asked.filter_splits, "rank", asked.splits, "listed")
-    frames, n_dropped = [], 0
-    for side in asked.sides:
-        score, counts = ranked[side]
-        has_rivals = counts["raw"].rivals > 0
-        n_dropped += int((~has_rivals).sum())
-        frames.append(ranks_frame(triples, splits, side, asked, score, counts).iloc[np.flatnonzero(has_rivals)])
-    is_seen = np.concatenate([dataset.is_seen(split) for split in asked.splits])
-    n_queries = sum(len(Queries.of(triples, side)) for side in asked.sides)
-    return with_cautions(
-        EvaluationResult(
-            table=pd.concat(frames, ignore_index=True),
-            entities=dataset.entities,
-            relations=dataset.relations,
-            protocol=asked,
-            about=about(dataset, "scores", triples, n_queries, is_seen),
-            dropped={NO_NEGATIVES: n_dropped} if n_dropped else {},
-            n_read=len(triples) * len(asked.sides),
-        )
+        asked = replace(asked, sides=sides)
+    frames = [
+        positives.frame(side, asked, *ranked[side]).iloc[np.flatnonzero(has_rivals[side])] for side in asked.sides
+    ]
+    return assemble(
+        dataset,
+        asked,
+        positives,
+        frames,
+        {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in asked.sides)},
+        {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in asked.sides)},
     )
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:
     """Return ids and scores of the table, every row checked."""
-    if "score" not in frame.columns:
-        raise DataError(f"scores: expected a column 'score'; got {[str(column) for column in frame.columns]}")
-    values = as_scores(frame["score"].to_numpy(), "the column 'score'")
-    names = frame_columns("scores", frame.drop(columns="score"))
+    lowered = [str(column).lower() for column in frame.columns]
+    if lowered.count("score") != 1:
+        raise DataError(f"scores: expected one column 'score'; got {[str(column) for column in frame.columns]}")
+    values = as_scores(frame.iloc[:, lowered.index("score")].to_numpy(), "the column 'score'")
+    rows = frame.iloc[:, [place for place, name in enumerate(lowered) if name != "score"]]
+    places = frame_columns("scores", rows)
     columns = []
-    for i, (name, vocabulary) in enumerate(zip(names, (dataset.entities, dataset.relations, dataset.entities))):
-        column = as_labels("scores", frame[name].to_numpy(dtype=object), i)
+    for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
+        column = as_labels("scores", rows.iloc[:, places[i]].to_numpy(dtype=object), i)
         ids = vocabulary.find(column.categories.to_numpy(dtype=object))[column.codes]
         if (ids < 0).any():
             row = int(np.flatnonzero(ids < 0)[0])
-            raise DataError(f"scores, row {row}: {column[row]!r} ({name}) does not occur in dataset {dataset.name!r}")
+            raise DataError(
+                f"scores, row {row}, column {i}: {column[row]!r} does not occur in dataset {dataset.name!r}"
+            )
         columns.append(ids)
+    s, p, o = columns
     if np.isnan(values.astype(np.float64)).any():
         row = int(np.flatnonzero(np.isnan(values))[0])
-        raise ScoreError(f"scores, row {row}: {tuple(frame[names].iloc[row])} has score NaN; a NaN cannot be ranked")
-    repeated = frame.duplicated(names, keep=False).to_numpy()
-    if repeated.any():
-        first, *others = np.flatnonzero(repeated)
-        triple = tuple(frame[names].iloc[first])
-        second = next(row for row in others if tuple(frame[names].iloc[row]) == triple)
+        triple = triple_labels(dataset, s[row], p[row], o[row])
+        raise ScoreError(f"scores, row {row}: {triple} has score NaN; a NaN cannot be ranked")
+    order, starts = group_rows(s, p, o)
+    repeated = starts[:-1][np.diff(starts) > 1]
+    if len(repeated):
+        first, second = order[repeated[0]], order[repeated[0] + 1]
+        triple = triple_labels(dataset, s[first], p[first], o[first])
         raise DataError(f"scores, rows {first} and {second}: {triple} stands twice; keep one")
     return np.column_stack(columns), values
 
@@ -131,7 +128,7 @@ def _rank_side(
     dataset: Dataset, triples: Ids, side: str, listed: Ids, values: Scores, known: Ids
 ) -> tuple[Scores, dict[str, RankCounts]]:
     """Return the positives' scores and their counts among the listed, in the triples' order."""
-    given, answer = (listed[:, 2], listed[:, 0]) if side == "subject" else (listed[:, 0], listed[:, 2])
+    given, answer = given_and_asked(listed, side)
     ordered = values[np.lexsort((answer, given, listed[:, 1]))]
     listing, filter_index = KnownIndex.of(listed, side), KnownIndex.of(known, side)
     queries = Queries.of(triples, side)
@@ -144,8 +141,9 @@ def _rank_side(
         is_listed = np.isin(query.answers, candidates)
         if not is_listed.all():
             s, p, o = triples[query.rows[~is_listed][0]]
-            labels = (dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o])
-            raise DataError(f"scores: the positive {labels} has no score in the table; add its row")
+            raise DataError(
+                f"scores: the positive {triple_labels(dataset, s, p, o)} has no score in the table; add its row"
+            )
         positives = row[np.searchsorted(candidates, query.answers)]
         scores[query.rows] = positives
         is_known = np.isin(candidates, filter_index.lookup(query.relation, query.given)[1])

@@ -11,7 +11,8 @@ import numpy as np
 from kgeval.checks import Ids
 from kgeval.dataset import Dataset
 from kgeval.errors import ScoreError
-from kgeval.queries import SIDES, Queries
+from kgeval.models import EmbeddingModel
+from kgeval.queries import SIDES, Queries, check_sides
 from kgeval.scoring import (
     FunctionRows,
     Limits,
@@ -78,6 +79,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     >>> check_scorer(lambda s, p, o: -np.abs(s - o), dataset).dtype
     'int64'
     """
+    sides = check_sides(sides)
     check_missing(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits())
     triples = np.concatenate([split.array for split in reversed(dataset.splits.values())])
@@ -90,7 +92,14 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
 
 
 def check_missing(scorer: Any, dataset: Dataset) -> None:
-    """Raise a ScoreError if `scorer` lacks a vector for an entity or relation that occurs in train."""
+    """Raise a ScoreError if a model's tables do not fit the dataset, or lack what occurs in train."""
+    if isinstance(scorer, EmbeddingModel) and scorer.n_relations != len(dataset.relations):
+        doubled = scorer.n_relations == 2 * len(dataset.relations)
+        hint = "; does its table hold inverse relations? Say inverse_relations='after' or 'alternating'"
+        raise ScoreError(
+            f"{type(scorer).__name__} has rows for {scorer.n_relations} relations, dataset {dataset.name!r} has "
+            f"{len(dataset.relations)}{hint if doubled else ''}"
+        )
     for what, vocabulary, is_seen in (
         ("entities", dataset.entities, dataset.is_seen_entity),
         ("relations", dataset.relations, dataset.is_seen_relation),
@@ -110,7 +119,7 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     dtype = ""
     for side in sides:
         queries = _some_queries(triples, side, len(candidates))
-        columns = _some_candidates(rows, queries, candidates)
+        columns = _some_candidates(rows, candidates)
         together = rows.rows(side, queries.given, queries.relation, columns).copy()
         check_no_nan(together, queries, columns, dataset, rows.name)
         dtype = str(together.dtype)
@@ -141,11 +150,10 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
     return Queries(side, given, picked[:, 1], answers, np.arange(n), np.arange(n + 1))
 
 
-def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids) -> Ids:
+def _some_candidates(rows: RowScorer, candidates: Ids) -> Ids:
     if isinstance(rows, MatrixRows) or len(candidates) <= PROBED_CANDIDATES:
         return candidates
-    spread = candidates[np.linspace(0, len(candidates) - 1, PROBED_CANDIDATES).astype(np.int64)]
-    return np.union1d(spread, queries.answers)
+    return candidates[np.linspace(0, len(candidates) - 1, PROBED_CANDIDATES).astype(np.int64)]
 
 
 def _compare(

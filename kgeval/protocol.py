@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kgeval.checks import check_one_of, suggest
 from kgeval.dataset import SPLITS, Dataset
 from kgeval.errors import ProtocolError
-from kgeval.queries import SIDES, check_side
+from kgeval.queries import SIDES, check_sides
 
 UNSEEN = ("rank", "drop", "worst", "error")
 CANDIDATES = ("all", "listed")
@@ -27,8 +27,9 @@ class Protocol:
         Which places are asked: ``"subject"``, ``"object"`` (also head/tail, s/o).
     filter_splits : sequence of str, optional
         Splits whose triples the filtered setting leaves out; None: all that the dataset has.
-    unseen : str
-        What becomes of triples with an entity or relation that train lacks.
+    unseen : str, optional
+        What becomes of triples with an entity or relation that train lacks. None: ``"rank"``, or
+        ``"drop"`` if the model has no vector for some of them; the result says which.
         ``"rank"``: ranked like any other, among all entities.
         ``"drop"``: left out and counted; the candidates are the entities of train.
         ``"worst"``: they get the last rank among all entities; the others are ranked against the
@@ -50,32 +51,38 @@ class Protocol:
 
     sides: Sequence[str] = SIDES
     filter_splits: Sequence[str] | None = None
-    unseen: str = "rank"
+    unseen: str | None = None
     splits: Sequence[str] = ("test",)
     candidates: str = "all"
 
     def __post_init__(self) -> None:
-        sides = {check_side(side) for side in _as_tuple(self.sides)}
-        if not sides:
-            raise ProtocolError("sides must name at least one of 'subject', 'object'; got none")
-        object.__setattr__(self, "sides", tuple(side for side in SIDES if side in sides))
+        object.__setattr__(self, "sides", check_sides(self.sides))
         object.__setattr__(self, "splits", _check_splits("splits", self.splits))
         if not self.splits:
             raise ProtocolError("splits must name at least one split; got none")
         if self.filter_splits is not None:
             object.__setattr__(self, "filter_splits", _check_splits("filter_splits", self.filter_splits))
-        check_one_of("unseen", self.unseen, UNSEEN)
+        if self.unseen is not None:
+            check_one_of("unseen", self.unseen, UNSEEN)
         check_one_of("candidates", self.candidates, CANDIDATES)
 
-    def resolved(self, dataset: Dataset) -> Protocol:
-        """Return the protocol with its filter splits named; each split must be in `dataset`."""
+    def resolved(self, dataset: Dataset, unseen: str = "rank") -> Protocol:
+        """Return the protocol with nothing left to choose; each split must be in `dataset`.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Its splits are the filter where none is named.
+        unseen : str
+            The policy where none is named.
+        """
         filter_splits = tuple(dataset.splits) if self.filter_splits is None else self.filter_splits
         for split in (*self.splits, *filter_splits):
             if split not in dataset:
                 raise ProtocolError(
                     f"the protocol names split {split!r}; dataset {dataset.name!r} has {', '.join(dataset.splits)}"
                 )
-        return replace(self, filter_splits=filter_splits)
+        return replace(self, filter_splits=filter_splits, unseen=self.unseen or unseen)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON-able values."""
@@ -98,22 +105,22 @@ class Protocol:
 
     def describe(self) -> str:
         """Return the protocol as one line of English."""
-        filters = "+".join(self.filter_splits) if self.filter_splits else "nothing"
+        filters = "every split" if self.filter_splits is None else "+".join(self.filter_splits) or "nothing"
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
-        among = {
-            ("all", "drop"): "entities of train",
-            ("all", "worst"): "all entities, unseen last",
-        }.get(
-            (self.candidates, self.unseen),
-            f"{self.candidates} {'entities' if self.candidates == 'all' else 'negatives'}",
-        )
+        among = "listed negatives" if self.candidates == "listed" else "all entities"
+        if self.unseen in ("drop", "worst"):
+            among = "entities of train" if self.unseen == "drop" else "all entities, unseen last"
         return f"filtered by {filters}, {among}, {sides}"
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise ProtocolError(f"{name} must be a sequence of names; got {value!r}")
+    return tuple(value)
 
 
 def _check_splits(name: str, value: Any) -> tuple[str, ...]:
-    given = {check_one_of(name, split, SPLITS) for split in _as_tuple(value)}
+    given = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
     return tuple(split for split in SPLITS if split in given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from kgeval.errors import ProtocolError
 from kgeval.triples import group_rows
 
 SIDES = ("subject", "object")
-_SIDE_NAMES = {
+SIDE_NAMES = {
     "subject": "subject", "s": "subject", "head": "subject", "h": "subject",
     "object": "object", "o": "object", "tail": "object", "t": "object",
 }  # fmt: skip
@@ -25,9 +25,27 @@ def check_side(side: Any) -> str:
     >>> check_side("tail")
     'object'
     """
-    if isinstance(side, str) and side.lower() in _SIDE_NAMES:
-        return _SIDE_NAMES[side.lower()]
+    if isinstance(side, str) and side.lower() in SIDE_NAMES:
+        return SIDE_NAMES[side.lower()]
     raise ProtocolError(f"side must be 'subject' or 'object' (or head/tail, s/o, h/t); got {side!r}")
+
+
+def check_sides(sides: Any) -> tuple[str, ...]:
+    """Return the sides named, in the order of `SIDES`; ``"both"`` names both.
+
+    Examples
+    --------
+    >>> check_sides(["tail", "head"]), check_sides("both"), check_sides("o")
+    (('subject', 'object'), ('subject', 'object'), ('object',))
+    """
+    if isinstance(sides, str):
+        sides = SIDES if sides.lower() == "both" else (sides,)
+    if not isinstance(sides, Iterable):
+        raise ProtocolError(f"sides must be a sequence of names; got {sides!r}")
+    found = {check_side(side) for side in sides}
+    if not found:
+        raise ProtocolError("sides must name at least one of 'subject', 'object'; got none")
+    return tuple(side for side in SIDES if side in found)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -23,7 +23,7 @@ from kgeval.scoring import GeometryRows, Limits, RowScorer, Scores, check_no_nan
 
 ROW_BATCH_BYTES = 1 << 26
 TILES = {"dot": (256, 4096), "l2": (256, 4096), "l1": (64, 2048), "modulus": (64, 2048)}
-OVERFLOW = 1e300
+LARGEST = 1e145  # squares of larger numbers, summed, can overflow float64
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,14 @@ class Ranked:
     raw, known : RankCounts
         The positive itself is in neither; filtered counts are ``raw - known``.
     scores : array, shape (positives,)
+    is_infinite : bool
+        Whether some candidate scored +infinity.
     """
 
     raw: RankCounts
     known: RankCounts
     scores: Scores
+    is_infinite: bool = False
 
 
 def rank(scorer: RowScorer, task: Task, limits: Limits, threads: int = 1, progress: bool = True) -> Ranked:
@@ -141,6 +144,7 @@ def rank(scorer: RowScorer, task: Task, limits: Limits, threads: int = 1, progre
         _joined([part.raw for part in parts]),
         _joined([part.known for part in parts]),
         np.concatenate([part.scores for part in parts]),
+        any(part.is_infinite for part in parts),
     )
 
 
@@ -180,7 +184,7 @@ def _row_work(scorer: RowScorer, task: Task, limits: Limits) -> tuple[int, Calla
     def rank_batch(start: int, stop: int) -> Ranked:
         queries = task.queries.part(start, stop)
         rows = scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
-        check_no_nan(rows, queries, task.candidates, task.dataset, scorer.name)
+        largest = check_no_nan(rows, queries, task.candidates, task.dataset, scorer.name)
         answers = task.positions(queries.answers)
         known_offsets, known = task.known_of(start, stop)
         known_places = task.positions(known)
@@ -191,7 +195,7 @@ def _row_work(scorer: RowScorer, task: Task, limits: Limits) -> tuple[int, Calla
             scores[mine] = row[answers[mine]]
             counts[:2, mine] = count_row(row, scores[mine])
             counts[2:, mine] = count_row(row[known_places[known_offsets[i] : known_offsets[i + 1]]], scores[mine])
-        return _ranked(task, start, stop, counts, scores)
+        return replace(_ranked(task, start, stop, counts, scores), is_infinite=bool(np.isinf(largest)))
 
     return size, rank_batch
 
@@ -229,6 +233,8 @@ def _ranked(task: Task, start: int, stop: int, counts: Ids, scores: Scores) -> R
     better, equal, known_better, known_equal = counts
     offsets = task.queries.offsets[start : stop + 1]
     is_known = task.is_known[offsets[0] : offsets[-1]]
+    if (equal < 1).any() or (known_equal < is_known).any():
+        raise ScoreError("a positive did not equal its own score; this is a fault of kgeval, please report it")
     n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
     n_rivals = np.full(len(scores), len(task.candidates) - 1, dtype=np.int64)
     return Ranked(
@@ -256,7 +262,7 @@ def _check_queries(
     if vectors.shape[1] != candidates.shape[1]:
         raise ScoreError(f"{name}: query vectors have {vectors.shape[1]} dimensions, candidates {candidates.shape[1]}")
     largest = np.abs(vectors).max(axis=1) + screen.unit
-    is_bad = ~(largest * largest * vectors.shape[1] < OVERFLOW)
+    is_bad = ~(largest < LARGEST)
     if is_bad.any():
         i = int(np.flatnonzero(is_bad)[0])
         query = describe_query(task.dataset, queries.side, queries.given[i], queries.relation[i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.archive import pack_labels, read_archive, unpack_labels, write_archive
-from kgeval.checks import check_one_of, suggest
-from kgeval.errors import DataError, MetricError
-from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, parse
+from kgeval.checks import check_ids, check_one_of, suggest
+from kgeval.errors import DataError, KgevalError, MetricError
+from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, parse, parse_all
 from kgeval.protocol import Protocol
-from kgeval.triples import Vocabulary
+from kgeval.queries import SIDE_NAMES
+from kgeval.triples import TripleSet, Vocabulary
 
 SETTINGS = ("raw", "filtered")
-RESULT_SIDES = ("both", "subject", "object")
+SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
+BREAKDOWNS = {"relation": "p", "side": "side", "split": "split"}
 TABLE_COLUMNS = (
     "s", "p", "o", "side", "split", "score",
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
@@ -53,21 +55,22 @@ class Key:
             raise MetricError(f"a result key is a string such as 'mrr' or 'raw.object.hits@10'; got {text!r}")
         parts: dict[str, str] = {}
         rest = text.strip()
-        for name, choices in (("setting", SETTINGS), ("side", RESULT_SIDES), ("ties", TIE_POLICIES)):
+        for name, choices in (("setting", SETTINGS), ("side", SIDE_WORDS), ("ties", TIE_POLICIES)):
             head, dot, tail = rest.partition(".")
             if dot and head in choices:
-                parts[name], rest = head, tail
-        if "." in rest.partition("(")[0]:
+                parts[name], rest = (SIDE_WORDS[head] if name == "side" else head), tail
+        if "." in rest.partition("(")[0].partition("@")[0]:
             head = rest.partition(".")[0]
-            words = (*SETTINGS, *RESULT_SIDES, *TIE_POLICIES)
+            words = (*SETTINGS, *SIDE_WORDS, *TIE_POLICIES)
+            hint = "" if head in words else suggest(head, words)
             raise MetricError(
-                f"in result key {text!r}: {head!r} is out of place{suggest(head, words)}; "
+                f"in result key {text!r}: {head!r} is out of place{hint}; "
                 "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
             )
         return cls(parse(rest), **parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EvaluationResult:
     """Ranks as counts, with everything needed to know what they mean.
 
@@ -98,11 +101,22 @@ class EvaluationResult:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        counts = [*self.dropped.values(), self.n_read]
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in counts):
+            raise DataError(f"counts of rows must be integers of at least 0; got {counts}")
         if len(self.table) + sum(self.dropped.values()) != self.n_read:
             raise DataError(
                 f"{self.n_read} rows were read, but {len(self.table)} ranked and "
                 f"{sum(self.dropped.values())} dropped; nothing may be lost"
             )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EvaluationResult):
+            return NotImplemented
+        same = self.protocol == other.protocol and self.about == other.about and self.dropped == other.dropped
+        return same and self.table.equals(other.table) and self.entities == other.entities
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: str | Metric) -> float:
         return self.value(key).value
@@ -146,13 +160,13 @@ class EvaluationResult:
         """``both`` and each side, or the only side asked."""
         return ("both", *self.protocol.sides) if len(self.protocol.sides) > 1 else tuple(self.protocol.sides)
 
-    def summary(self, metrics: Iterable[str | Metric] = DEFAULT_METRICS, ties: str = "realistic") -> pd.DataFrame:
+    def summary(self, metrics: Sequence[str | Metric] | str = DEFAULT_METRICS, ties: str = "realistic") -> pd.DataFrame:
         """Return a table of metrics: rows are settings by sides, columns n and metrics.
 
         Undefined values are NaN; ``frame.attrs["reasons"]`` says why.
         """
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
-        parsed = [parse(metric) for metric in metrics]
+        parsed = parse_all(metrics)
         groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {
             (setting, side): (setting, self._rows(side)) for setting in reversed(SETTINGS) for side in self.sides
         }
@@ -161,7 +175,7 @@ class EvaluationResult:
     def by(
         self,
         *columns: str,
-        metrics: Sequence[str | Metric] = DEFAULT_METRICS,
+        metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
         setting: str = "filtered",
         ties: str = "realistic",
     ) -> pd.DataFrame:
@@ -183,11 +197,10 @@ class EvaluationResult:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
         if not columns:
             raise MetricError("say what to group by: 'relation', 'side' or 'split'")
-        names = {"relation": "p", "side": "side", "split": "split"}
         for column in columns:
-            check_one_of("by", column, names, MetricError)
-        parsed = [parse(metric) for metric in metrics]
-        keys = [names[column] for column in columns]
+            check_one_of("by", column, BREAKDOWNS, MetricError)
+        parsed = parse_all(metrics)
+        keys = [BREAKDOWNS[column] for column in columns]
         grouped = self.table.groupby(keys, observed=True, sort=True).indices
         order = sorted(grouped.items(), key=lambda item: -len(item[1]))
         groups = {self._group_label(columns, name): (setting, self.table.iloc[np.sort(rows)]) for name, rows in order}
@@ -234,19 +247,18 @@ class EvaluationResult:
         arrays: dict[str, npt.NDArray[Any]] = {}
         for column in TABLE_COLUMNS:
             values = self.table[column]
-            if isinstance(values.dtype, pd.CategoricalDtype):
-                arrays[column] = values.cat.codes.to_numpy()
+            if column in ("side", "split"):
                 header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
-            else:
-                arrays[column] = values.to_numpy()
+                values = values.cat.codes
+            arrays[column] = values.to_numpy()
         arrays["entity_labels"] = pack_labels(self.entities.labels)
         arrays["relation_labels"] = pack_labels(self.relations.labels)
         write_archive(path, arrays, header, overwrite=overwrite)
 
-    def cautions(self, metrics: Iterable[str | Metric]) -> list[str]:
+    def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
         """Return what must be known about the values of `metrics` on these ranks, if anything."""
         rivals = self.table["rivals_filtered"].to_numpy()
-        said = [parse(metric).caution(rivals) for metric in metrics]
+        said = [metric.caution(rivals) for metric in parse_all(metrics)]
         return list(dict.fromkeys(caution for caution in said if caution))
 
     def head(self, ties: str = "realistic") -> list[str]:
@@ -264,12 +276,15 @@ class EvaluationResult:
         lines += [f"dataset: {said}" for said in about["observations"]]
         return lines + [f"note: {note}" for note in self.notes]
 
+    def _lines(self) -> list[str]:
+        return [*self.head(), *(f"note: {caution}" for caution in self.cautions(DEFAULT_METRICS))]
+
     def __repr__(self) -> str:
         table = self.summary().to_string(float_format=lambda value: f"{value:.4f}")
-        return "\n".join([*self.head(), "", table])
+        return "\n".join([*self._lines(), "", table])
 
     def _repr_html_(self) -> str:
-        lines = "<br>".join(html.escape(line) for line in self.head())
+        lines = "<br>".join(html.escape(line) for line in self._lines())
         return (
             f"<div><p>{lines}</p>{self.summary().to_html(float_format=lambda value: f'{value:.4f}', escape=True)}</div>"
         )
@@ -314,15 +329,48 @@ def load_result(path: str | Path) -> EvaluationResult:
     missing = [name for name in (*TABLE_COLUMNS, "entity_labels", "relation_labels") if name not in arrays]
     if missing:
         raise DataError(f"{path}: lacks {', '.join(missing)}; is the file damaged?")
-    columns: dict[str, Any] = {}
-    for column in TABLE_COLUMNS:
-        categories = header.get(f"categories_{column}")
-        values = arrays[column]
-        columns[column] = values if categories is None else pd.Categorical.from_codes(values, categories)
+    try:
+        return _from_parts(arrays, header)
+    except (KgevalError, KeyError, TypeError, ValueError, AttributeError) as error:
+        what = error if isinstance(error, KgevalError) else f"{type(error).__name__}: {error}"
+        raise DataError(f"{path}: is damaged: {what}") from error
+
+
+def _check_table(
+    arrays: dict[str, npt.NDArray[Any]], header: dict[str, Any], n_entities: int, n_relations: int
+) -> None:
+    """Raise a DataError unless the columns of a saved table are possible."""
+    lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
+    if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
+        raise DataError(f"columns differ in length: {lengths}")
+    TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
+    for name in ("side", "split"):
+        check_ids(name, arrays[name], len(header[f"categories_{name}"]), (None,))
+    for setting in SETTINGS:
+        better, tied, rivals = (
+            check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], n_entities, (None,))
+            for name in ("better", "tied", "rivals")
+        )
+        if (better + tied > rivals).any():
+            raise DataError(f"better_{setting} + tied_{setting} exceed rivals_{setting}")
+    if any((arrays[f"{name}_filtered"] > arrays[f"{name}_raw"]).any() for name in ("better", "tied", "rivals")):
+        raise DataError("filtered counts exceed raw ones")
+
+
+def _from_parts(arrays: dict[str, npt.NDArray[Any]], header: dict[str, Any]) -> EvaluationResult:
+    wanted = ("protocol", "about", "dropped", "n_read", "notes", "categories_side", "categories_split")
+    lacking = [name for name in wanted if name not in header]
+    if lacking:
+        raise DataError(f"lacks {', '.join(lacking)}")
+    entities, relations = (Vocabulary(unpack_labels(arrays[f"{kind}_labels"])) for kind in ("entity", "relation"))
+    _check_table(arrays, header, len(entities), len(relations))
+    columns: dict[str, Any] = {name: arrays[name] for name in TABLE_COLUMNS}
+    for name in ("side", "split"):
+        columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
     return EvaluationResult(
         table=pd.DataFrame(columns),
-        entities=Vocabulary(unpack_labels(arrays["entity_labels"])),
-        relations=Vocabulary(unpack_labels(arrays["relation_labels"])),
+        entities=entities,
+        relations=relations,
         protocol=Protocol.from_dict(header["protocol"]),
         about=header["about"],
         dropped=header["dropped"],

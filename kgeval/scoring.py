@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Reals, Vectors, e
 from kgeval.queries import SIDES, Queries
 
 Scores = npt.NDArray[Any]
+
+MAX_PAIRS = 1 << 20
 
 
 class TripleScorer(typing.Protocol):
@@ -45,6 +48,7 @@ class GeometryScorer(typing.Protocol):
     """An embedding model that says how its vectors meet; the exact kernels rank it.
 
     ``geometry`` is ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"`` (see `kgeval.kernels.geometry`).
+    The methods are called one at a time; candidate vectors must stay as they are during a run.
     """
 
     geometry: str
@@ -87,7 +91,7 @@ class Limits:
 
     batch_size: int | None = None
     block_size: int | None = None
-    max_pairs: int = 1 << 20
+    max_pairs: int = MAX_PAIRS
 
 
 @dataclass(frozen=True)
@@ -148,13 +152,15 @@ class MatrixRows:
             scores = self._call(side, given, relation, None)
             return scores if len(candidates) == self.n_entities else scores[:, candidates]
         width = min(len(candidates), self.limits.block_size or len(candidates))
+        if width == len(candidates):
+            return self._call(side, given, relation, candidates)
         parts = [
-            self._call(side, given, relation, candidates[left : left + width])
+            self._call(side, given, relation, candidates[left : left + width]).copy()  # it may reuse its buffer
             for left in range(0, len(candidates), width)
         ]
         if len({part.dtype for part in parts}) > 1:
             raise ScoreError(f"{self.name} gave scores of different dtypes; keep to one dtype")
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return np.concatenate(parts, axis=1)
 
     def takes_candidates(self, side: str) -> bool:
         """Tell whether the method of `side` can be asked for some columns only."""
@@ -196,12 +202,13 @@ class GeometryRows:
     n_entities: int
     name: str
     kind: str = "geometry"
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def queries(self, side: str, given: Ids, relation: Ids) -> Reals:
         """Return the query vectors as float64, shape (n, d), checked."""
-        with _explained(f"{self.name}.query_vectors", len(given), "queries"):
-            raw = self.model.query_vectors(side, given.copy(), relation.copy())
-        vectors = np.ascontiguousarray(as_scores(raw, self.name), dtype=np.float64)
+        with self.lock, _explained(f"{self.name}.query_vectors", len(given), "queries"):
+            raw = as_scores(self.model.query_vectors(side, given.copy(), relation.copy()), self.name)
+            vectors = np.array(raw, dtype=np.float64, order="C")  # a copy: the model may reuse its buffer
         if vectors.ndim != 2 or len(vectors) != len(given):
             raise ScoreError(f"{self.name}.query_vectors must return shape ({len(given)}, d); got {vectors.shape}")
         return vectors
@@ -214,6 +221,8 @@ class GeometryRows:
                 f"{self.name}.candidate_vectors({side!r}) must return shape ({self.n_entities}, d), one row per "
                 f"entity; got {raw.shape}"
             )
+        if self.model.geometry == "modulus" and raw.shape[1] % 2:
+            raise ScoreError(f"{self.name}: geometry 'modulus' needs an even number of columns; got {raw.shape[1]}")
         if raw.dtype not in (np.float32, np.float64):
             raw = raw.astype(np.float64)
         return raw if len(candidates) == self.n_entities else raw[candidates]
@@ -260,27 +269,33 @@ def as_scores(values: Any, name: str) -> Scores:
     ScoreError
         If the dtype cannot be ranked exactly (bool, complex, object, string, masked, dates).
     """
+    if values is None:
+        raise ScoreError(f"{name} returned None; does it lack a return?")
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()
         values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
     if isinstance(values, np.ma.MaskedArray):
         raise ScoreError(f"{name} gave a masked array; fill it first (a masked candidate still has a rank)")
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ScoreError(f"{name} gave rows of different lengths: {error}") from error
     if array.dtype.kind not in "fiu":
         raise ScoreError(f"{name} must give real numbers (float or integer); got dtype {array.dtype}")
     return array
 
 
-def check_no_nan(scores: Scores, queries: Queries, candidates: Ids, dataset: Dataset, name: str) -> None:
-    """Raise a ScoreError that names the first NaN's query and candidate, if there is one."""
-    if scores.dtype.kind != "f" or not np.isnan(np.max(scores, initial=-np.inf)):
-        return
+def check_no_nan(scores: Scores, queries: Queries, candidates: Ids, dataset: Dataset, name: str) -> float:
+    """Return the largest score; if one is NaN, raise a ScoreError that names its query and candidate."""
+    largest = float(np.max(scores)) if scores.size else 0.0
+    if not np.isnan(largest):
+        return largest
     at = np.argwhere(np.isnan(scores))
     query = describe_query(dataset, queries.side, queries.given[at[0, 0]], queries.relation[at[0, 0]])
     raise ScoreError(
         f"{name} gave NaN for {query} at candidate {dataset.entities.labels[candidates[at[0, 1]]]!r} and "
-        f"{len(at) - 1} more of {len(scores)} queries; a NaN cannot be ranked. Check the parameters of these "
-        "entities, or run kgeval.check_scorer"
+        f"{len(at) - 1} more of the {scores.size} scores of {len(scores)} queries; a NaN cannot be ranked. "
+        "Check the parameters of these entities, or run kgeval.check_scorer"
     )
 
 

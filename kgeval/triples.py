@@ -94,7 +94,10 @@ class TripleSet:
     """
 
     def __init__(self, array: npt.ArrayLike, n_entities: int, n_relations: int, name: str = "triples") -> None:
-        raw = np.asarray(array)
+        try:
+            raw = np.asarray(array)
+        except ValueError as error:
+            raise DataError(f"{name} must have shape (n, 3); its rows differ in length") from error
         if raw.size == 0:
             raw = np.zeros((0, 3), dtype=np.int64)
         if raw.ndim != 2 or raw.shape[1] != 3:

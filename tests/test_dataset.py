@@ -13,7 +13,7 @@ from kgeval import Dataset, TripleSet, Vocabulary, read_dataset
 from kgeval.errors import DataError, ProtocolError
 
 FACTS = {
-    "train": [("a", "r", "b"), ("b", "r", "c"), ("a", "q", "a"), ("a", "r", "b")],
+    "train": [("a", "r", "b"), ("b", "r", "c"), ("b", "q", "c"), ("a", "r", "b")],
     "valid": [("c", "r", "a")],
     "test": [("a", "r", "c"), ("c", "q", "d")],
 }
@@ -51,7 +51,7 @@ def refusal(make, *args, **kwargs):
 
 
 def test_ids_are_the_sorted_labels_of_all_splits():
-    """Sorted by code point: capitals before small letters, and the last plane after U+FFFF (unlike UTF-16)."""
+    """Sorted by code point: capitals before small letters, U+1F600 after U+FFFF (unlike UTF-16)."""
     labels = ["b", "B", "\U0001f600", "\uffff", "10", "9", "", "\u00e9", "a"]
     facts = {"train": [("b", "z", "B")], "valid": [("\U0001f600", "Z", "\uffff"), ("10", "z", "9")]}
     facts["test"] = [("\u00e9", "y", "a"), ("a", "z", "")]
@@ -65,7 +65,7 @@ def test_ids_are_the_sorted_labels_of_all_splits():
 @pytest.mark.parametrize("seed", range(40))
 def test_random_frames_keep_every_row(seed):
     """Rows, order and duplicates stay, whichever splits there are; ids are places in the sorted labels."""
-    n, m, splits = random_graph(random.Random(seed), allow_empty=True)
+    _, _, splits = random_graph(random.Random(seed), allow_empty=True)
     facts = {t: [(f"e{s}", f"r{p}", f"e{o}") for s, p, o in rows] for t, rows in splits.items()}
     given = {t: pd.DataFrame(rows, columns=["s", "p", "o"]) for t, rows in facts.items()}
     for part in itertools.chain.from_iterable(itertools.combinations(facts, k) for k in (1, 2, 3)):
@@ -76,7 +76,9 @@ def test_random_frames_keep_every_row(seed):
         assert dataset.relations.labels == tuple(sorted({p for _, p, _ in rows}))
 
 
-@pytest.mark.parametrize("names", [part.split(", ") for part in NAMES.upper().split("; ")] + [["s", "P", "o"]])
+@pytest.mark.parametrize(
+    "names", [part.split(", ") for part in NAMES.upper().split("; ")] + [["s", "P", "o"]]
+)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("extra", [False, True])
 def test_columns_are_found_by_name(names, order, extra):
@@ -89,9 +91,11 @@ def test_columns_are_found_by_name(names, order, extra):
     assert rows_of(Dataset.from_frames(test=frame), "test") == [("Jack", "likes", "Rome")]
 
 
-@pytest.mark.parametrize("columns", [["x", "y", "z"], [2, 0, 1], ["o", "s", "x"], ["x", "x", "x"], ["a", "b", "a"]])
+@pytest.mark.parametrize(
+    "columns", [["x", "y", "z"], [2, 0, 1], ["s", "p", "x"], ["x", "x", "x"], ["a", "b", "a"]]
+)
 def test_three_columns_without_known_names_go_by_position(columns):
-    """Whatever their names, also equal ones."""
+    """Whatever their names, also equal ones, and known ones in their own places."""
     frame = pd.DataFrame([["Jack", "likes", "Rome"], ["Rome", "in", "Italy"]], columns=columns)
     dataset = Dataset.from_frames(test=frame)
     assert rows_of(dataset, "test") == [("Jack", "likes", "Rome"), ("Rome", "in", "Italy")]
@@ -99,10 +103,16 @@ def test_three_columns_without_known_names_go_by_position(columns):
 
 @pytest.mark.parametrize(
     ("columns", "shown"),
-    [(["a", "b"], "['a', 'b']"), (["s", "p", "x", "y"], "['s', 'p', 'x', 'y']"), ([0, 1, 2, 3], "['0', '1', '2', '3']")],
+    [
+        (["a", "b"], "['a', 'b']"),
+        (["s", "p", "x", "y"], "['s', 'p', 'x', 'y']"),
+        ([0, 1, 2, 3], "['0', '1', '2', '3']"),
+        (["o", "s", "x"], "['o', 's', 'x']"),
+        (["Head", "Tail", "type"], "['Head', 'Tail', 'type']"),
+    ],
 )
 def test_other_columns_are_refused(columns, shown):
-    """Neither three columns nor known names: the message lists the names that would do."""
+    """Neither known names nor three columns, or a known name out of its place: the names that would do."""
     said = refusal(Dataset.from_frames, valid=pd.DataFrame([["a"] * len(columns)], columns=columns))
     assert said == f"valid: expected three columns, or columns named {NAMES}; got {shown}"
 
@@ -110,25 +120,30 @@ def test_other_columns_are_refused(columns, shown):
 def test_a_column_name_that_stands_twice_is_refused():
     """With two columns s it cannot be told which is meant."""
     frame = pd.DataFrame([["a", "r", "b", "c"]], columns=["s", "p", "o", "s"])
-    assert refusal(Dataset.from_frames, test=frame).startswith("test: ")
+    assert refusal(Dataset.from_frames, test=frame) == "test: column 's' stands twice; which one is meant?"
 
 
 def test_frames_must_be_frames():
     """A list of rows is no frame."""
-    assert refusal(Dataset.from_frames, train=[("a", "b", "c")]) == "train: expected a pandas.DataFrame; got list"
+    assert (
+        refusal(Dataset.from_frames, train=[("a", "b", "c")])
+        == "train: expected a pandas.DataFrame; got list"
+    )
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "Int64", object])
 def test_integers_become_decimals(dtype):
     """7 becomes '7', as a file that holds it would give; a string '007' beside it stays."""
-    frame = pd.DataFrame({"s": pd.Series([7, 10, 7], dtype=dtype), "p": ["007", "1e5", "NA"], "o": ["7", "nan", "x"]})
+    frame = pd.DataFrame(
+        {"s": pd.Series([7, 10, 7], dtype=dtype), "p": ["007", "1e5", "NA"], "o": ["7", "nan", "x"]}
+    )
     dataset = Dataset.from_frames(test=frame)
     assert rows_of(dataset, "test") == [("7", "007", "7"), ("10", "1e5", "nan"), ("7", "NA", "x")]
 
 
 @pytest.mark.parametrize("dtype", ["str", "object", "category"])
 def test_strings_of_any_storage_are_labels(dtype):
-    """The same labels whether pandas stores str, objects or categories; categories not in use leave no trace."""
+    """Whether pandas stores str, objects or categories; categories not in use leave no trace."""
     frame = pd.DataFrame([["b", "r", "NA"], ["z", "z", "z"], ["a", "r", "b"]], dtype=dtype)
     dataset = Dataset.from_frames(test=frame.iloc[[0, 2]])
     assert rows_of(dataset, "test") == [("b", "r", "NA"), ("a", "r", "b")]
@@ -145,14 +160,14 @@ ADVICE = "Read the table with dtype=str, keep_default_na=False"
         (1.0, "1.0 (float)"),
         (2.5, "2.5 (float)"),
         (True, "True (bool)"),
-        (np.False_, "np.False_ (bool)"),
+        (np.False_, f"{np.False_!r} ({np.bool_.__name__})"),
         (b"x", "b'x' (bytes)"),
         (("x",), "('x',) (tuple)"),
     ],
 )
 @pytest.mark.parametrize("column", range(3))
 def test_other_values_name_frame_row_and_column(value, shown, column):
-    """A missing value, a float, a bool: the first row with it, also below rows of equal integers (1 == 1.0 == True)."""
+    """The first row with a missing value, a float, a bool, also below an equal integer (1 == 1.0 == True)."""
     columns = [pd.Series([1, 0, "x", "x", "x"], dtype=object) for _ in range(3)]
     columns[column][3] = columns[column][4] = value
     said = refusal(Dataset.from_frames, test=pd.DataFrame(dict(enumerate(columns))))
@@ -160,7 +175,7 @@ def test_other_values_name_frame_row_and_column(value, shown, column):
 
 
 @pytest.mark.parametrize("value", [None, pd.NA, np.nan])
-@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+@pytest.mark.parametrize("dtype", ["string", "object", "category"])
 def test_missing_labels_are_refused(value, dtype):
     """However pandas stores it, a missing value is no label."""
     frame = pd.DataFrame([["a", "r", "b"], ["a", "r", "c"]], dtype=object)
@@ -230,25 +245,26 @@ def test_arrays_are_refused_with_split_and_row(rows, said):
 
 def test_ragged_rows_are_refused():
     """Rows of unequal length are no array of triples."""
-    assert "test" in refusal(Dataset.from_arrays, test=[[0, 0, 0], [0, 0]], n_entities=5, n_relations=2)
+    said = refusal(Dataset.from_arrays, test=[[0, 0, 0], [0, 0]], n_entities=5, n_relations=2)
+    assert said == "test must have shape (n, 3); its rows differ in length"
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_relations": 1}, "say n_entities= (or entity_labels=): every declared entity counts, also one without triples"),
-        ({"n_entities": 1}, "say n_relations= (or relation_labels=): every declared relation counts, "
-         "also one without triples"),
+        ({"n_relations": 1}, "say n_entities= (or entity_labels=): every declared entity counts, "),
+        ({"n_entities": 1}, "say n_relations= (or relation_labels=): every declared relation counts, "),
         ({"n_entities": 0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 0"),
         ({"n_entities": 1, "n_relations": True}, "n_relations must be an integer of at least 1; got True"),
         ({"n_entities": 3.0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 3.0"),
-        ({"n_entities": 2, "n_relations": 1, "entity_labels": ["a"]}, "n_entities is 2, but entity_labels has 1 labels"),
-        ({"n_entities": 1, "relation_labels": ["r", "q", "r"]}, "label 'r' stands at ids 0 and 2; labels must differ"),
-        ({"n_relations": 1, "entity_labels": ["a", 5]}, "label 1 must be a string; got 5 (int)"),
+        ({"n_entities": 2, "entity_labels": ["a"]}, "n_entities is 2, but entity_labels has 1 labels"),
+        ({"entity_labels": list("aba")}, "label 'a' stands at ids 0 and 2; labels must differ"),
+        ({"entity_labels": ["a", 5]}, "label 1 must be a string; got 5 (int)"),
     ],
-)  # fmt: skip
+)
 def test_sizes_must_be_said_and_agree(options, said):
     """Without a declared number the candidates would be a guess."""
+    said += "also one without triples" if said.endswith(", ") else ""
     assert refusal(Dataset.from_arrays, test=[[0, 0, 0]], **options) == said
 
 
@@ -267,7 +283,9 @@ def test_counts_equal_a_naive_computation(seed):
         for a, b in (("train", "valid"), ("train", "test"), ("valid", "test"))
         if a in splits and b in splits
     }
-    train = splits.get("train", [(e, p, e) for e in range(n) for p in range(m)])  # without train, all count as seen
+    train = splits.get(
+        "train", [(e, p, e) for e in range(n) for p in range(m)]
+    )  # without train, all count as seen
     entities, relations = {e for s, _, o in train for e in (s, o)}, {p for _, p, _ in train}
     assert set(np.flatnonzero(dataset.is_seen_entity).tolist()) == entities
     assert set(np.flatnonzero(dataset.is_seen_relation).tolist()) == relations
@@ -283,7 +301,7 @@ def test_counts_equal_a_naive_computation(seed):
 
 
 def test_observations_are_sentences():
-    """Train repeats (a r b); test repeats it twice, valid once; x, y and the relation new are only in test."""
+    """(a r b) is twice in train, once in valid, twice in test; x, y and the relation new only in test."""
     facts = {"train": [("a", "r", "b")] * 2, "valid": [("a", "r", "b"), ("b", "r", "a")]}
     facts["test"] = [("a", "r", "b"), ("a", "r", "b"), ("x", "r", "y"), ("a", "new", "x")]
     dataset = Dataset.from_frames(**frames(facts), name="toy")
@@ -299,6 +317,45 @@ def test_observations_are_sentences():
     head = "Dataset toy: 4 entities, 2 relations; train 2, valid 2, test 4"
     assert repr(dataset) == "\n  ".join([head, *said])
     assert Dataset.from_frames(**frames({"train": facts["train"][:1]})).observations() == []
+
+
+def test_labels_that_look_alike_are_observed():
+    """e + U+0301 is U+00E9 in NFC; 'x', 'x ', NBSP + 'x' differ in spaces: each keeps its own id."""
+    labels = ["e\u0301", "x", "x ", "\u00a0x", "\u00e9"]
+    dataset = Dataset.from_frames(train=pd.DataFrame([[label, "r", "X"] for label in labels]))
+    assert dataset.entities.labels == ("X", *labels)
+    assert dataset.near_duplicates == [("x", "x "), ("x", "\u00a0x"), ("e\u0301", "\u00e9")]
+    said = "3 entity labels differ from another one only in Unicode form or in spaces around them"
+    assert dataset.observations() == [f"{said}, first 'x' and 'x '"]
+
+
+def test_columns_in_another_order_are_suspected():
+    """Subject, object, relation: the second column has 3 labels, all entities too, the third has 1."""
+    facts = [("a", "b", "likes"), ("b", "c", "likes"), ("c", "a", "likes")]
+    said = (
+        "the second column has 3 distinct labels, 3 of them entities too, and the third only 1; "
+        "are the columns subject, object, relation? Expected is subject, relation, object"
+    )
+    assert Dataset.from_frames(**frames({"train": facts})).observations() == [said]
+    right = [(s, p, o) for s, o, p in facts]
+    assert Dataset.from_frames(**frames({"train": right})).observations() == []
+    about = [("a", "likes", "b"), ("likes", "likes", "c")]  # a relation may be an entity too
+    assert Dataset.from_frames(**frames({"train": about})).observations() == []
+    numbered = Dataset.from_arrays(train=[[0, p, 1] for p in range(5)], n_entities=4, n_relations=5)
+    assert numbered.observations() == []  # ids without labels of their own say nothing about the columns
+
+
+@pytest.mark.parametrize("name", ["umls", "kinship", "countries-s1"])
+def test_real_columns_in_another_order_are_suspected(shared, name):
+    """Real datasets give no suspicion as they are, and one with their last two columns exchanged."""
+    dataset = read_dataset(shared / "data" / name)
+    rows = pd.DataFrame(rows_of(dataset, "train"))
+    assert Dataset.from_frames(train=rows).suspicious_order == ""
+    subjects, relations, objects = (set(rows[i]) for i in range(3))
+    said = Dataset.from_frames(train=rows[[0, 2, 1]]).suspicious_order
+    n_shared = len(objects & subjects)
+    wanted = f"the second column has {len(objects)} distinct labels, {n_shared} of them entities too, "
+    assert said.startswith(f"{wanted}and the third only {len(relations)}; ")
 
 
 def test_fingerprint_knows_neither_order_nor_ids_nor_name():
@@ -324,7 +381,7 @@ def test_fingerprint_knows_no_file_format(tmp_path, suffix, end, mark):
 
 
 def test_fingerprint_tells_every_change():
-    """One label, one triple, its direction, its split, a duplicate, a split more, an unused label: all differ."""
+    """A label, a triple, its direction, its split, a duplicate, a split more, an unused label: all differ."""
     t, v, s = FACTS["train"], FACTS["valid"], FACTS["test"]
     changed = [
         dataset_of(FACTS),
@@ -335,6 +392,7 @@ def test_fingerprint_tells_every_change():
         dataset_of(FACTS, relations=["e"]),
         dataset_of({**FACTS, "test": [*s, s[0]]}),  # a duplicate
         dataset_of({**FACTS, "train": t[:3]}),  # a duplicate less
+        dataset_of({**FACTS, "train": [*t[:3], t[1]]}),  # a duplicate of another triple
         dataset_of({**FACTS, "test": s[:1]}, entities=["d"]),  # a triple less
         dataset_of({**FACTS, "test": [("c", "r", "a"), s[1]]}),  # turned round
         dataset_of({**FACTS, "test": [("a", "q", "c"), s[1]]}),  # another relation
@@ -352,14 +410,14 @@ def test_fingerprint_tells_every_change():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_fingerprints_are_equal_exactly_when_the_datasets_are(seed):
-    """Two random datasets over few labels: the fingerprint is equal exactly when labels and row multisets are."""
+    """Random datasets of few labels: equal fingerprints exactly where labels and counts of rows are equal."""
     rng, seen = random.Random(seed), {}
     for _ in range(60):
         facts = {
-            split: [(rng.choice("ab"), "r", rng.choice("ab")) for _ in range(rng.randint(0, 2))]
+            split: [(rng.choice("ab"), rng.choice("rq"), "a") for _ in range(rng.randint(0, 3))]
             for split in rng.sample(["train", "valid", "test"], k=rng.randint(1, 2))
         }
-        dataset = dataset_of(facts, relations=["r"], entities=rng.choice(["", "ab", "c"]), seed=rng.random())
+        dataset = dataset_of(facts, relations="rq", entities=rng.choice(["", "ab", "c"]), seed=rng.random())
         key = tuple(sorted((split, tuple(sorted(rows))) for split, rows in facts.items()))
         seen.setdefault((key, tuple(sorted(dataset.entities.labels))), set()).add(dataset.fingerprint)
     assert all(len(prints) == 1 for prints in seen.values())

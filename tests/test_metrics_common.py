@@ -1,4 +1,4 @@
-"""What holds for every registered metric, and for both wrappers around each; a new metric is found by itself."""
+"""What holds for every registered metric and each wrapper of it; a new metric is found by itself."""
 
 import dataclasses
 import itertools
@@ -89,7 +89,7 @@ def lacking(cls):
 
 @pytest.mark.parametrize("cls", registered().values(), ids=lambda cls: cls.__name__)
 def test_every_metric_describes_itself(cls):
-    """Name, title, bounds, direction, reference with a year, documented by reference and example, in the oracle."""
+    """Name, title, bounds, direction, a reference with its year, documented with example, in the oracle."""
     assert lacking(cls) == []
     low, high = cls.bounds
     assert low < high
@@ -104,7 +104,13 @@ def test_every_metric_describes_itself(cls):
 @pytest.mark.parametrize("trait", [*TRAITS, "References", ">>>", "oracle"])
 def test_a_metric_that_lacks_a_trait_is_found(trait):
     """Of a class complete but for one thing exactly that thing is reported (the check above can fail)."""
-    said = {"name": "mr", "title": "MR", "bounds": (1.0, 9.0), "higher_is_better": False, "reference": "A (2000)"}
+    said = {
+        "name": "mr",
+        "title": "MR",
+        "bounds": (1.0, 9.0),
+        "higher_is_better": False,
+        "reference": "A (2000)",
+    }
     said |= {"__str__": lambda self: "unheard" if trait == "oracle" else "mr"}
     doc = "\n".join(part for part in ("M.", "References", ">>>") if part != trait)
     fields = {key: value for key, value in said.items() if key != trait}
@@ -121,7 +127,7 @@ def test_every_wrapper_is_tested_here():
 
 @each_metric
 def test_text_and_metric_round_trip(metric):
-    """parse(str(m)) == m, in any case and with spaces around; equal metrics hash alike; a metric parses to itself."""
+    """parse(str(m)) == m, in any case and between spaces; equal metrics hash alike; a metric stays itself."""
     again = parse(str(metric))
     assert again == metric
     assert hash(again) == hash(metric)
@@ -148,7 +154,7 @@ def test_synonyms_name_the_same_metric(cls):
 @each_plain
 @each_policy
 def test_value_equals_oracle(metric, ties):
-    """Thousands of random rows against the loop-only reference; where that has no value neither has kgeval."""
+    """Thousands of random rows against the loop-only reference; where it has no value neither has kgeval."""
     for rows in TABLES:
         wanted = oracle.metric(str(metric), rows, ties)
         found = metric.compute(*columns(rows), ties)
@@ -235,7 +241,9 @@ def test_repeating_all_rows_changes_nothing(metric, ties):
     Not so for an expectation over ties that is no mean of expectations (GMR: a tie broken twice
     independently is another thing), which is left out.
     """
-    if ties not in metric.tie_policies or (ties == "expected" and type(metric).expectation is not Metric.expectation):
+    if ties not in metric.tie_policies or (
+        ties == "expected" and type(metric).expectation is not Metric.expectation
+    ):
         return
     for rows in TABLES[:200]:
         assert close(compute(metric, rows * 3, ties), compute(metric, rows, ties))
@@ -267,7 +275,7 @@ def test_without_ties_all_policies_agree(metric, ties):
 
 @each_chancy
 def test_expected_is_the_mean_over_all_tie_breaks(metric):
-    """Every outcome of independent tie breaking is equally likely: the mean of the metric over all of them."""
+    """Outcomes of independent tie breaking are equally likely: the mean of the metric over all of them."""
     for rows in SMALL:
         ranks = [range(better, better + tied + 1) for better, tied, _ in rows]
         outcomes = [
@@ -284,7 +292,11 @@ def test_chance_and_variance_are_those_of_all_outcomes(metric):
         candidates = [row[2] for row in rows]
         ranks = itertools.product(*(range(rivals + 1) for rivals in candidates))
         outcomes = [
-            float(oracle.metric(str(metric), [(b, 0, n) for b, n in zip(found, candidates, strict=True)], "realistic"))
+            float(
+                oracle.metric(
+                    str(metric), [(b, 0, n) for b, n in zip(found, candidates, strict=True)], "realistic"
+                )
+            )
             for found in ranks
         ]
         mean = math.fsum(outcomes) / len(outcomes)
@@ -346,7 +358,7 @@ def test_single_candidates_have_no_adjusted_value(metric, ties):
 
 @each_plain
 def test_metrics_without_expectation_say_so(metric):
-    """Where a metric gives up expected ties or a chance level, the reason names it, also through a wrapper."""
+    """Where a metric gives up expected ties or its chance level the reason names it, also when wrapped."""
     rows = columns([(0, 2, 4), (1, 1, 4)])
     wrapped = {name: wrapper(metric) for name, wrapper in WRAPPERS.items()}
     if "expected" not in metric.tie_policies:
@@ -365,7 +377,9 @@ def test_metrics_without_expectation_say_so(metric):
 
 
 @each_metric
-@pytest.mark.parametrize(("ties", "hint"), [("realstic", "; did you mean 'realistic'?"), (None, ""), ("mean", "")])
+@pytest.mark.parametrize(
+    ("ties", "hint"), [("realstic", "; did you mean 'realistic'?"), (None, ""), ("mean", "")]
+)
 def test_unknown_tie_policy(metric, ties, hint):
     """The error lists the policies and what came."""
     with pytest.raises(MetricError) as caught:

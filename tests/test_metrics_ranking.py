@@ -1,5 +1,6 @@
-"""Each metric's values derived by hand, its chance level against closed forms, and how metrics are written."""
+"""Each metric's values derived by hand, its chance level against closed forms, how metrics are written."""
 
+import dataclasses
 import math
 import re
 from fractions import Fraction
@@ -9,7 +10,8 @@ import pandas as pd
 import pytest
 
 from kgeval.errors import MetricError
-from kgeval.metrics import GMR, HMR, MR, MRR, Adjusted, Hits, MedianRank, Metric, ZScore, parse
+from kgeval.metrics import GMR, HMR, MR, MRR, Adjusted, Hits, Metric, ZScore, parse
+from kgeval.ranks import RankCounts
 
 EULER = 0.577215664901532860606512
 ZETA_MINUS_HALF = -0.207886224977354566017307
@@ -51,7 +53,7 @@ def random_counts(seed, n=200, most=500):
     ],
 )
 def test_three_ranks(text, wanted):
-    """Ranks 1, 2, 4 among 4, 7 and 4 rivals; AMRI = 1 - 2 sum(a) / sum(N) = 1 - 2 (0 + 1 + 3) / (4 + 7 + 4)."""
+    """Ranks 1, 2, 4 among 4, 7 and 4 rivals; AMRI = 1 - 2 sum(a) / sum(N) = 1 - 2 (0 + 1 + 3) / 15."""
     assert value(text, (0, 0, 4), (1, 0, 7), (3, 0, 4)) == pytest.approx(wanted, rel=1e-15)
 
 
@@ -76,13 +78,18 @@ def test_three_ranks(text, wanted):
 )
 def test_two_way_tie_at_the_top(text, optimistic, pessimistic, realistic, expected):
     """One rival of two ties with the first: the rank is 1 or 2, E[1/R] = 3/4 and not 1 / 1.5 (A1)."""
-    wanted = {"optimistic": optimistic, "pessimistic": pessimistic, "realistic": realistic, "expected": expected}
+    wanted = {
+        "optimistic": optimistic,
+        "pessimistic": pessimistic,
+        "realistic": realistic,
+        "expected": expected,
+    }
     found = {ties: value(text, (0, 1, 2), ties=ties) for ties in wanted}
     assert found == pytest.approx(wanted, rel=1e-14, abs=1e-15, nan_ok=True)
 
 
 def test_size_of_the_error_for_a_constant_scorer():
-    """C = 14541, all tied: 1 / realistic = 2 / 14542 = 1.375e-4, E[1/R] = H(C) / C = 6.99e-4, 5.1 times more (A1)."""
+    """C = 14541, all tied: 1 / realistic = 2 / 14542 = 1.375e-4, E[1/R] = H(C) / C = 6.99e-4, 5.1 times."""
     row = (0, 14540, 14540)
     naive, exact = value("mrr", row), value("mrr", row, ties="expected")
     assert naive == pytest.approx(2 / 14542, rel=1e-14)
@@ -94,7 +101,7 @@ def test_size_of_the_error_for_a_constant_scorer():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_expected_ties_closed_forms(seed):
-    """R uniform on g+1..g+e+1: E[1/R] = (H(g+e+1) - H(g)) / (e+1), P(R <= k) = clip((k-g) / (e+1), 0, 1) (A1)."""
+    """R uniform on g+1..g+e+1: E[1/R] = (H(g+e+1) - H(g)) / (e+1), P(R <= k) = clip((k-g) / (e+1), 0, 1)."""
     better, tied, rivals = random_counts(seed, n=50, most=120)
     harmonic = [Fraction(0)]
     for i in range(1, 122):
@@ -104,7 +111,9 @@ def test_expected_ties_closed_forms(seed):
     assert MRR().compute(better, tied, rivals, "expected").value == pytest.approx(float(mrr), rel=1e-13)
     for k in (1, 3, 10, 60):
         share = sum(min(max(Fraction(k - g, e + 1), Fraction(0)), Fraction(1)) for g, e in pairs) / 50
-        assert Hits(k).compute(better, tied, rivals, "expected").value == pytest.approx(float(share), rel=1e-13)
+        assert Hits(k).compute(better, tied, rivals, "expected").value == pytest.approx(
+            float(share), rel=1e-13
+        )
     assert MR().compute(better, tied, rivals, "expected").value == pytest.approx(
         MR().compute(better, tied, rivals).value, rel=1e-14
     )
@@ -112,7 +121,7 @@ def test_expected_ties_closed_forms(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_jensen(seed):
-    """1/r is convex: the realistic MRR is at most the expected one; r ** (1/n) is concave: GMR the other way."""
+    """1/r is convex: the realistic MRR is below the expected one; r ** (1/n) is concave: GMR above."""
     counts = random_counts(seed)
     assert MRR().compute(*counts).value < MRR().compute(*counts, "expected").value
     assert GMR().compute(*counts).value > GMR().compute(*counts, "expected").value
@@ -120,7 +129,7 @@ def test_jensen(seed):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_amri_is_one_minus_twice_the_share_of_better_rivals(seed):
-    """AMRI = 1 - 2 sum(a) / sum(N), a = rank - 1; with g_i = 1 - a_i / N_i, (1 + AMRI) / 2 = sum(N g) / sum(N) (A3)."""
+    """AMRI = 1 - 2 sum(a) / sum(N), a = rank - 1; so (1 + AMRI) / 2 is the N-weighted mean of 1 - a / N."""
     better, tied, rivals = random_counts(seed)
     for ties, share in (("optimistic", 0.0), ("realistic", 0.5), ("expected", 0.5), ("pessimistic", 1.0)):
         above = better + share * tied
@@ -147,7 +156,7 @@ def test_median_of_an_even_number():
 
 
 def test_geometric_mean_of_many_large_ranks():
-    """20,000 ranks of 5 million: the product has 134,000 digits, its root is 5 million, also where no tie is broken.
+    """20,000 ranks of 5 million: their product has 134,000 digits, its root is 5 million under any policy.
 
     With two-way ties: ((M^(1/n) + (M+1)^(1/n)) / 2) ** n.
     """
@@ -162,7 +171,7 @@ def test_geometric_mean_of_many_large_ranks():
 
 
 def test_large_sums_are_exact():
-    """200,000 ranks of 151 sum to 30,200,000 (a float32 accumulator gives 30,288,892, C28); 2**24 + 1 is no float32."""
+    """200,000 ranks of 151 sum to 30,200,000 (in float32 30,288,892, C28); 2 ** 24 + 1 is no float32."""
     n = 200_000
     better, rivals = np.full(n, 150, dtype=np.int64), np.full(n, 14_540, dtype=np.int64)
     none = np.zeros(n, dtype=np.int64)
@@ -185,7 +194,8 @@ def test_large_sums_are_exact():
         # two rows: E[sqrt R] ** 2, sum sqrt(r) = 2/3 C^1.5 + C^0.5 / 2 + zeta(-1/2) + C^-0.5 / 24 - ...
         (
             "gmr",
-            ((2 / 3 * MILLIONS**1.5 + MILLIONS**0.5 / 2 + ZETA_MINUS_HALF + MILLIONS**-0.5 / 24) / MILLIONS) ** 2,
+            ((2 / 3 * MILLIONS**1.5 + MILLIONS**0.5 / 2 + ZETA_MINUS_HALF + MILLIONS**-0.5 / 24) / MILLIONS)
+            ** 2,
         ),
     ],
 )
@@ -196,7 +206,7 @@ def test_chance_of_millions_of_candidates(text, wanted):
 
 
 def test_variance_of_millions_of_candidates():
-    """Var R = (C^2 - 1) / 12; Var 1/R = H2(C)/C - (H(C)/C)^2, H2(C) = pi^2/6 - 1/C + 1/(2C^2) - ...; over n = 2."""
+    """Var R = (C^2 - 1) / 12; Var 1/R = H2(C)/C - (H(C)/C)^2, H2(C) = pi^2/6 - 1/C + 1/(2C^2) ...; n = 2."""
     low, high = np.ones(2, dtype=np.int64), np.full(2, MILLIONS, dtype=np.int64)
     c, h2 = MILLIONS, math.pi**2 / 6 - 1 / MILLIONS + 0.5 / MILLIONS**2
     h = math.log(c) + EULER + 0.5 / c
@@ -237,7 +247,9 @@ def test_chance_and_variance_of_the_metrics_paper(shared, kind):
     for n, mean, variance in rows[["candidate", "expectation", "variance"]].itertuples(index=False):
         rivals = np.full(n, n - 1, dtype=np.int64)
         assert metric.chance(rivals).value == pytest.approx(mean, rel=min(tolerance, 1e-8))
-        assert metric.variance(np.ones_like(rivals), rivals + 1) == pytest.approx(variance, rel=tolerance, abs=1e-15)
+        assert metric.variance(np.ones_like(rivals), rivals + 1) == pytest.approx(
+            variance, rel=tolerance, abs=1e-15
+        )
 
 
 def test_repeated_positives_shrink_the_variance():
@@ -267,7 +279,9 @@ def test_cut_off_that_reaches_the_last_candidate():
 def test_caution_of_hits():
     """Of C = 3, 4, 10, 11 candidates one is at most 3, three at most 10; wrappers pass the caution on."""
     rivals = np.array([2, 3, 9, 10])
-    assert Hits(3).caution(rivals) == "hits@3 is 1 by definition for 25.0% of the ranks (3 candidates or fewer)"
+    assert (
+        Hits(3).caution(rivals) == "hits@3 is 1 by definition for 25.0% of the ranks (3 candidates or fewer)"
+    )
     wanted = "hits@10 is 1 by definition for 75.0% of the ranks (10 candidates or fewer)"
     assert [m.caution(rivals) for m in (Hits(10), Adjusted(Hits(10)), ZScore(Hits(10)))] == [wanted] * 3
     assert Hits(2).caution(rivals) == MRR().caution(rivals) == Hits(9).caution(rivals[:0]) == ""
@@ -318,7 +332,9 @@ def test_unreadable_metrics(text, message):
 @pytest.mark.parametrize("k", [0, -1, 1.5, 10.0, "10", True, None, math.nan])
 def test_cut_off_is_a_positive_integer(k):
     """Also when the metric is made directly; a float or a bool is refused, numpy integers are welcome."""
-    with pytest.raises(MetricError, match=re.escape(f"k of hits@k must be an integer of at least 1; got {k!r}")):
+    with pytest.raises(
+        MetricError, match=re.escape(f"k of hits@k must be an integer of at least 1; got {k!r}")
+    ):
         Hits(k)
     assert str(Hits(np.int64(10))) == "hits@10"
     assert parse("hits@10") == Hits(np.int64(10)) == Hits()
@@ -330,9 +346,11 @@ def test_absurdly_long_cut_off():
         parse("hits@" + "9" * 5000)
 
 
-@pytest.mark.parametrize("text", ["z(adjusted(mrr))", "adjusted(z(mr))", "z(z(mr))", "adjusted(adjusted(mr))"])
+@pytest.mark.parametrize(
+    "text", ["z(adjusted(mrr))", "adjusted(z(mr))", "z(z(mr))", "adjusted(adjusted(mr))"]
+)
 def test_wrappers_do_not_nest(text):
-    """A wrapper of a wrapper has no variance, or an infinite best (so 0.0 came out); it is refused by name."""
+    """A wrapper of a wrapper has no variance, or an infinite best (so that all is 0): refused by name."""
     with pytest.raises(MetricError, match="wraps a plain metric"):
         parse(text)
     outer, inner = text.split("(")[:2]
@@ -355,3 +373,20 @@ def test_a_metric_without_formula_says_so():
 
     with pytest.raises(TypeError, match="Nothing does not say its value of a rank"):
         Nothing().value(1)
+
+
+def test_rank_counts_add_over_blocks():
+    """Counts of two blocks of candidates add up to those of all; subtracting one leaves the other."""
+    scores, own = np.array([[3, 1, 3, 5, 2], [0, 0, 0, 0, 0]]), np.array([[3], [0]])
+    blocks = [
+        RankCounts((part > own).sum(1), (part == own).sum(1), np.full(2, part.shape[1]))
+        for part in (scores[:, :2], scores[:, 2:])
+    ]
+    total = blocks[0] + blocks[1]
+    assert [total.better.tolist(), total.tied.tolist(), total.rivals.tolist()] == [[1, 0], [2, 5], [5, 5]]
+    rest = total - blocks[0]
+    assert [rest.better.tolist(), rest.tied.tolist(), rest.rivals.tolist()] == [[1, 0], [1, 3], [3, 3]]
+    zeros = RankCounts.zeros(2) + rest
+    assert (len(zeros), zeros.tied.tolist(), zeros.tied.dtype) == (2, [1, 3], np.int64)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        total.better = None

@@ -3,13 +3,17 @@
 import hashlib
 import itertools
 import json
+import math
 from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kgeval as kg
 from kgeval.protocol import Protocol
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
 # One value, unlike the default, of each field; a new field must get its own here.
 OTHERS = {
@@ -24,7 +28,9 @@ OTHERS = {
 @pytest.fixture
 def dataset():
     """Train and test only; no valid."""
-    return kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[1, 0, 2]], n_entities=3, n_relations=1, name="tiny")
+    return kg.Dataset.from_arrays(
+        train=[[0, 0, 1]], test=[[1, 0, 2]], n_entities=3, n_relations=1, name="tiny"
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ def test_splits_are_normalised(name, given, wanted):
 
 
 def test_defaults():
-    """Both sides of test, all splits filtered (None until a dataset names them), unseen ranked like any other."""
+    """Both sides of test; all splits filtered (None until a dataset names them); unseen ranked as others."""
     wanted = {"sides": ["subject", "object"], "filter_splits": None, "unseen": "rank", "splits": ["test"]}
     assert Protocol().to_dict() == {**wanted, "candidates": "all"}
     assert Protocol(filter_splits=()).to_dict()["filter_splits"] == []
@@ -71,7 +77,10 @@ def test_defaults():
         ({"sides": "both"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'both'"),
         ({"sides": ("object", 1)}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 1"),
         ({"splits": ()}, "splits must name at least one split; got none"),
-        ({"splits": "tset"}, "splits must be one of 'train', 'valid', 'test'; got 'tset'; did you mean 'test'?"),
+        (
+            {"splits": "tset"},
+            "splits must be one of 'train', 'valid', 'test'; got 'tset'; did you mean 'test'?",
+        ),
         ({"splits": ("test", "dev")}, "splits must be one of 'train', 'valid', 'test'; got 'dev'"),
         ({"splits": (0,)}, "splits must be one of 'train', 'valid', 'test'; got 0"),
         (
@@ -79,7 +88,10 @@ def test_defaults():
             "filter_splits must be one of 'train', 'valid', 'test'; got 'vald'; did you mean 'valid'?",
         ),
         ({"unseen": "skip"}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'skip'"),
-        ({"unseen": "Drop"}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'Drop'; did you mean 'drop'?"),
+        (
+            {"unseen": "Drop"},
+            "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'Drop'; did you mean 'drop'?",
+        ),
         ({"unseen": None}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got None"),
         ({"candidates": "some"}, "candidates must be one of 'all', 'listed'; got 'some'"),
     ],
@@ -108,7 +120,10 @@ def test_none_is_no_choice_of_sides_or_splits(name):
 
 def test_frozen_hashable_and_equal_by_value():
     """However it was written, the same protocol is one key of a dict, and cannot be changed."""
-    one, other = Protocol(sides=["tail", "head"], filter_splits=["test", "train"]), Protocol(filter_splits=("train", "test"))
+    one, other = (
+        Protocol(sides=["tail", "head"], filter_splits=["test", "train"]),
+        Protocol(filter_splits=("train", "test")),
+    )
     assert one == other
     assert len({one, other}) == 1
     with pytest.raises(FrozenInstanceError):
@@ -138,13 +153,19 @@ def test_fingerprint_tells_no_filter_from_all():
 
 def test_fingerprint_is_the_hash_of_the_fields():
     """SHA-256 of the sorted JSON of the fields, 8 digits; so it is the same in every process and version."""
-    text = '{"candidates": "all", "filter_splits": ["train"], "sides": ["object"], "splits": ["test"], "unseen": "drop"}'
+    text = '{"candidates": "all", "filter_splits": ["train"], "sides": ["object"], '
+    text += '"splits": ["test"], "unseen": "drop"}'
     made = Protocol(sides="o", filter_splits="train", unseen="drop")
     assert made.fingerprint == hashlib.sha256(text.encode()).hexdigest()[:8]
-    assert made.fingerprint == Protocol(sides=["tail"], filter_splits=["train", "train"], unseen="drop").fingerprint
+    assert (
+        made.fingerprint
+        == Protocol(sides=["tail"], filter_splits=["train", "train"], unseen="drop").fingerprint
+    )
 
 
-@pytest.mark.parametrize("names", [(), *itertools.combinations(OTHERS, 1), *itertools.combinations(OTHERS, 3)])
+@pytest.mark.parametrize(
+    "names", [(), *itertools.combinations(OTHERS, 1), *itertools.combinations(OTHERS, 3)]
+)
 def test_to_dict_and_back(names):
     """Through JSON text and back it is the same protocol with the same fingerprint."""
     protocol = Protocol(**{name: OTHERS[name] for name in names})
@@ -183,7 +204,9 @@ def test_resolved_names_the_filter_splits(dataset):
     assert after.resolved(dataset) == after
 
 
-@pytest.mark.parametrize("given", [{"splits": "valid"}, {"filter_splits": ("train", "valid")}, {"splits": ("valid", "test")}])
+@pytest.mark.parametrize(
+    "given", [{"splits": "valid"}, {"filter_splits": ("train", "valid")}, {"splits": ("valid", "test")}]
+)
 def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
     """The split, the dataset's name and what it has; evaluate says the same before any scoring."""
     message = "the protocol names split 'valid'; dataset 'tiny' has train, test"
@@ -197,11 +220,20 @@ def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"filter_splits": ("train", "valid", "test")}, "filtered by train+valid+test, all entities, both sides"),
+        (
+            {"filter_splits": ("train", "valid", "test")},
+            "filtered by train+valid+test, all entities, both sides",
+        ),
         ({"filter_splits": (), "sides": "o"}, "filtered by nothing, all entities, object side"),
         ({"filter_splits": "train", "unseen": "drop"}, "filtered by train, entities of train, both sides"),
-        ({"filter_splits": "train", "unseen": "worst"}, "filtered by train, all entities, unseen last, both sides"),
-        ({"filter_splits": "train", "candidates": "listed"}, "filtered by train, listed negatives, both sides"),
+        (
+            {"filter_splits": "train", "unseen": "worst"},
+            "filtered by train, all entities, unseen last, both sides",
+        ),
+        (
+            {"filter_splits": "train", "candidates": "listed"},
+            "filtered by train, listed negatives, both sides",
+        ),
     ],
 )
 def test_describe(given, wanted):
@@ -214,7 +246,6 @@ def test_describe_does_not_call_all_splits_nothing():
     assert Protocol().describe() != Protocol(filter_splits=()).describe()
 
 
-@pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 def test_evaluate_reports_the_protocol_it_used(dataset):
     """The result carries the resolved protocol, so that its filter splits are on record."""
     result = kg.evaluate(lambda s, p, o: np.minimum(s, o) - o, dataset, Protocol(sides="tail"))
@@ -223,5 +254,86 @@ def test_evaluate_reports_the_protocol_it_used(dataset):
 
 def test_listed_candidates_need_a_table(dataset):
     """evaluate() cannot rank listed negatives; the error names the function that can."""
-    with pytest.raises(kg.ProtocolError, match="candidates='listed' needs a table of scores; use kgeval.evaluate_scores"):
+    with pytest.raises(
+        kg.ProtocolError, match="candidates='listed' needs a table of scores; use kgeval.evaluate_scores"
+    ):
         kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates="listed"))
+
+
+COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
+WEIGHTS = np.array([2, 7, 5, 9, 5])
+UNSEEN = {  # for T1, T2, T3 by object, then by subject: (better, tied, rivals) raw and filtered
+    "rank": {
+        "object": [(2, 1, 4, 0, 0, 1), (0, 0, 4, 0, 0, 1), (2, 1, 4, 2, 1, 4)],
+        "subject": [(4, 0, 4, 3, 0, 3), (4, 0, 4, 4, 0, 4), (1, 0, 4, 1, 0, 4)],
+    },
+    "drop": {"object": [(1, 0, 2, 0, 0, 1)], "subject": [(2, 0, 2, 1, 0, 1)]},
+    "worst": {
+        "object": [(1, 0, 4, 0, 0, 1), (4, 0, 4, 1, 0, 1), (4, 0, 4, 4, 0, 4)],
+        "subject": [(2, 0, 4, 1, 0, 3), (4, 0, 4, 4, 0, 4), (4, 0, 4, 4, 0, 4)],
+    },
+}
+
+
+def unseen_result(unseen, test=((0, 0, 2), (0, 0, 3), (1, 1, 2))):
+    """Train knows entities 0, 1, 2 and relation 0; an entity's weight alone orders the candidates."""
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [1, 0, 2]], valid=[[0, 0, 4]], test=list(test), n_entities=5, n_relations=2
+    )
+    score = lambda s, p, o: 100 * WEIGHTS[s] + WEIGHTS[o]  # noqa: E731
+    return kg.evaluate(score, dataset, kg.Protocol(unseen=unseen), progress=False)
+
+
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_unseen_policies(unseen):
+    """Weights 2 7 5 9 5. T1 = (0, 0, 2) is seen; of T2 = (0, 0, 3) the object is not, of T3 the relation.
+
+    rank, (0, 0, ?), answer 2 (5): 1 and 3 above, 4 equal; known 1, 3, 4 leave 0 alone. (?, 0, 2), answer 0
+    (2): four above, known 1 leaves three. drop: candidates 0, 1, 2 only, T2 and T3 left out. worst: rivals
+    as in rank, but 3 and 4 never win or tie; T2 and T3 come last: better = rivals.
+    """
+    result = unseen_result(unseen)
+    for side, wanted in UNSEEN[unseen].items():
+        rows = result.table[(result.table["side"] == side).to_numpy()]
+        assert [tuple(row) for row in rows[COUNTS].to_numpy()] == wanted, side
+    assert result.about["n_unseen"] == 2
+    assert result.n_read == 6
+    n_dropped = 4 if unseen == "drop" else 0
+    assert sum(result.dropped.values()) == n_dropped == 6 - len(result.table)
+    assert list(result.dropped) == ["an entity or relation that train lacks (unseen='drop')"] * (
+        unseen == "drop"
+    )
+    if unseen == "worst":
+        assert result.table["score"].tolist() == pytest.approx([205, math.nan, math.nan] * 2, nan_ok=True)
+        assert result["mr"] == 20 / 6  # ranks 1 2 5 and 2 5 5
+        assert result.tie_rate == 0
+
+
+@pytest.mark.parametrize(
+    ("unseen", "test", "message"),
+    [
+        (
+            "error",
+            [(0, 0, 2), (0, 0, 3), (1, 1, 2)],
+            "2 triples to rank name an entity or relation that train lacks, first ('0', '0', '3'); "
+            "choose unseen='rank', 'drop' or 'worst'",
+        ),
+        (
+            "drop",
+            [(0, 0, 3)],
+            "all 1 triples to rank name an entity or relation that train lacks; none is left",
+        ),
+        ("rank", np.zeros((0, 3), int), "split test of 'dataset' has 0 triples; nothing to rank"),
+    ],
+)
+def test_nothing_to_rank_is_an_error(unseen, test, message):
+    """Never a table of NaN: what was found, the first offender, and the choices."""
+    with pytest.raises(kg.DataError) as caught:
+        unseen_result(unseen, test)
+    assert str(caught.value) == message
+
+
+def test_nothing_seen_is_left_out_with_error():
+    """unseen='error' with nothing unseen ranks as 'rank' does."""
+    one, other = (unseen_result(unseen, [(0, 0, 2)]) for unseen in ("error", "rank"))
+    pd.testing.assert_frame_equal(one.table, other.table)

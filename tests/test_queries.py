@@ -89,7 +89,7 @@ def test_queries_of_huge_ids(side):
 @pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10**6])
 def test_batches_hold_every_query_once_in_order(seed, size):
-    """The batches, one after the other, are the queries; each but the last holds `size`, with its own offsets."""
+    """The batches together are the queries; each but the last holds `size`, with its own offsets."""
     triples = random_graph(random.Random(seed))[2]["train"]
     for side in SIDES:
         queries = Queries.of(np.array(triples), side)

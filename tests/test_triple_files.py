@@ -12,9 +12,47 @@ import kgeval
 from kgeval.errors import DataError
 from kgeval.io.triple_files import read_columns
 
-LABELS = ["NA", "nan", "null", "None", "N/A", "007", "7", "7.0", "1e5", "True", "-", "inf", '"', '""', '"open']
-LABELS += ["'", "in ner", "trailing ", " leading", " ", "\u00a0", "\u00a0nbsp\u00a0", "\u00fcber", "u\u0308ber"]
-LABELS += ["\u6771\u4eac", "\U0001f600", "\u2028", "\u0085", "\x0b\x0c\x1c", "\x1a", "#no", "\\", "a\\tb", ",", "="]
+LABELS = [
+    "NA",
+    "nan",
+    "null",
+    "None",
+    "N/A",
+    "007",
+    "7",
+    "7.0",
+    "1e5",
+    "True",
+    "-",
+    "inf",
+    '"',
+    '""',
+    '"open',
+]
+LABELS += [
+    "'",
+    "in ner",
+    "trailing ",
+    " leading",
+    " ",
+    "\u00a0",
+    "\u00a0nbsp\u00a0",
+    "\u00fcber",
+    "u\u0308ber",
+]
+LABELS += [
+    "\u6771\u4eac",
+    "\U0001f600",
+    "\u2028",
+    "\u0085",
+    "\x0b\x0c\x1c",
+    "\x1a",
+    "#no",
+    "\\",
+    "a\\tb",
+    ",",
+    "=",
+]
 LABELS += ["e\ufeff", "\u200b"]
 FAULT = "expected 3 tab-separated columns (s, p, o), found"
 
@@ -46,7 +84,7 @@ def failure(folder, **options):
 
 
 def test_labels_stay_as_written(tmp_path):
-    """Nothing is unquoted, trimmed, normalised or taken for a number or a missing value; ids sort by code point."""
+    """Nothing is unquoted, trimmed, normalised or taken for a number; ids sort by code point."""
     facts = [(a, b, c) for a, b, c in zip(LABELS, LABELS[5:] + LABELS[:5], LABELS[::-1], strict=True)]
     write(tmp_path, "".join("\t".join(fact) + "\n" for fact in facts))
     dataset = kgeval.read_dataset(tmp_path)
@@ -54,11 +92,36 @@ def test_labels_stay_as_written(tmp_path):
     assert dataset.entities.labels == tuple(sorted(LABELS)) == dataset.relations.labels
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["007", "7", "07", "-0"],
+        ["1e5", "100000", "1E5", "1.0", ".5"],
+        ["True", "False", "TRUE", "true"],
+        ["NA", "nan", "NaN", "null"],
+        ["inf", "-inf", "Infinity", "nan"],
+        ["99999999999999999999", "9223372036854775808", "-1"],
+        [" 1", "1 ", "1"],
+        ["2020-01-01", "2020-1-1"],
+    ],
+    ids=lambda labels: labels[0],
+)
+@pytest.mark.parametrize("columns", [(0,), (1,), (0, 2), (0, 1, 2)])
+def test_columns_that_all_look_like_values_stay_text(tmp_path, labels, columns):
+    """Columns of nothing but numbers, booleans or missing-value words are text like any other."""
+    facts = [tuple(a if i in columns else "x" for i in range(3)) for a in labels for _ in range(2)]
+    for text in ("", "\ufeff"):
+        write(tmp_path, text + "".join("\t".join(fact) + "\n" for fact in facts))
+        dataset = kgeval.read_dataset(tmp_path)
+        assert rows_of(dataset, "test") == facts
+        assert dataset.entities.labels == tuple(sorted({e for s, _, o in facts for e in (s, o)}))
+
+
 @pytest.mark.parametrize("seed", range(150))
 def test_random_files_equal_a_naive_reader(tmp_path, seed):
     """Random labels, line ends mixed within a file, with and without mark and final newlines."""
     rng = random.Random(seed)
-    alphabet = ["a", "b", "A", "0", "1", ".", " ", '"', "'", "\u00e9", "\u00a0", "\u2028", "\U00010000", "\uffff"]
+    alphabet = "abA01. \"'\u00e9\u00a0\u2028\U00010000\uffff"
     for split in ("train", "valid", "test"):
         lines = [
             "\t".join("".join(rng.choices(alphabet, k=rng.randint(1, 4))) for _ in range(3))
@@ -80,9 +143,10 @@ def test_random_files_equal_a_naive_reader(tmp_path, seed):
 
 @pytest.mark.parametrize("block", range(20))
 def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_path, block):
-    """100 texts of tabs, ends and letters: read as str.split reads them, or refused at the first faulty line."""
+    """100 texts of tabs, ends and letters: read as by str.split, or refused at the first faulty line."""
     rng, seen = random.Random(block), set()
-    pieces = ["a", "b", "a", "b\t", "\ta\t", "a\tb\ta\n", "b\tb\tb\r\n", "a\ta\tb\r", "\t", "\n", "\r\n", "\r", "\u00e9"]
+    pieces = ["a", "b", "\u00e9", "b\t", "\ta\t", "\t", "\n", "\r\n", "\r"]
+    pieces += ["a", "a\tb\ta\n", "b\tb\tb\r\n", "a\ta\tb\r"]
     for _ in range(100):
         raw = "".join(rng.choices(pieces, k=rng.randint(1, 9))).encode()
         write(tmp_path, raw)
@@ -107,6 +171,8 @@ def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_p
         (b"a\tb\tc\td\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'"),
         (b"a\tb\tc\na\tb\td\t\n", f"line 2: {FAULT} 4: 'a\\tb\\td\\t'"),
         (b"a\tb\tc\td\na\tb\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'"),
+        ("a\u2028\x0b\x85\tb\tc\na\tb\n", f"line 2: {FAULT} 2: 'a\\tb'"),
+        (b"a\xff\tb\tc\n\xff\tb\n", f"line 2: {FAULT} 2: '\ufffd\\tb'"),
         (b"a b c\n", f"line 1: {FAULT} 1: 'a b c'; is the separator a space or a comma?"),
         (b"a,b,c\n", f"line 1: {FAULT} 1: 'a,b,c'; is the separator a space or a comma?"),
         (b"a\tb\tc\n\na\tb\td\n", f"line 2: {FAULT} 0: ''"),
@@ -127,10 +193,16 @@ def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_p
         (b"a\tb\tc\ra\tb\0\tc\r", "line 2: a NUL character; is this a text file?"),
         (b"a\0\t\0b\0\t\0c\0\n\0", "line 1: a NUL character; is this a text file?"),
         (b"head\trelation\ttail\na\tb\tc\n", "line 1: looks like a header (head, relation, tail); "),
-        (b"Subject\tPredicate\tObject\r\na\tb\tc\r\n", "line 1: looks like a header (subject, predicate, object); "),
+        (
+            b"Subject\tPredicate\tObject\r\na\tb\tc\r\n",
+            "line 1: looks like a header (subject, predicate, object); ",
+        ),
         (b"\xef\xbb\xbfs\tp\to\na\tb\tc\n", "line 1: looks like a header (s, p, o); "),
         (b"h\tr\tt\na\tb\tc\n", "line 1: looks like a header (h, r, t); "),
-        (b"subject\trelation\tobject\na\tb\tc\n", "line 1: looks like a header (subject, relation, object); "),
+        (
+            b"subject\trelation\tobject\na\tb\tc\n",
+            "line 1: looks like a header (subject, relation, object); ",
+        ),
     ],
 )
 @pytest.mark.parametrize("name", ["test.txt", "train.tsv"])
@@ -173,9 +245,8 @@ def test_invalid_utf8_names_line_and_byte(tmp_path, raw, line, byte, value):
     """The line and the offset in the file as it lies on disk, mark and carriage returns included."""
     assert raw[byte] == int(value, 16)
     write(tmp_path, raw)
-    assert failure(tmp_path) == (
-        f"DIR/test.txt, line {line}: invalid UTF-8 at byte {byte} of the file (0x{value}); save the file as UTF-8"
-    )
+    found = f"invalid UTF-8 at byte {byte} of the file (0x{value})"
+    assert failure(tmp_path) == f"DIR/test.txt, line {line}: {found}; save the file as UTF-8"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
@@ -193,7 +264,7 @@ def test_only_one_byte_order_mark_is_taken_away(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_declared_header_leaves_no_trace(tmp_path, end):
-    """With header=True the first line of every file is dropped: its words are no entities and no relations."""
+    """With header=True the first line of every file is dropped: its words are no labels."""
     write(tmp_path, f"head\trelation\ttail{end}a\tb\tc{end}", "train.txt")
     write(tmp_path, f"x\ty\tz{end}c\tb\ta{end}a\tb\ta{end}")
     dataset = kgeval.read_dataset(tmp_path, header=True)
@@ -209,21 +280,39 @@ def test_a_header_word_that_is_a_label_stays(tmp_path):
     assert (dataset.entities.labels, dataset.relations.labels) == (("a", "s"), ("b",))
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "h t r|Jack Rome likes",
+        "o s p|Rome Jack likes",
+        "relation head tail|likes Jack Rome",
+        "T R H|Rome likes Jack",
+    ],
+)
+def test_a_known_header_tells_the_order(tmp_path, lines):
+    """Undeclared it is suspected in any order; declared, its columns are read by their names."""
+    write(tmp_path, lines.replace(" ", "\t").replace("|", "\n") + "\n")
+    names = ", ".join(lines.split("|")[0].lower().split())
+    said = f"DIR/test.txt, line 1: looks like a header ({names}); say header=True (--header)"
+    assert failure(tmp_path) == said
+    assert rows_of(kgeval.read_dataset(tmp_path, header=True), "test") == [("Jack", "likes", "Rome")]
+
+
 def test_a_header_alone_is_no_data(tmp_path):
     """A file that holds its header only has no rows."""
     write(tmp_path, "s\tp\to\n")
     assert failure(tmp_path, header=True) == "DIR/test.txt: 0 rows below the header line"
 
 
-def test_header_words_out_of_order_are_labels(tmp_path):
-    """Only a whole known header in its order is suspected; single words of one are ordinary labels."""
-    facts = [("tail", "relation", "head"), ("s", "relation", "object")]
+def test_single_header_words_are_labels(tmp_path):
+    """Only a whole known header is suspected; single words, or words of two headers, are ordinary labels."""
+    facts = [("s", "relation", "tail"), ("head", "p", "object"), ("head", "head", "tail")]
     write(tmp_path, "".join("\t".join(fact) + "\n" for fact in facts))
     assert rows_of(kgeval.read_dataset(tmp_path), "test") == facts
 
 
 def test_folders_that_hold_no_dataset(tmp_path):
-    """No folder, a file in its place, nothing inside, other files inside, one split twice, a folder as split."""
+    """No folder, a file in its place, other files or nothing inside, one split twice, a folder as split."""
     assert failure(tmp_path / "no") == "DIR: no such folder"
     file = write(tmp_path, "a\tb\tc\n", "facts.tsv")
     assert failure(file) == "DIR: is a file; give the folder that holds it"
@@ -260,7 +349,7 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
 
 
 def test_a_file_that_grows_meanwhile(tmp_path, monkeypatch):
-    """A line that is added between check and parse either is not read or is an error, never taken unchecked."""
+    """A line added between check and parse is not read, or is an error; it is never taken unchecked."""
     file, real = write(tmp_path, "a\tb\tc\n"), pd.read_csv
 
     def grow(*args, **kwargs):
@@ -281,16 +370,23 @@ def test_a_file_that_grows_meanwhile(tmp_path, monkeypatch):
 def test_read_columns_reads_other_widths(tmp_path):
     """Four columns (s, p, o, score) come as four lists of strings; three are then too few."""
     file = write(tmp_path, "a\tb\tc\t1e5\r\na\tb\td\t007\r\n", "scores.tsv")
-    assert [list(column) for column in read_columns(file, 4)] == [["a", "a"], ["b", "b"], ["c", "d"], ["1e5", "007"]]
+    assert [list(column) for column in read_columns(file, 4)] == [
+        ["a", "a"],
+        ["b", "b"],
+        ["c", "d"],
+        ["1e5", "007"],
+    ]
     write(tmp_path, "a\tb\tc\t1\na\tb\tc\n", "scores.tsv")
-    with pytest.raises(DataError, match=re.escape("line 2: expected 4 tab-separated columns (s, p, o, score), found 3")):
+    with pytest.raises(
+        DataError, match=re.escape("line 2: expected 4 tab-separated columns (s, p, o, score), found 3")
+    ):
         read_columns(file, 4)
     with pytest.raises(DataError) as caught:
         read_columns(tmp_path / "none.tsv")
     assert str(caught.value) == f"{tmp_path / 'none.tsv'}: no such file"
 
 
-TABLE = {  # the table of the folder's README: entities, relations, train, valid, test, unseen triples and entities
+TABLE = {  # of the folder's README: entities, relations, train, valid, test, unseen triples, unseen entities
     "fb15k-237": (14541, 237, 272115, 17535, 20466, 28, 29),
     "wn18rr": (40943, 11, 86835, 3034, 3134, 210, 209),
     "wn18": (40943, 18, 141442, 5000, 5000, 0, 0),
@@ -307,9 +403,13 @@ def test_real_datasets_have_their_published_counts(shared, name):
     """Counts as published, rows as str.split reads them, and no label with a line end in it."""
     dataset = kgeval.read_dataset(shared / "data" / name)
     unseen = dataset.unseen["test"]
-    sizes = [len(dataset.entities), len(dataset.relations), *(len(dataset[s]) for s in ("train", "valid", "test"))]
+    sizes = [
+        len(dataset.entities),
+        len(dataset.relations),
+        *(len(dataset[s]) for s in ("train", "valid", "test")),
+    ]
     assert (*sizes, unseen["triples"], unseen["entities"]) == TABLE[name]
-    assert (unseen["relations"], dataset.name) == (0, name)
+    assert (unseen["relations"], dataset.name, dataset.suspicious_order) == (0, name, "")
     assert not any(set("\r\n\t") & set(label) for label in dataset.entities.labels + dataset.relations.labels)
     for split in ("valid", "test"):
         assert rows_of(dataset, split) == naive((shared / "data" / name / f"{split}.txt").read_bytes())

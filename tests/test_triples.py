@@ -39,7 +39,10 @@ def test_check_one_of_returns_the_choice():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("filter", "setting must be one of 'raw', 'both', 'filtered'; got 'filter'; did you mean 'filtered'?"),
+        (
+            "filter",
+            "setting must be one of 'raw', 'both', 'filtered'; got 'filter'; did you mean 'filtered'?",
+        ),
         ("zzz", "setting must be one of 'raw', 'both', 'filtered'; got 'zzz'"),
         ("Raw", "setting must be one of 'raw', 'both', 'filtered'; got 'Raw'; did you mean 'raw'?"),
         (None, "setting must be one of 'raw', 'both', 'filtered'; got None"),
@@ -90,7 +93,7 @@ def test_check_ids_keeps_values_of_any_integer_type(dtype):
     ],
 )
 def test_check_ids_names_the_first_wrong_row(values, said):
-    """A negative id would index from the end, a huge unsigned one would wrap: both are refused with the row."""
+    """A negative id would index from the end, a huge unsigned one would wrap: both are refused."""
     with pytest.raises(DataError) as caught:
         check_ids("valid, relations", values, 5, (None,))
     assert str(caught.value) == f"valid, relations, {said}"

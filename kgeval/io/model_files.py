@@ -32,11 +32,11 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
         model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``, ...), with
         ``model`` (such as ``"complex"``) and, to match rows by label, ``entity_labels`` and
         ``relation_labels``. A folder as PyKEEN writes it (``config.json`` beside the tensors) is
-        understood as it is. Without labels, rows belong to the dataset's sorted labels, or to those
-        of train if there are just so many.
+        understood as it is. Without labels, rows are the dataset's ids in order (for files: sorted
+        labels), or the ids that train names if there are just so many.
     dataset : Dataset
     **settings
-        Override or complete what the file says: ``model``, ``norm``, ``layout``, ``inverse_relations``.
+        What the file does not say: ``model``, ``norm``, ``layout``, ``inverse_relations``.
 
     Returns
     -------
@@ -54,14 +54,17 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
         **_pykeen_settings(file),
         **{name: value for name, value in settings.items() if value is not None},
     }
-    text = {name: str(array) for name, array in arrays.items() if array.ndim == 0 and array.dtype.kind == "U"}
+    text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}
+    for option, value in settings.items():
+        if option in text and value is not None and str(value) != text[option]:
+            raise DataError(f"{file}: says {option}={text[option]!r}, but {value!r} is asked; which one is true?")
     name = str(options.pop("model", text.pop("model", "")) or "").lower()
     if not name:
         raise DataError(
             f"{file}: does not say which model it is; say model= (--model-type), one of {', '.join(MODELS)}"
         )
     kind = MODELS[check_one_of("model", name, MODELS, DataError)]
-    parameters: dict[str, Any] = {**arrays, **text, **_batch_norms(arrays, kind), **options}
+    parameters: dict[str, Any] = {**arrays, **_batch_norms(arrays, kind), **options}
     accepted = inspect.signature(kind).parameters
     unknown = [option for option in options if option not in accepted]
     if unknown:
@@ -145,6 +148,9 @@ def _aligned(
     for name in set(RELATION_TABLES) & set(values):
         values[name] = _placed(values[name], relation_rows, n)
     model = kind(**values)
+    if LABELS["entities"] not in arrays:
+        order = "ids" if len(entity_ids) == len(dataset.entities) else "ids that train names"
+        model.notes = (f"the model file has no entity_labels: its rows were taken for the {order}, in order",)
     model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
     model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
     return model
@@ -164,17 +170,22 @@ def _row_ids(file: Path, what: str, n_rows: int, arrays: Arrays, dataset: Datase
         ids = vocabulary.find(labels.tolist())
         if (ids < 0).all():
             raise DataError(
-                f"{file}: none of its {n_rows} {what} occurs in dataset {dataset.name!r}, for example {labels[0]!r}"
+                f"{file}: none of its {n_rows} {what} occurs in dataset {dataset.name!r}, for example "
+                f"{str(labels[0])!r}"
             )
         return ids
     if n_rows not in (len(vocabulary), int(is_seen.sum())):
+        doubled = what == "relations" and n_rows == 2 * len(vocabulary)
+        remedy = (
+            "If half of them are inverse relations, say inverse_relations='after' or 'alternating'"
+            if doubled
+            else f"Add {LABELS[what]} to the file to match rows by label"
+        )
         raise DataError(
             f"{file}: has rows for {n_rows} {what}; dataset {dataset.name!r} has {len(vocabulary)} "
-            f"({int(is_seen.sum())} in train). Add {LABELS[what]} to the file to match rows by label"
+            f"({int(is_seen.sum())} in train). {remedy}"
         )
-    ids = np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
-    by_label = sorted(ids.tolist(), key=vocabulary.labels.__getitem__)
-    return np.array(by_label, dtype=np.int64)
+    return np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
 
 
 def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:

@@ -10,7 +10,7 @@ import pandas as pd
 from kgeval.errors import DataError
 from kgeval.io.triple_files import read_columns
 
-NUMBER = r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|[iI]nf(inity)?)"
+NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI]nf(inity)?)"
 
 
 def read_scores(file: str | Path, *, header: bool = False) -> pd.DataFrame:

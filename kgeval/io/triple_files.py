@@ -30,7 +30,8 @@ def read_dataset(folder: str | Path, *, header: bool = False) -> Dataset:
         or a missing value. UTF-8; a byte order mark, CRLF or CR line ends and a missing final
         newline are accepted.
     header : bool
-        Whether the first line of every file names the columns.
+        Whether the first line of every file names the columns; known names (such as head, relation,
+        tail) also tell their order.
 
     Returns
     -------
@@ -86,10 +87,14 @@ def read_columns(file: str | Path, n_columns: int = 3, header: bool = False) -> 
         raise DataError(f"{path}: {n_lines} lines checked, {len(columns[0])} read; did the file change meanwhile?")
     first = tuple(str(column[0]).lower() for column in columns[:3])
     if header:
-        columns = [column[1:] for column in columns]
+        columns = [column[1:].remove_unused_categories() for column in columns]
         if not len(columns[0]):
             raise DataError(f"{path}: 0 rows below the header line")
-    elif first in COLUMN_NAMES:
+        for names in COLUMN_NAMES:
+            if set(names) == set(first):
+                columns[:3] = [columns[first.index(name)] for name in names]
+                break
+    elif any(set(names) == set(first) for names in COLUMN_NAMES):
         raise DataError(f"{path}, line 1: looks like a header ({', '.join(first)}); say header=True (--header)")
     return columns
 
@@ -178,7 +183,8 @@ def _count_lines(path: Path, raw: bytes, n_columns: int) -> int:
         if lengths.min() > 1 or not (lengths - (data[ends - 1] == _RETURN) < 1).any():
             return len(ends) // n_columns
     for number, line in enumerate(raw.decode("utf-8", "replace").split("\n"), start=1):
-        labels = line.removesuffix("\r").split("\t")
+        line = line.removesuffix("\r")
+        labels = line.split("\t")
         if len(labels) != n_columns:
             names = "s, p, o" if n_columns == 3 else "s, p, o, score"
             hint = "; is the separator a space or a comma?" if len(labels) == 1 and labels[0] else ""

@@ -21,6 +21,10 @@ gamma(n) = n u / (1 - n u) (Higham 2002, Accuracy and Stability of Numerical Alg
 Underflow adds at most d 2**-124 to a dot product or an l1 distance of vectors scaled to at most 1, and
 d 2**-61 to a sum of moduli (whose squares underflow sooner), also where subnormals are flushed to zero.
 All bounds are taken 1% larger than derived.
+
+Where the vectors' sizes lie beyond 1e-100..1e100, so that float64 itself under- or overflows, or a query is
+1e15 times larger than the candidates, so that squares overflow float32, nothing is screened: every candidate
+counts as undecided and is scored exactly.
 """
 
 from __future__ import annotations
@@ -41,6 +45,8 @@ MAX_DIMENSION = 100_000
 _U = 2.0**-24
 _V = 2.0**-53
 _CHUNK_BYTES = 1 << 23
+_LARGEST = 1e100
+_LARGEST_RATIO = 1e15
 
 
 def exact_scores(geometry: str, queries: Vectors, candidates: Vectors) -> Reals:
@@ -88,11 +94,21 @@ def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows
 
 @dataclass
 class Screened:
-    """Queries made ready for screening, with the float32 interval that leaves a candidate undecided."""
+    """Queries made ready for screening.
+
+    Parameters
+    ----------
+    vectors : float32 array, shape (queries, d)
+    thresholds : float64 array, shape (positives,)
+        The positives' exact scores or distances, on the screen's scale.
+    slack : float64 array, shape (queries,)
+        What a query adds to its bounds.
+    is_usable : bool array, shape (queries,)
+        False where screening would under- or overflow; everything is undecided there.
+    """
 
     vectors: npt.NDArray[np.float32]
     thresholds: Reals
-    scale: Reals
     slack: Reals
     is_usable: npt.NDArray[np.bool_]
 
@@ -129,19 +145,21 @@ class DotScreen:
 
     def prepare(self, queries: Reals, rows: Ids, positives: Reals) -> Screened:
         """Scale `queries` and turn the exact scores `positives` (of queries `rows`) into thresholds."""
-        q = queries / self.unit if self.geometry == "l2" else queries
-        slack = np.zeros(len(q))
-        thresholds = positives / self.unit
-        if self.geometry == "l2":
+        largest = np.abs(queries).max(axis=1)
+        is_l2 = self.geometry == "l2"
+        is_usable = _is_in_range(self.unit) & (largest < _LARGEST_RATIO * self.unit if is_l2 else _is_in_range(largest))
+        q = np.where(is_usable[:, None], queries, self.unit) / (self.unit if is_l2 else 1.0)
+        scaled = np.where(is_usable[rows], positives, 0.0) / self.unit
+        if is_l2:
             lengths = np.sqrt((q * q).sum(axis=1))
+            thresholds = (lengths * lengths)[rows] - scaled * scaled
             slack = 16.0 * (q.shape[1] + 8) * _V * (lengths + self.norms.max(initial=0.0) + 1.0) ** 2
             q = np.column_stack([q, np.full(len(q), -1.0)])
-            thresholds = (lengths * lengths)[rows] - (positives / self.unit) ** 2
+        else:
+            thresholds, slack = scaled, np.zeros(len(q))
         norms = np.sqrt((q * q).sum(axis=1))
-        is_usable = np.isfinite(norms) & np.isfinite(slack) & (norms > 1e-140)
-        scale = np.where(is_usable, norms, 1.0)
-        vectors = np.where(is_usable[:, None], q / scale[:, None], 0.0).astype(np.float32)
-        return Screened(vectors, thresholds / scale[rows], scale, slack / scale, is_usable)
+        vectors = (q / norms[:, None]).astype(np.float32)
+        return Screened(vectors, thresholds / norms[rows], slack / norms, is_usable)
 
     def tile(self, screened: Screened, block: slice, out: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the screening scores of all queries with the candidates of `block`."""
@@ -178,11 +196,11 @@ class DistanceScreen:
 
     def prepare(self, queries: Reals, rows: Ids, positives: Reals) -> Screened:
         """Scale `queries` and turn the exact scores `positives` (of queries `rows`) into distances."""
-        q = queries / self.unit
-        sizes = np.abs(q).sum(axis=1)
-        is_usable = np.isfinite(sizes) & (sizes < 1e30)
-        vectors = np.where(is_usable[:, None], q, 0.0).astype(np.float32)
-        return Screened(vectors, -positives / self.unit, np.ones(len(q)), sizes, is_usable)
+        sizes = np.abs(queries).sum(axis=1)
+        is_usable = _is_in_range(self.unit) & (sizes < _LARGEST_RATIO * self.unit)
+        vectors = (np.where(is_usable[:, None], queries, 0.0) / self.unit).astype(np.float32)
+        distances = np.where(is_usable[rows], -positives, 0.0) / self.unit
+        return Screened(vectors, distances, np.where(is_usable, sizes, 0.0) / self.unit, is_usable)
 
     def tile(self, screened: Screened, block: slice, out: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return minus the screening distances of all queries to the candidates of `block`."""
@@ -224,6 +242,11 @@ Screen = DotScreen | DistanceScreen
 def make_screen(geometry: str, candidates: Vectors) -> Screen:
     """Return the screen that serves `geometry`."""
     return (DotScreen if geometry in ("dot", "l2") else DistanceScreen)(geometry, candidates)
+
+
+def _is_in_range(size: Any) -> Any:
+    """Tell where sizes are so far from float64's limits that no product under- or overflows."""
+    return (size > 1.0 / _LARGEST) & (size < _LARGEST)
 
 
 def _power_of_two_above(value: float) -> float:

@@ -12,6 +12,7 @@ from kgeval.kernels.geometry import Reals, Screen, Vectors, exact_pair_scores
 
 Scores = npt.NDArray[Any]
 _FEW = 8
+_CROWD = 32
 
 
 def count_row(scores: Scores, positives: Scores) -> tuple[Ids, Ids]:
@@ -87,33 +88,46 @@ def count_screened(
         out = buffer if width == size else np.empty((len(queries), width), dtype=np.float32)
         tile = screen.tile(screened, block, out)
         low, high = screen.interval(screened, rows, block)
-        low32 = np.where(is_usable, np.nextafter(low.astype(np.float32), np.float32(-np.inf)), -np.inf)
-        high32 = np.where(is_usable, np.nextafter(high.astype(np.float32), np.float32(np.inf)), np.inf)
-        decided, which, columns = _count_tile(tile, rows, low32.astype(np.float32), high32.astype(np.float32))
+        low32 = np.nextafter(np.where(is_usable, low, -np.inf).astype(np.float32), np.float32(-np.inf))
+        high32 = np.nextafter(np.where(is_usable, high, np.inf).astype(np.float32), np.float32(np.inf))
+        decided, which, columns, crowded = _count_tile(tile, rows, low32, high32)
         better += decided
         exact = exact_pair_scores(geometry, queries, candidates, rows[which], columns + start)
-        np.add.at(better, which, exact > positives[which])
-        np.add.at(equal, which, exact == positives[which])
+        better += np.bincount(which[exact > positives[which]], minlength=len(rows))
+        equal += np.bincount(which[exact == positives[which]], minlength=len(rows))
+        for row in np.unique(rows[crowded]):
+            mine = crowded[rows[crowded] == row]
+            all_columns = np.arange(block.start, block.stop)
+            exact = exact_pair_scores(geometry, queries, candidates, np.full(width, row), all_columns)
+            counted = count_row(exact, positives[mine])
+            better[mine] += counted[0]
+            equal[mine] += counted[1]
     return better, equal
 
 
 def _count_tile(
     tile: npt.NDArray[np.float32], rows: Ids, low: npt.NDArray[np.float32], high: npt.NDArray[np.float32]
-) -> tuple[Ids, Ids, Ids]:
-    """Return the counts above `high`, and the (positive, column) pairs from `low` to `high`."""
+) -> tuple[Ids, Ids, Ids, Ids]:
+    """Return the counts above `high`, the undecided (positive, column) pairs, and the crowded positives.
+
+    A positive that leaves more than 1 in `_CROWD` candidates undecided is crowded: it has no count and
+    no pairs, so that the pairs stay few and its query's row is scored once instead.
+    """
     above = np.empty(len(rows), dtype=np.int64)
-    which: list[Ids] = []
-    columns: list[Ids] = []
+    which: list[Ids] = [np.zeros(0, dtype=np.int64)]
+    columns: list[Ids] = [np.zeros(0, dtype=np.int64)]
+    crowded: list[int] = []
     mask = np.empty(tile.shape[1], dtype=bool)
     for j, row in enumerate(rows):
         scores = tile[row]
         above[j] = np.count_nonzero(np.greater(scores, high[j], out=mask))
         n_undecided = np.count_nonzero(np.greater_equal(scores, low[j], out=mask)) - above[j]
-        if n_undecided:
+        if _CROWD * n_undecided > max(len(scores), _CROWD * _FEW):
+            above[j] = 0
+            crowded.append(j)
+        elif n_undecided:
             mask &= scores <= high[j]
             found = np.flatnonzero(mask)
             columns.append(found)
             which.append(np.full(len(found), j, dtype=np.int64))
-    if not which:
-        return above, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return above, np.concatenate(which), np.concatenate(columns)
+    return above, np.concatenate(which), np.concatenate(columns), np.array(crowded, dtype=np.int64)

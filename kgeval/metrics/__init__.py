@@ -1,6 +1,6 @@
 """Metrics as values: parameters in a frozen dataclass, the formula in `value`, names in a registry."""
 
-from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue, parse, registered
+from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue, parse, parse_all, registered
 from kgeval.metrics.ranking import GMR, HMR, MR, MRR, Hits, MedianRank
 from kgeval.metrics.wrappers import Adjusted, ZScore
 
@@ -17,5 +17,6 @@ __all__ = [
     "MetricValue",
     "ZScore",
     "parse",
+    "parse_all",
     "registered",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -187,8 +187,7 @@ def parse(text: str | Metric) -> Metric:
         name, inner = wrapped.groups()
         if name not in _WRAPPERS:
             raise MetricError(f"unknown wrapper {name!r} in {text!r}; known: {', '.join(sorted(_WRAPPERS))}")
-        made = _WRAPPERS[name](parse(inner))
-        assert isinstance(made, Metric)
+        made: Metric = _WRAPPERS[name](parse(inner))
         return made
     name, at, parameter = spec.partition("@")
     if name not in _PLAIN:
@@ -199,6 +198,11 @@ def parse(text: str | Metric) -> Metric:
     if not needs_k and at:
         raise MetricError(f"{name} takes no cut-off; got {text!r}")
     return _PLAIN[name](int(parameter)) if needs_k else _PLAIN[name]()  # type: ignore[call-arg]
+
+
+def parse_all(metrics: Sequence[str | Metric] | str) -> list[Metric]:
+    """Return the metrics named by a sequence, or by one string with commas."""
+    return [parse(metric) for metric in (metrics.split(",") if isinstance(metrics, str) else metrics)]
 
 
 def _spellings() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_float_parameters, check_one_of
+from kgeval.checks import Ids, check_float_parameters, check_ids, check_one_of
 from kgeval.errors import DataError
 from kgeval.kernels.geometry import Reals, Vectors, exact_scores
 
@@ -23,11 +23,14 @@ class EmbeddingModel:
     geometry : str
     missing_entities, missing_relations : int64 arrays
         Ids without a vector; their rows are never used. Set by `kgeval.load_model`.
+    notes : tuple of str
+        What a result should say about the model.
     """
 
     geometry: str = "dot"
     missing_entities: Ids = np.zeros(0, dtype=np.int64)
     missing_relations: Ids = np.zeros(0, dtype=np.int64)
+    notes: tuple[str, ...] = ()
 
     def __init__(self, entities: Vectors, relation_rows: int, inverse_relations: str | None) -> None:
         if inverse_relations is not None:
@@ -58,7 +61,8 @@ class EmbeddingModel:
 
     def score(self, s: Ids, p: Ids, o: Ids) -> Reals:
         """Return the exact float64 scores of triples of ids, as the object side has them, shape (n,)."""
-        s, p, o = (np.asarray(ids, dtype=np.int64) for ids in (s, p, o))
+        s, o = (check_ids(name, ids, self.n_entities, (None,)) for name, ids in (("s", s), ("o", o)))
+        p = check_ids("p", p, self.n_relations, (None,))
         return exact_scores(self.geometry, self.query_vectors("object", s, p), self.candidate_vectors("object")[o])
 
     def _object_queries(self, s: Ids, row: Ids) -> Reals:
@@ -111,9 +115,9 @@ def check_same_shape(one: Vectors, other: Vectors) -> None:
 
 def norm_geometry(norm: Any, geometries: dict[int, str]) -> str:
     """Return the geometry of `norm`, which must be 1 or 2."""
-    if norm not in geometries:
+    if isinstance(norm, bool) or not isinstance(norm, (int, np.integer)) or norm not in geometries:
         raise DataError(f"norm must be 1 or 2; got {norm!r}")
-    return geometries[norm]
+    return geometries[int(norm)]
 
 
 def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Vectors:

@@ -39,7 +39,7 @@ class RESCAL(EmbeddingModel):
         self.entities = check_float_parameters("entities", entities, 2)
         self.relations = check_float_parameters("relations", relations, 3)
         d = self.entities.shape[1]
-        if self.relations.shape[1:] != (d, d):
+        if not d or self.relations.shape[1:] != (d, d):
             raise DataError(f"relations must have shape (relations, {d}, {d}); got {self.relations.shape}")
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
@@ -86,7 +86,7 @@ class TuckER(EmbeddingModel):
         self.relations = check_float_parameters("relations", relations, 2)
         self.core = check_float_parameters("core", core, 3)
         d = self.entities.shape[1]
-        if self.core.shape != (d, self.relations.shape[1], d):
+        if not d or self.core.shape != (d, self.relations.shape[1], d):
             raise DataError(f"core must have shape {(d, self.relations.shape[1], d)}; got {self.core.shape}")
         self._scale_in, self._shift_in = subject_norm.affine(d) if subject_norm else (np.ones(d), np.zeros(d))
         self._scale_out, self._shift_out = product_norm.affine(d) if product_norm else (np.ones(d), np.zeros(d))
@@ -133,6 +133,8 @@ class BatchNorm:
     ) -> None:
         values = {"weight": weight, "bias": bias, "mean": mean, "var": var}
         arrays = {name: as_double(check_float_parameters(name, value, 1)) for name, value in values.items()}
+        if not (arrays["var"] + eps > 0).all():
+            raise DataError("batch normalisation needs var + eps above 0")
         self._scale = arrays["weight"] / np.sqrt(arrays["var"] + eps)
         self._shift = arrays["bias"] - arrays["mean"] * self._scale
 

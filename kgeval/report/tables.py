@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of
-from kgeval.dataset import frame_columns
+from kgeval.checks import Ids, check_one_of
+from kgeval.corruption import known_triples
+from kgeval.dataset import Dataset, frame_columns
 from kgeval.errors import ProtocolError
-from kgeval.metrics import Metric, parse
+from kgeval.metrics import Metric, parse_all
 from kgeval.results import EvaluationResult
+from kgeval.triples import Vocabulary
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 MOST_LISTED_RANKS = 40
@@ -39,7 +42,7 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
     """Return the summary with the chance level as one more row, its index one column of names."""
     frame = result.summary(metrics, ties)
     chance: dict[str, Any] = {"n": len(result.table)}
-    for metric in map(parse, metrics):
+    for metric in parse_all(metrics):
         level = result.chance(metric)
         chance[metric.heading] = level.value
         if level.reason:
@@ -71,7 +74,8 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
     header = [*(str(name) for name in frame.index.names), *(str(column) for column in frame.columns)]
     rows = [[*_index_parts(label), *(_number(c, v) for c, v in zip(frame.columns, row))] for label, row in _rows(frame)]
     if style == "table":
-        return _aligned(header, [[printable(cell) for cell in row] for row in rows], len(frame.index.names))
+        numbers = range(len(frame.index.names), len(header))
+        return _aligned(header, [[printable(cell) for cell in row] for row in rows], numbers)
     n_labels = len(frame.index.names)
     if style == "markdown":
         rule = ["---"] * n_labels + ["---:"] * (len(header) - n_labels)
@@ -111,29 +115,34 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return records
 
 
-def listed_ranks(result: EvaluationResult, scores: pd.DataFrame) -> str:
-    """Return one line per ranked triple: rank, candidates, score, triple, and the rival that beats it by most."""
-    names = frame_columns("scores", scores.drop(columns="score"))
+def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
+    """Return one line per filtered rank: rank, candidates, score, triple, and the rival that beats it by most."""
+    rows = scores.drop(columns="score")
+    places = frame_columns("scores", rows)
+    listed = pd.DataFrame({name: rows.iloc[:, place].astype(str) for name, place in zip("spo", places)})
+    listed["score"] = scores["score"]
+    known = known_triples(dataset, result.protocol.filter_splits or ())
+    known_labels = set(zip(*(np.array(v.labels, dtype=object)[ids] for v, ids in _columns(dataset, known))))
+    listed = listed[[triple not in known_labels for triple in zip(listed["s"], listed["p"], listed["o"])]]
     lines = []
     for row in result.labelled().to_dict("records")[:MOST_LISTED_RANKS]:
-        asked, fixed = ("o", ("s", "p")) if row["side"] == "object" else ("s", ("p", "o"))
-        column = dict(zip("spo", names))
-        same = (scores[column[fixed[0]]] == row[fixed[0]]) & (scores[column[fixed[1]]] == row[fixed[1]])
-        rivals = scores[same & (scores["score"] > row["score"])]
+        asked, given = ("o", "s") if row["side"] == "object" else ("s", "o")
+        rivals = listed[(listed[given] == row[given]) & (listed["p"] == row["p"]) & (listed["score"] > row["score"])]
         beaten = ""
         if len(rivals):
             best = rivals.loc[rivals["score"].idxmax()]
-            beaten = f"beaten by {printable(str(best[column[asked]]))} {best['score']:.3f}"
+            beaten = f"beaten by {printable(best[asked])} {best['score']:.3f}"
         triple = [printable(row[name]) for name in "spo"]
-        lines.append([f"{row['rank_raw']:g}", str(row["rivals_raw"] + 1), f"{row['score']:.3f}", *triple, beaten])
+        size = str(row["rivals_filtered"] + 1)
+        lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])
     header = ["rank", "of", "score", "triple", "", "", ""]
-    widths = [max(len(line[i]) for line in (header, *lines)) for i in range(len(header))]
-    text = [
-        "  ".join(c.rjust(w) if i < 3 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
-        for line in (header, *lines)
-    ]
+    text = _aligned(header, lines, range(3))
     n_more = len(result.table) - len(lines)
-    return "\n".join(text + ([f"... and {n_more} more"] if n_more else []))
+    return text + (f"\n... and {n_more} more" if n_more else "")
+
+
+def _columns(dataset: Dataset, triples: Ids) -> list[tuple[Vocabulary, Ids]]:
+    return list(zip((dataset.entities, dataset.relations, dataset.entities), triples.T))
 
 
 def _rows(frame: pd.DataFrame) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -149,6 +158,7 @@ def _number(column: str, value: float) -> str:
         return str(int(value))
     if math.isnan(value):
         return "-"
+    value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
     return (
         f"{value:.1f}"
         if abs(value) >= 100
@@ -158,10 +168,12 @@ def _number(column: str, value: float) -> str:
     )
 
 
-def _aligned(header: list[str], rows: list[list[str]], n_labels: int) -> str:
-    header = ["" if i < n_labels and name == "rows" else name for i, name in enumerate(header)]
+def _aligned(header: list[str], rows: list[list[str]], numbers: Iterable[int]) -> str:
+    """Return lines of cells; the columns `numbers` are right-aligned."""
+    right = set(numbers)
+    header = ["" if name == "rows" else name for name in header]
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
     return "\n".join(
-        "  ".join(c.ljust(w) if i < n_labels else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
         for line in (header, *rows)
     )

@@ -1,0 +1,268 @@
+"""One file of arrays and a header: complete or absent, exact, and never a pickle."""
+
+import io
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kgeval.archive import pack_labels, read_archive, read_arrays, unpack_labels, write_archive
+from kgeval.errors import DataError
+
+ARRAYS = {
+    "ids": np.array([[0, -1], [2**62, 7]]),
+    "scores": np.array([0.1, -0.0, np.nan, np.inf, 5e-324], dtype=np.float64),
+    "small": np.array([0.1], dtype=np.float32),
+    "flags": np.array([True, False]),
+    "none": np.zeros((0, 3), dtype=np.int32),
+    "words": np.array(["a", "\u00fc"]),
+}
+HEADER = {"version": "1", "nested": {"a": [1, None, True], "\u00fc": 0.1}, "empty": {}}
+
+
+def npz(folder, **members):
+    """An .npz file of these members, written by numpy."""
+    file = folder / "made.npz"
+    np.savez(file, **members)
+    return file
+
+
+def refusal(read, file):
+    """What the DataError says, with the file's own path taken out."""
+    with pytest.raises(DataError) as caught:
+        read(file)
+    return str(caught.value).replace(str(file), "FILE")
+
+
+def test_arrays_and_header_come_back_exactly(tmp_path):
+    """Bit for bit with dtype and shape, under exactly the name given, and nothing else lies in the folder."""
+    file = tmp_path / "run.kgeval"
+    write_archive(file, ARRAYS, HEADER)
+    assert os.listdir(tmp_path) == ["run.kgeval"]
+    arrays, header = read_archive(str(file))
+    assert header == HEADER
+    assert list(arrays) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
+        assert arrays[name].tobytes() == array.tobytes()
+
+
+def test_an_existing_file_is_kept_unless_told(tmp_path):
+    """Without overwrite the file stays byte for byte; with it, the new content stands there."""
+    file = tmp_path / "run.kgeval"
+    write_archive(file, {"a": np.array([1])}, {"n": 1})
+    before = file.read_bytes()
+    with pytest.raises(DataError) as caught:
+        write_archive(file, {"a": np.array([2])}, {"n": 2})
+    assert str(caught.value) == f"{file} exists; choose another name, or say overwrite=True (--overwrite)"
+    assert file.read_bytes() == before
+    write_archive(file, {"a": np.array([2])}, {"n": 2}, overwrite=True)
+    arrays, header = read_archive(file)
+    assert (arrays["a"].tolist(), header) == ([2], {"n": 2})
+    assert os.listdir(tmp_path) == ["run.kgeval"]
+
+
+def test_a_missing_folder_is_not_made(tmp_path):
+    """The folder is named; nothing is created."""
+    with pytest.raises(DataError) as caught:
+        write_archive(tmp_path / "no" / "run.kgeval", ARRAYS, HEADER)
+    folder = tmp_path / "no"
+    assert (
+        str(caught.value) == f"{folder / 'run.kgeval'}: the folder {folder} does not exist; create it first"
+    )
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_not_overwritten(tmp_path):
+    """A folder in the file's place is refused, with overwrite and without."""
+    (tmp_path / "run").mkdir()
+    for overwrite in (False, True):
+        with pytest.raises(DataError) as caught:
+            write_archive(tmp_path / "run", ARRAYS, HEADER, overwrite=overwrite)
+        assert str(caught.value) == f"{tmp_path / 'run'} is a folder; give the name of a file"
+        assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt("stop")])
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path, monkeypatch, step, fault):
+    """A full disk or Ctrl-C at any step: the old result is intact and no temporary file stays."""
+    file = tmp_path / "run.kgeval"
+    write_archive(file, {"a": np.array([1])}, {"n": 1})
+    before = file.read_bytes()
+
+    def fail(*_):
+        raise fault
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises((DataError, KeyboardInterrupt)) as caught:
+        write_archive(file, ARRAYS, HEADER, overwrite=True)
+    no_space = f"{file}: cannot be written: No space left on device"
+    assert str(caught.value) == (no_space if isinstance(fault, OSError) else "stop")
+    assert os.listdir(tmp_path) == ["run.kgeval"]
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1}, b"x"])
+def test_a_header_is_strict_json(tmp_path, value):
+    """NaN, infinity and what JSON lacks are refused before anything is written."""
+    with pytest.raises((ValueError, TypeError), match="JSON"):
+        write_archive(tmp_path / "run.kgeval", {}, {"x": value})
+    assert os.listdir(tmp_path) == []
+
+
+def test_arrays_of_objects_are_not_written(tmp_path):
+    """They would be pickles, which reading refuses: a file that cannot be read back must not come about."""
+    file = tmp_path / "run.kgeval"
+    with pytest.raises(DataError) as caught:
+        write_archive(file, {"n": np.arange(3), "a": np.array([None, "x"], dtype=object)}, {})
+    assert str(caught.value) == f"{file}: array 'a' holds objects, which only a pickle could store"
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are of POSIX")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_the_file_has_the_usual_mode(tmp_path, mask, mode):
+    """The mode that open() would give, 0o666 without the mask; the mask itself stays as it was."""
+    old = os.umask(mask)
+    try:
+        write_archive(tmp_path / "run.kgeval", {}, {})
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "run.kgeval").stat().st_mode) == mode
+
+
+def test_a_truncated_file_is_refused_at_every_length(tmp_path):
+    """No prefix of an archive is read, not even in part."""
+    file = tmp_path / "run.kgeval"
+    write_archive(file, {"a": np.arange(30)}, {"n": 1})
+    raw = file.read_bytes()
+    for length in range(len(raw)):
+        file.write_bytes(raw[:length])
+        assert refusal(read_archive, file).startswith(
+            "FILE: cannot be read as an .npz archive without pickle: "
+        )
+
+
+def test_a_damaged_file_is_refused_or_read_right(tmp_path):
+    """Three damages of each byte: a DataError, or (where the byte says nothing) values that are all right."""
+    file, array = tmp_path / "run.kgeval", np.arange(30)
+    write_archive(file, {"a": array}, {"n": 1})
+    raw, faults, refused = file.read_bytes(), set(), 0
+    for place in range(len(raw)):
+        for bits in (0x01, 0x40, 0xFF):
+            file.write_bytes(raw[:place] + bytes([raw[place] ^ bits]) + raw[place + 1 :])
+            try:
+                arrays, header = read_archive(file)
+            except DataError:
+                refused += 1
+            except Exception as error:
+                faults.add(f"{type(error).__name__}: {error}")
+            else:
+                assert header == {"n": 1}
+                assert all(found.tobytes() == array.tobytes() for found in arrays.values())
+    assert faults == set()
+    assert refused > len(raw)
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    """An array of objects whose unpickling would create a file is refused, and the file is not there."""
+    trap = tmp_path / "trap"
+
+    class Trap:
+        def __reduce__(self):
+            return (Path.touch, (trap,))
+
+    file = npz(tmp_path, header=np.array(json.dumps({})), a=np.array([Trap()], dtype=object))
+    for read in (read_arrays, read_archive):
+        said = refusal(read, file)
+        assert said.startswith(
+            "FILE: cannot be read as an .npz archive without pickle: Object arrays cannot be loaded"
+        )
+    assert not trap.exists()
+    with np.load(file, allow_pickle=True) as loaded:
+        loaded["a"]
+    assert trap.exists()  # the trap works
+
+
+def test_what_is_no_archive(tmp_path):
+    """A missing file, a folder, text, nothing, a zip of something else, one array."""
+    assert refusal(read_arrays, tmp_path / "none.npz") == "FILE: no such file"
+    assert refusal(read_arrays, tmp_path) == "FILE: is not a file"
+    for raw in (b"", b"s\tp\to\n", b"\x80\x04N."):
+        (tmp_path / "text").write_bytes(raw)
+        said = refusal(read_arrays, tmp_path / "text")
+        assert said.startswith("FILE: cannot be read as an .npz archive without pickle: ")
+    with zipfile.ZipFile(tmp_path / "docs.zip", "w") as archive:
+        archive.writestr("readme.txt", "s\tp\to\n")
+    wanted = "FILE: member 'readme.txt' is no array; is this an .npz file?"
+    assert refusal(read_arrays, tmp_path / "docs.zip") == wanted
+    np.save(tmp_path / "one.npy", np.arange(3))
+    wanted = "FILE: expected an .npz archive of named arrays, found a single array (.npy)"
+    assert refusal(read_arrays, tmp_path / "one.npy") == wanted
+
+
+@pytest.mark.parametrize("length", [2**50, 2**36])
+def test_a_lying_shape_is_refused(tmp_path, length):
+    """A member whose header tells of petabytes, or of more than the file holds, is an error of the file."""
+    member = io.BytesIO()
+    np.lib.format.write_array_header_1_0(member, {"descr": "<f8", "fortran_order": False, "shape": (length,)})
+    with zipfile.ZipFile(tmp_path / "lie.npz", "w") as archive:
+        archive.writestr("a.npy", member.getvalue() + bytes(16))
+    assert refusal(read_arrays, tmp_path / "lie.npz").startswith("FILE: cannot be read as an .npz archive")
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"a": np.arange(3)}, "is an .npz file, but not one that kgeval wrote (it has no header)"),
+        ({"header": np.arange(3)}, "is an .npz file, but not one that kgeval wrote (it has no header)"),
+        ({"header": np.array(["{}"])}, "is an .npz file, but not one that kgeval wrote (it has no header)"),
+        ({"header": np.array("[1]")}, "its header is not a JSON object"),
+        ({"header": np.array("null")}, "its header is not a JSON object"),
+        (
+            {"header": np.array("{bad")},
+            "its header is not JSON: "
+            "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        ),
+        ({"header": np.array("")}, "its header is not JSON: Expecting value: line 1 column 1 (char 0)"),
+    ],
+)
+def test_headers_that_are_not_ours(tmp_path, members, said):
+    """Any other .npz is told apart by its header; its arrays can still be read as plain arrays."""
+    file = npz(tmp_path, **members)
+    assert refusal(read_archive, file) == f"FILE: {said}"
+    assert {name: array.tolist() for name, array in read_arrays(file).items()} == {
+        name: array.tolist() for name, array in members.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (),
+        ("",),
+        ("a", "a\0", "\0", "a\n", "tab\t", '"', "\\", "[", "\u2028"),
+        ("\u00fc", "u\u0308", "\U0001f600", "\ud800", "\udfff x", "\ufeff"),
+        tuple(str(i) for i in range(1000)),
+    ],
+)
+def test_labels_of_any_characters_are_packed(tmp_path, labels):
+    """NUL (which numpy's strings lose at the end), line ends, lone surrogates: all come back."""
+    packed = pack_labels(labels)
+    assert packed.dtype == np.uint8
+    assert unpack_labels(packed) == labels
+    write_archive(tmp_path / "run.kgeval", {"labels": packed}, {})
+    assert unpack_labels(read_archive(tmp_path / "run.kgeval")[0]["labels"]) == labels
+
+
+def test_packed_labels_must_be_a_list():
+    """Other JSON in their place is refused rather than taken apart letter by letter."""
+    for text in (b'"abc"', b"{}", b"1"):
+        with pytest.raises(DataError, match="expected a list of labels in the file"):
+            unpack_labels(np.frombuffer(text, dtype=np.uint8))

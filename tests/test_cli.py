@@ -1,0 +1,494 @@
+"""The command line: what it prints, what it refuses, and that every option reaches the public call behind it."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import kgeval
+from kgeval.cli import main
+
+SCORERS = """
+import numpy as np
+
+class Rows:
+    def score_objects(self, s, p):
+        return s[:, None] + np.arange(7.0)
+    def score_subjects(self, p, o):
+        return o[:, None] + np.arange(7.0)
+
+class ObjectsOnly:
+    def score_objects(self, s, p):
+        return s[:, None] + np.arange(7.0)
+
+def total(s, p, o):
+    return s + o + 0.0
+def constant(s, p, o):
+    return np.zeros(len(s))
+def nan(s, p, o):
+    return np.full(len(s), np.nan)
+def broken(s, p, o):
+    raise RuntimeError("two\\nlines \\x1b[31m")
+rows, objects = Rows(), ObjectsOnly()
+number = 5
+"""
+GRAPH = {"train": ["a r f", "b r a", "c r d"], "valid": ["a r e"], "test": ["a r c", "b r g"]}
+ODD = ["a|b", "c&d_e%", "\x1b[31mred", "\u202eback", "x\\y", "tab\x0bless"]
+TIES_METRICS = ("--score", "scorers:constant", "--metrics", "mrr,hits@1")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """A folder with the graph and a module of scorers, made the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "scorers", raising=False)
+    (tmp_path / "scorers.py").write_text(SCORERS)
+    write_graph(tmp_path / "graph", GRAPH)
+    yield
+    sys.modules.pop("scorers", None)
+
+
+def write_graph(folder, splits, header=""):
+    folder.mkdir()
+    for split, lines in splits.items():
+        rows = [line if "\t" in line else line.replace(" ", "\t") for line in lines]
+        (folder / f"{split}.txt").write_text(header + "".join(row + "\n" for row in rows))
+
+
+def printed(capsys, *arguments):
+    """What a successful command prints; nothing may go to stderr."""
+    assert main([str(argument) for argument in arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def refused(capsys, *arguments):
+    """The one line that a failing command prints to stderr, without its start; nothing goes to stdout."""
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert err.startswith("kgeval: ")
+    return err[len("kgeval: ") : -1]
+
+
+def never(*_, **__):
+    raise AssertionError("must not be called")
+
+
+def strict(text):
+    """Parse JSON; NaN and Infinity, which are not JSON, fail."""
+    return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in JSON"))
+
+
+def as_json(capsys, *arguments):
+    """The content of the JSON report, its metrics as one dict per named row."""
+    content = strict(printed(capsys, "evaluate", *arguments, "--format", "json"))
+    content["metrics"] = {row.pop("rows"): row for row in content["metrics"]}
+    return content
+
+
+def means(ranks):
+    """MR, MRR and number of these ranks."""
+    return {"n": len(ranks), "MR": sum(ranks) / len(ranks), "MRR": sum(1 / rank for rank in ranks) / len(ranks)}
+
+
+def test_worked_example(root, capsys):
+    """Ireland .789 > Italy .753 > the other three, so rank 2 of 5; Thomas .901 is above all, so rank 1 of 5.
+
+    Hence hits@1 = 1/2, hits@3 = hits@10 = 2/2, MR = 3/2, MRR = (1/2 + 1)/2 = 3/4; by chance MR 3,
+    MRR H(5)/5 = 137/300, so AMRI = 1 - (1.5 - 1)/(3 - 1) = 3/4. The raw ranks are the same: none is known.
+    """
+    folder = root / "data" / "worked-example"
+    call = ("evaluate", folder, "--scores", folder / "scores.tsv")
+    lines = printed(capsys, *call).splitlines()
+    table = lines.index("rank  of  score  triple")
+    assert lines[table + 1 : table + 3] == [
+        "   2   5  0.753  Jack    born_in      Italy   beaten by Ireland 0.789",
+        "   1   5  0.901  Jack    friend_with  Thomas",
+    ]
+    cells = [line.split() for line in lines[table + 4 : table + 8]]
+    assert cells == [
+        ["n", "MR", "MRR", "hits@1", "hits@3", "hits@10", "AMRI"],
+        ["object", "2", "1.50", "0.7500", "0.5000", "1.0000", "1.0000", "0.7500"],
+        ["chance", "2", "3.00", "0.4567", "0.2000", "0.6000", "1.0000", "0.0000"],
+        ["raw", "object", "2", "1.50", "0.7500", "0.5000", "1.0000", "1.0000", "0.7500"],
+    ]
+    assert "note: hits@10 is 1 by definition for 100.0% of the ranks (10 candidates or fewer)" in lines
+    content = as_json(capsys, *call[1:])
+    expected = {"n": 2, "MR": 1.5, "MRR": 0.75, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0, "AMRI": 0.75}
+    assert content["metrics"]["object"] == content["metrics"]["raw object"] == expected
+    assert content["metrics"]["chance"]["MRR"] == pytest.approx(137 / 300, rel=1e-14)
+    assert (content["protocol"]["sides"], content["protocol"]["candidates"]) == (["object"], "listed")
+
+
+def test_bundled_model_reaches_the_metrics_of_its_readme(root, capsys):
+    """The README's numbers on valid come from data/countries/train.py, which counts by itself, in plain numpy."""
+    folder = root / "data" / "countries"
+    found = dict(re.findall(r"^(MRR|MR|hits@\d+) ([\d.]+)$", (folder / "README.md").read_text(), re.M))
+    assert found.keys() == {"MRR", "MR", "hits@1", "hits@3", "hits@10"}
+    content = as_json(capsys, folder, "--model", folder / "complex.npz", "--split", "valid")
+    row = content["metrics"]["both"]
+    assert row["n"] == 686
+    assert {name: f"{row[name]:.12f}" for name in found} == found
+
+
+def test_model_options_complete_a_file_that_says_nothing(root, tmp_path, capsys):
+    """--model-type, --layout and --inverse-relations stand in for what complex.npz says itself."""
+    folder = root / "data" / "countries"
+    with np.load(folder / "complex.npz") as full:
+        np.savez(tmp_path / "bare.npz", **{name: full[name] for name in full.files if full[name].ndim})
+    options = ("--model-type", "complex", "--layout", "halves", "--inverse-relations", "after")
+    whole = as_json(capsys, folder, "--model", folder / "complex.npz")["metrics"]
+    assert as_json(capsys, folder, "--model", "bare.npz", *options)["metrics"] == whole
+    other = as_json(capsys, folder, "--model", "bare.npz", *options, "--layout", "interleaved")["metrics"]
+    assert other["both"]["MRR"] < whole["both"]["MRR"] / 2
+    said = refused(capsys, "evaluate", folder, "--model", "bare.npz")
+    assert said.startswith("bare.npz: does not say which model it is; say model= (--model-type), one of transe, ")
+    said = refused(capsys, "evaluate", folder, "--model", "bare.npz", *options, "--norm", 1)
+    assert said == "ComplEx has no setting 'norm'; it has entities, relations, layout, inverse_relations"
+
+
+@pytest.mark.parametrize(
+    ("options", "filtered", "raw"),
+    [
+        ((), [3, 1, 7, 6], [5, 1, 7, 6]),
+        (("--filter", "train"), [4, 1, 7, 6], [5, 1, 7, 6]),
+        (("--filter", "valid, test"), [4, 1, 7, 6], [5, 1, 7, 6]),
+        (("--filter", "none"), [5, 1, 7, 6], [5, 1, 7, 6]),
+        (("--side", "object"), [3, 1], [5, 1]),
+        (("--side", "subject"), [7, 6], [7, 6]),
+        (("--split", "valid"), [2, 7], [3, 7]),
+        (("--split", "test,valid"), [2, 3, 1, 7, 7, 6], [3, 5, 1, 7, 7, 6]),
+        (("--split", "train", "--side", "object"), [2, 6, 4], [2, 7, 4]),
+        (("--unseen", "rank"), [3, 1, 7, 6], [5, 1, 7, 6]),
+        (("--unseen", "drop"), [2, 5], [3, 5]),
+        (("--unseen", "worst"), [2, 6, 5, 7], [3, 7, 5, 7]),
+    ],
+)
+@pytest.mark.parametrize("scorer", ["total", "rows"])
+def test_protocol_options(capsys, scorer, options, filtered, raw):
+    """Entities a..g are 0..6 and (s, r, o) scores s + o: on either side a rival is better if it comes later.
+
+    (a r c), object: d, e, f, g are better, rank 5; train knows f, valid knows e. Subject: all six others, 7.
+    (b r g), object: rank 1; subject: c, d, e, f, g, rank 6. (a r e), object: f, g, rank 3, f known; subject 7.
+    Train, object: (a r f) g, rank 2; (b r a) all six, b r g known: 7, filtered 6; (c r d) e, f, g: 4.
+    Train lacks e and g. drop: (a r c) alone, among a, b, c, d, f: d, f better, f known; subject b, c, d, f.
+    worst: (a r c) likewise; (b r g) behind its 6 rivals, of which a is known on the object side.
+    """
+    content = as_json(capsys, "graph", "--score", f"scorers:{scorer}", "--metrics", "mr,mrr", *options)
+    side = content["protocol"]["sides"][0] if len(content["protocol"]["sides"]) == 1 else "both"
+    assert content["metrics"][side] == pytest.approx(means(filtered), rel=1e-14)
+    assert content["metrics"][f"raw {side}"] == pytest.approx(means(raw), rel=1e-14)
+    dropped = 2 if "drop" in options else 0
+    assert (sum(content["dropped"].values()), content["n_read"]) == (dropped, len(filtered) + dropped)
+
+
+def test_unseen_error_names_the_triple(capsys):
+    said = refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--unseen", "error")
+    assert said.startswith("1 triples to rank name an entity or relation that train lacks, first ('b', 'r', 'g'); ")
+
+
+def test_model_without_vectors_for_unseen_entities_is_evaluated_with_drop(tmp_path, capsys):
+    """TransE on a line, vectors a..d, f = 0..3, 5, relation 0, score -|s - o|; e and g have no vector.
+
+    (a r c), object, among a, b, c, d, f: a and b are nearer, rank 3. Subject: b, c, d are nearer to c, rank 4.
+    """
+    values = np.array([[0.0], [1.0], [2.0], [3.0], [5.0]])
+    np.savez("line.npz", model="transe", entities=values, relations=[[0.0]], entity_labels=list("abcdf"))
+    call = ("graph", "--model", "line.npz")
+    content = as_json(capsys, *call, "--metrics", "mr")
+    assert content["protocol"]["unseen"] == "drop"
+    assert (content["metrics"]["object"]["MR"], content["metrics"]["subject"]["MR"]) == (3.0, 4.0)
+    assert content["dropped"] == {"an entity or relation that train lacks (unseen='drop')": 2}
+    assert as_json(capsys, *call, "--unseen", "worst", "--metrics", "mr")["metrics"]["subject"]["MR"] == (4 + 7) / 2
+    said = refused(capsys, "evaluate", *call, "--unseen", "rank")
+    assert "the model has none for 2 entities that train lacks, first 'e'; choose unseen='drop'" in said
+
+
+@pytest.mark.parametrize(
+    ("ties", "mrr", "hits"),
+    [
+        ("optimistic", [1, 1, 1, 1], 1.0),
+        ("pessimistic", [1 / 5, 1 / 6, 1 / 7, 1 / 7], 0.0),
+        ("realistic", [1 / 3, 1 / 3.5, 1 / 4, 1 / 4], 0.0),
+        ("expected", [137 / 300, 49 / 120, 363 / 980, 363 / 980], (1 / 5 + 1 / 6 + 2 / 7) / 4),
+    ],
+)
+def test_ties(capsys, ties, mrr, hits):
+    """A constant score ties all: 5 and 6 filtered candidates as objects, 7 and 7 as subjects; E[1/R] = H(n)/n."""
+    content = as_json(capsys, "graph", *TIES_METRICS, "--ties", ties, "--by", "relation")
+    row = content["metrics"]["both"]
+    assert content["by"] == [{"relation": "r"} | row]
+    assert (row["MRR"], row["hits@1"]) == pytest.approx((sum(mrr) / 4, hits), rel=1e-14)
+    assert (content["tie_rate"], content["protocol"]["ties"]) == (1.0, ties)
+    assert content["notes"][0].startswith("100.0% of the positives tie with a rival")
+    assert f", {ties} ties (tie rate 100.0%); " in printed(capsys, "evaluate", "graph", *TIES_METRICS, "--ties", ties)
+
+
+def test_breakdown_and_chosen_metrics(capsys):
+    """By side the ranks are (3, 1) and (7, 6); by split of test and valid, (3, 1, 7, 6) and (2, 7)."""
+    call = ("graph", "--score", "scorers:total", "--metrics", "hits@6, mr")
+    rows = as_json(capsys, *call, "--by", "side")["by"]
+    assert rows == [
+        {"side": "subject", "n": 2, "hits@6": 0.5, "MR": 6.5},
+        {"side": "object", "n": 2, "hits@6": 1.0, "MR": 2.0},
+    ]
+    rows = as_json(capsys, *call, "--by", "relation,split", "--split", "valid,test")["by"]
+    assert rows == [
+        {"relation": "r", "split": "test", "n": 4, "hits@6": 0.75, "MR": 4.25},
+        {"relation": "r", "split": "valid", "n": 2, "hits@6": 0.5, "MR": 4.5},
+    ]
+    lines = printed(capsys, "evaluate", *call, "--by", "side").splitlines()
+    assert [line.split() for line in lines if line.startswith("side")] == [["side", "n", "hits@6", "MR"]]
+    assert "object   2  1.0000  2.00" in lines
+
+
+def test_undefined_values_are_null_with_their_reason(capsys):
+    """With 7 entities hits@10 is 1 whatever the scores, so its adjusted form is 0 / 0."""
+    call = ("graph", "--score", "scorers:constant", "--metrics", "median_rank,adjusted(hits@10)", "--ties", "expected")
+    row = as_json(capsys, *call)["metrics"]["both"]
+    assert (row["median"], row["adjusted(hits@10)"]) == (None, None)
+    assert row["undefined"] == {
+        "median": "median_rank has no exact expectation over random tie breaking",
+        "adjusted(hits@10)": "chance already reaches the best value of hits@10: 0 / 0",
+    }
+    lines = printed(capsys, "evaluate", *call).splitlines()
+    assert ["both", "4", "-", "-"] in [line.split() for line in lines]
+    assert "undefined: both adjusted(hits@10): chance already reaches the best value of hits@10: 0 / 0" in lines
+    cells = next(csv.DictReader(printed(capsys, "evaluate", *call, "--format", "csv").splitlines()))
+    assert cells == {"rows": "both", "n": "4", "median": "", "adjusted(hits@10)": ""}
+
+
+def test_formats_carry_the_same_numbers(capsys):
+    """CSV has every digit of JSON; Markdown and LaTeX have the rounded cells of the table."""
+    call = ("graph", "--score", "scorers:total", "--metrics", "mr,mrr")
+    rows = as_json(capsys, *call)["metrics"]
+    text = {style: printed(capsys, "evaluate", *call, "--format", style) for style in ("csv", "markdown", "latex")}
+    parsed = {row.pop("rows"): row for row in csv.DictReader(text["csv"].splitlines())}
+    assert {name: {key: float(cell) for key, cell in row.items()} for name, row in parsed.items()} == rows
+    assert "| both | 4 | 4.25 | 0.4107 |" in text["markdown"].splitlines()  # (1/3 + 1 + 1/7 + 1/6) / 4 = .41071
+    assert r"both & 4 & 4.25 & 0.4107 \\" in text["latex"].splitlines()
+    assert "both         4  4.25  0.4107" in printed(capsys, "evaluate", *call).splitlines()
+
+
+@pytest.mark.parametrize("style", ["table", "markdown", "latex"])
+def test_labels_cannot_steer_a_terminal(tmp_path, capsys, style):
+    """Escape sequences and direction marks in labels and in the folder's name are shown, not sent."""
+    folder = tmp_path / "gr\x1b[2J\u202eaph"
+    write_graph(folder, {"test": [f"{label}\t{label}\tother" for label in ODD]})
+    out = printed(capsys, "evaluate", folder, "--score", "scorers:constant", "--by", "relation", "--format", style)
+    assert all(character.isprintable() or character == "\n" for character in out)
+    backslash = {"table": "\\", "markdown": "\\", "latex": r"\textbackslash{}"}[style]
+    shown = out.replace("\\\\", "\\") if style == "markdown" else out  # Markdown may double its backslashes
+    for escaped in ("x1b[31mred", "u202eback", "x0bless"):
+        assert backslash + escaped in shown
+    assert ("gr\\x1b[2J\\u202eaph: 7 entities, 6 relations; " in out) == (style == "table")
+
+
+def test_listed_ranks_of_odd_labels(tmp_path, capsys):
+    """The listing of --scores escapes labels as well: of the positive, and of the rival that beats it."""
+    write_graph(tmp_path / "odd", {"test": ["\x1b[31mred\tr\t\u202eback", "x\tr\t\x1b]0;t"]})
+    rows = ["\x1b[31mred\tr\t\u202eback\t1", "\x1b[31mred\tr\t\x1b]0;t\t2", "x\tr\t\x1b]0;t\t3", "x\tr\tx\t1"]
+    (tmp_path / "scores.tsv").write_text("\n".join(rows))
+    out = printed(capsys, "evaluate", "odd", "--scores", "scores.tsv")
+    assert all(character.isprintable() or character == "\n" for character in out)
+    listed = [line.split() for line in out.splitlines() if line.split()[:2] == ["2", "2"]]
+    assert listed == [["2", "2", "1.000", "\\x1b[31mred", "r", "\\u202eback", "beaten", "by", "\\x1b]0;t", "2.000"]]
+
+
+def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, monkeypatch):
+    """The saved result gives the printed numbers; a second run refuses before it ranks anything."""
+    call = ("graph", "--score", "scorers:total", "--out", "run.kgeval")
+    content = as_json(capsys, *call)
+    saved = kgeval.load_result("run.kgeval")
+    names = {"MR": "mr", "MRR": "mrr", "hits@1": "hits@1", "hits@3": "hits@3", "hits@10": "hits@10", "AMRI": "amri"}
+    assert {heading: saved[key] for heading, key in names.items()} | {"n": 4} == content["metrics"]["both"]
+    assert saved.protocol.fingerprint == content["protocol"]["fingerprint"]
+    assert saved["raw.object.mr"] == 3.0
+    before = (tmp_path / "run.kgeval").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(kgeval, "evaluate", never)
+        said = refused(capsys, "evaluate", *call)
+    assert said == "run.kgeval exists; choose another name, or say --overwrite"
+    assert (tmp_path / "run.kgeval").read_bytes() == before
+    out = printed(capsys, "evaluate", "graph", "--score", "scorers:constant", *call[3:], "--overwrite")
+    assert out.endswith("Breakdown: --by relation. Saved run.kgeval.\n")
+    assert kgeval.load_result("run.kgeval")["optimistic.mr"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--out", "nowhere/run.kgeval"), "nowhere/run.kgeval: the folder nowhere does not exist; create it first"),
+        (("--out", "graph", "--overwrite"), "graph"),
+        (("--by", "subject"), "--by must be one of 'relation', 'side', 'split'; got 'subject'"),
+        (("--metrics", "hit@10"), "unknown metric 'hit@10'; did you mean 'hits@10'?"),
+    ],
+)
+def test_what_must_fail_fails_before_the_ranking(capsys, monkeypatch, options, said):
+    """A run of an hour does not end in an error that could be known at its start."""
+    monkeypatch.setattr(kgeval, "evaluate", never)
+    assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", *options).startswith(said)
+
+
+def test_resources_change_no_number(root, capsys):
+    """Every size of batch, block and array, and any number of threads, gives the same table, to the last bit."""
+    folder = root / "data" / "countries"
+    model = (folder, "--model", folder / "complex.npz", "--by", "relation,side", "--format", "csv")
+    function = ("graph", "--score", "scorers:total", "--by", "relation,side", "--format", "csv")
+    sizes = [("--batch-size", 7), ("--block-size", 100), ("--threads", 1), ("--threads", 3, "--batch-size", 64)]
+    for base, settings in ((model, sizes), (function, [*sizes, ("--max-pairs", 3), ("--no-progress",)])):
+        text, table = printed(capsys, "evaluate", *base, "--out", "first.kgeval", "--overwrite"), None
+        for setting in settings:
+            assert printed(capsys, "evaluate", *base, *setting, "--out", "run.kgeval", "--overwrite") == text
+            table = kgeval.load_result("run.kgeval").table
+            assert table.equals(kgeval.load_result("first.kgeval").table)
+
+
+def test_resources_reach_evaluate(capsys, monkeypatch):
+    """The options are the keywords of kgeval.evaluate."""
+    given, real = {}, kgeval.evaluate
+    monkeypatch.setattr(kgeval, "evaluate", lambda *call, **options: given.update(options) or real(*call, **options))
+    options = ("--batch-size", 2, "--block-size", 3, "--max-pairs", 4, "--threads", 5, "--no-progress")
+    printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
+    assert given == {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5, "progress": False}
+
+
+def test_header(tmp_path, capsys):
+    """--header skips the first line of every file, the table of scores included."""
+    write_graph(tmp_path / "named", GRAPH, header="head\trelation\ttail\n")
+    plain = as_json(capsys, "graph", "--score", "scorers:total")["metrics"]
+    assert as_json(capsys, "named", "--score", "scorers:total", "--header")["metrics"] == plain
+    said = refused(capsys, "evaluate", "named", "--score", "scorers:total")
+    assert said == "named/train.txt, line 1: looks like a header (head, relation, tail); say header=True (--header)"
+    rows = ["head\trelation\ttail\tscore", "a\tr\tc\t1", "a\tr\td\t2", "b\tr\tg\t3", "b\tr\tc\t3"]
+    (tmp_path / "scores.tsv").write_text("\n".join(rows))
+    found = as_json(capsys, "named", "--scores", "scores.tsv", "--header")["metrics"]["object"]
+    assert (found["n"], found["MR"]) == (2, (2 + 1.5) / 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere", "--score", "scorers:total"), "nowhere: no such folder"),
+        (("no\x1b[31mwhere", "--score", "scorers:total"), "no\\x1b[31mwhere: no such folder"),
+        (("scorers.py", "--score", "scorers:total"), "scorers.py: is a file; give the folder that holds it"),
+        (("graph", "--model", "gone.npz"), "gone.npz: no such file"),
+        (("graph", "--model", "scorers.py"), "scorers.py: "),
+        (("graph", "--scores", "gone.tsv"), "gone.tsv: no such file"),
+        (("graph", "--scores", "graph/test.txt"), "graph/test.txt, line 1: expected 4 tab-separated columns"),
+        (("graph", "--score", "scorers"), "--score expects module:function; got 'scorers'"),
+        (("graph", "--score", "scorers:gone"), "--score: module 'scorers' has no 'gone'"),
+        (("graph", "--score", "gone:f"), "--score: importing 'gone' raised ModuleNotFoundError: No module named"),
+        (("graph", "--score", "scorers:Rows"), "expected a scorer; got the class Rows. Make an instance of it first"),
+        (("graph", "--score", "scorers:number"), "expected a function score(s, p, o), an object with score_objects"),
+        (("graph", "--score", "scorers:nan"), "nan gave NaN for (?, 'r', 'c') at candidate 'a' and "),
+        (("graph", "--score", "scorers:broken"), "broken raised RuntimeError when given 21 triples: two\\nlines \\x"),
+        (("graph", "--score", "scorers:total", "--split", "tset"), "splits must be one of 'train', 'valid', 'test'; "),
+        (("graph", "--score", "scorers:total", "--filter", "x"), "filter_splits must be one of 'train', 'valid', "),
+        (("graph", "--score", "scorers:total", "--threads", "0"), "threads must be an integer of at least 1; got 0"),
+        (("graph", "--score", "scorers:total", "--max-pairs", "0"), "max_pairs must be an integer of at least 1; got"),
+        (("graph", "--score", "scorers:total", "--batch-size", "-1"), "batch_size must be an integer of at least 1; "),
+        (("graph", "--score", "scorers:total", "--metrics", "hits@0"), "k of hits@k must be an integer of at least 1"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(capsys, arguments, said):
+    assert refused(capsys, "evaluate", *arguments).startswith(said)
+
+
+def test_errors_of_a_table_of_scores(tmp_path, capsys):
+    (tmp_path / "scores.tsv").write_text("a\tr\tc\t1\na\tr\td\tnan\n")
+    said = refused(capsys, "evaluate", "graph", "--scores", "scores.tsv")
+    assert said == "scores.tsv, line 2: expected a number as score, found 'nan'"
+    (tmp_path / "scores.tsv").write_text("a\tr\tc\t1\na\tr\td\t2\nb\tr\tg\t1\n")
+    said = refused(capsys, "evaluate", "graph", "--scores", "scores.tsv", "--unseen", "drop")
+    assert said == "a table of scores is ranked as it is: unseen must be 'rank'; got 'drop'"
+    content = as_json(capsys, "graph", "--scores", "scores.tsv", "--side", "object", "--metrics", "mr")
+    assert (content["metrics"]["object"], content["n_read"]) == ({"n": 1, "MR": 2.0}, 2)
+    assert content["dropped"] == {"no negative is listed for it on this side": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("evaluate", "graph"), "one of the arguments --model --score --scores is required"),
+        (("evaluate", "graph", "--model", "x", "--score", "y"), "argument --score: not allowed with argument --model"),
+        (("evaluate", "graph", "--score", "y", "--ties", "best"), "argument --ties: invalid choice: 'best'"),
+        (("check-scorer", "graph", "--scores", "x"), "one of the arguments --model --score is required"),
+    ],
+)
+def test_misuse_is_explained_by_the_parser(capsys, arguments, said):
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    assert caught.value.code == 2
+    assert f"error: {said}" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_debug_shows_where_an_error_arose(capsys):
+    assert main(["evaluate", "graph", "--score", "scorers:broken", "--debug"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert any("scorers.py" in line for line in lines)
+    assert lines[-1].startswith("kgeval: broken raised RuntimeError")
+
+
+def test_check_scorer(capsys):
+    call = ("check-scorer", "graph", "--score")
+    assert printed(capsys, *call, "scorers:total") == "function scorer, float64 scores: no fault found\n"
+    assert printed(capsys, *call, "scorers:rows") == "matrix scorer, float64 scores: no fault found\n"
+    assert printed(capsys, *call, "scorers:objects", "--side", "object").endswith(": no fault found\n")
+    assert refused(capsys, *call, "scorers:objects").startswith("ObjectsOnly has no score_subjects, which the subject ")
+    assert refused(capsys, *call, "scorers:nan").startswith("nan gave NaN for (?, 'r', ")
+
+
+def test_ctrl_c(tmp_path, capsys, monkeypatch):
+    """Exit code 130, one line, and no file."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kgeval, "evaluate", interrupt)
+    assert main(["evaluate", "graph", "--score", "scorers:total", "--out", "run.kgeval"]) == 130
+    assert capsys.readouterr() == ("", "kgeval: interrupted; nothing was written\n")
+    assert not (tmp_path / "run.kgeval").exists()
+
+
+def command(root, *arguments, **environment):
+    call = [sys.executable, "-m", "kgeval", *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": str(root), **environment}
+    return subprocess.run(call, capture_output=True, env=env)
+
+
+def test_piped_command_is_silent_on_stderr(root):
+    """No progress bar and no warning when nobody looks; the ties are said in the report instead."""
+    found = command(root, "evaluate", "graph", "--score", "scorers:constant")
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"\nnote: 100.0% of the positives tie with a rival" in found.stdout
+
+
+def test_failing_command_has_no_traceback(root):
+    found = command(root, "evaluate", "graph", "--score", "scorers:broken")
+    assert (found.returncode, found.stdout) == (2, b"")
+    assert found.stderr == b"kgeval: broken raised RuntimeError when given 21 triples: two\\nlines \\x1b[31m\n"
+
+
+@pytest.mark.parametrize("style", ["table", "json", "csv"])
+def test_output_that_cannot_encode_a_label(root, tmp_path, style):
+    """A narrow output encoding (a pipe on Windows, say) must not cost the result; JSON stays exact."""
+    write_graph(tmp_path / "far", {"test": ["a\t\u6771\U0001f600\tb"]})
+    call = ("evaluate", "far", "--score", "scorers:total", "--by", "relation", "--format", style)
+    found = command(root, *call, PYTHONIOENCODING="ascii")
+    assert (found.returncode, found.stderr) == (0, b"")
+    if style == "json":
+        assert strict(found.stdout.decode("ascii"))["by"][0]["relation"] == "\u6771\U0001f600"
+    else:
+        assert b"\\u6771\\U0001f600" in found.stdout

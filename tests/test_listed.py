@@ -1,0 +1,324 @@
+"""Ranks from a table of scored triples: against loops and sets, and every table that must be refused."""
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracle import metric
+
+import kgeval
+from kgeval import DataError, Dataset, Protocol, ProtocolError, ScoreError, evaluate_scores, read_scores
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+SIDES = ("subject", "object")
+COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
+METRICS = ("mr", "mrr", "hits@1", "hits@2", "hits@5", "gmr", "median_rank", "hmr")
+POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
+NUMBERS = [(name, policy) for name in METRICS for policy in POLICIES]
+NO_NEGATIVES = "no negative is listed for it on this side"
+NOTHING = "no positive has a negative in the table; list triples that differ from it in one entity"
+
+
+def frame(rows, columns="spo"):
+    return pd.DataFrame([row[: len(columns)] for row in rows], columns=list(columns))
+
+
+def scored(rows):
+    return pd.DataFrame(rows, columns=["s", "p", "o", "score"])
+
+
+def by_hand(score_of, splits, protocol, default):
+    """Rows (s, p, o, side, split, score, counts) side by side, and how many have no negative; sets and loops only."""
+    known = {triple for split in protocol.filter_splits for triple in splits[split]}
+    rows, n_without = [], 0
+    for side in protocol.sides:
+        for split in protocol.splits:
+            for s, p, o in splits[split]:
+                fixed = (p, o) if side == "subject" else (s, p)
+                rivals = {t for t in score_of if (t[1:] if side == "subject" else t[:2]) == fixed} - {(s, p, o)}
+                counts = []
+                for setting in (rivals, rivals - known):
+                    scores, own = [score_of[t] for t in setting], score_of[s, p, o]
+                    counts += [sum(x > own for x in scores), sum(x == own for x in scores), len(scores)]
+                n_without += not rivals
+                if rivals:
+                    rows.append((s, p, o, side, split, score_of[s, p, o], *counts))
+    if default:  # a side without any negative is not asked
+        asked = {row[3] for row in rows}
+        n_without -= sum(len(splits[split]) for side in SIDES if side not in asked for split in protocol.splits)
+    return rows, n_without
+
+
+def random_case(rng):
+    """A dataset, a table of scores for it, and a protocol or None."""
+    entities, relations = [f"e{i}" for i in range(rng.randint(2, 7))], ["p", "q"][: rng.randint(1, 2)]
+    if rng.random() < 0.15:
+        entities, relations = [f"e{i}" for i in range(16)], ["p"]  # queries of more than eight positives
+    everything = [(s, p, o) for s in entities for p in relations for o in entities]
+    names = [split for split in ("train", "valid") if rng.random() < 0.7] + ["test"]
+    most = 60 if len(entities) == 16 else 6
+    splits = {split: rng.choices(everything, k=rng.randint(1, most)) for split in names}
+    protocol = None
+    if rng.random() < 0.7:
+        sides, asked = rng.choice([*SIDES, SIDES]), rng.sample(names, rng.randint(1, len(names)))
+        known = rng.choice([None, (), names, rng.sample(names, rng.randint(0, len(names)))])
+        protocol = Protocol(sides=sides, splits=asked, filter_splits=known)
+    positives = {t for split in (protocol or Protocol()).splits for t in splits[split]}
+    listed = positives | set(rng.sample(everything, rng.randint(0, len(everything))))
+    if rng.random() < 0.3:  # negatives of one side only
+        listed = positives | {t for t in listed if any(t[:2] == other[:2] for other in positives)}
+    values = rng.choice(
+        [[0.0], [0.0, 1.0], [-1.0, -0.0, 0.0, 2.5, np.inf, -np.inf], [i / 7 for i in range(99)], [1, 2]]
+    )
+    table = [(*t, rng.choice(values)) for t in listed]
+    rng.shuffle(table)
+    return splits, table, protocol
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_random_tables_equal_a_computation_by_sets(block):
+    """20 random tables: the ranks row by row, what is dropped, and metrics drawn from all, under all tie policies."""
+    rng, seen = random.Random(block), set()
+    for _ in range(20):
+        splits, table, protocol = random_case(rng)
+        labels = [frame(splits[split]) if split in splits else None for split in ("train", "valid", "test")]
+        dataset = Dataset.from_frames(train=labels[0], valid=labels[1], test=labels[2])
+        mentioned = {t[i] for rows in splits.values() for t in rows for i in (0, 2)}
+        relations = {t[1] for rows in splits.values() for t in rows}
+        table = [row for row in table if {row[0], row[2]} <= mentioned and row[1] in relations]
+        asked = (protocol or Protocol()).resolved(dataset)
+        expected, n_without = by_hand({row[:3]: row[3] for row in table}, splits, asked, protocol is None)
+        if not expected:
+            with pytest.raises(DataError, match=NOTHING):
+                evaluate_scores(scored(table), dataset, protocol)
+            seen.add("nothing")
+            continue
+        result = evaluate_scores(scored(table), dataset, protocol)
+        found = result.labelled()[["s", "p", "o", "side", "split", "score", *COUNTS]]
+        assert list(found.itertuples(index=False, name=None)) == expected
+        assert result.dropped == ({NO_NEGATIVES: n_without} if n_without else {})
+        assert result.n_read == len(expected) + n_without
+        for setting, at in (("raw", 6), ("filtered", 9)):
+            for side in ("both", *result.protocol.sides):
+                counts = [row[at : at + 3] for row in expected if side in ("both", row[3])]
+                for name, policy in rng.sample(NUMBERS, 4):
+                    hand = metric(name, counts, policy)
+                    hand = float("nan") if hand is None else float(hand)
+                    value = result[f"{setting}.{side}.{policy}.{name}"]
+                    assert value == pytest.approx(hand, rel=1e-12, nan_ok=True)
+        features = {
+            "tie": any(row[7] for row in expected),
+            "filter": any(row[8] > row[11] for row in expected),
+            "dropped": n_without > 0,
+            "default": protocol is None,
+            "one side": len(result.protocol.sides) == 1,
+            "two splits": len(asked.splits) > 1,
+            "rivals all known": any(row[11] == 0 for row in expected),
+        }
+        seen |= {name for name, is_so in features.items() if is_so}
+    assert seen >= {"tie", "filter", "dropped", "default", "one side", "two splits", "rivals all known"}
+
+
+FACTS = {"train": [("a", "r", "b")], "test": [("a", "r", "c"), ("d", "r", "c")]}
+TABLE = [("a", "r", "c", 0.5), ("a", "r", "b", 0.9), ("a", "r", "d", 0.5), ("b", "r", "c", 0.7), ("d", "r", "c", 0.1)]
+
+
+@pytest.fixture
+def dataset():
+    return Dataset.from_frames(train=frame(FACTS["train"]), test=frame(FACTS["test"]), name="four")
+
+
+def test_small_table_by_hand(dataset):
+    """(a r c) .5 as object: b .9 above it but known, d .5 ties: filtered 1 of 1 tied; as subject: b .7 above, d known.
+
+    (d r c) .1 has no other object listed; as subject: a .5 (known) and b .7 are above it.
+    """
+    result = evaluate_scores(scored(TABLE), dataset)
+    rows = result.table[["side", "score", *COUNTS]].itertuples(index=False, name=None)
+    assert list(rows) == [
+        ("subject", 0.5, 1, 0, 2, 1, 0, 1),
+        ("subject", 0.1, 2, 0, 2, 1, 0, 1),
+        ("object", 0.5, 1, 1, 2, 0, 1, 1),
+    ]
+    assert (result.dropped, result.n_read) == ({NO_NEGATIVES: 1}, 4)
+    assert [result[f"object.{ties}.mrr"] for ties in POLICIES] == [1.0, 0.5, 1 / 1.5, 0.75]
+    assert result.protocol == Protocol(SIDES, ("train", "test"), "rank", ("test",), "listed")
+    assert (result.about["n_triples"], result.about["scorer"], result.about["n_unseen"]) == (2, "scores", 2)
+
+
+def test_side_without_negatives_is_dropped_only_if_it_was_asked_for(dataset):
+    """By default only the object side is ranked; a protocol of both sides keeps the other, empty and counted."""
+    table = scored([row for row in TABLE if row[0] == "a"] + [("d", "q", "c", 1.0)])
+    few = Dataset.from_frames(train=frame([("a", "r", "b"), ("d", "q", "c")]), test=frame(FACTS["test"][:1]))
+    assert evaluate_scores(table, few).protocol.sides == ("object",)
+    result = evaluate_scores(table, few, Protocol())
+    assert (result.protocol.sides, result.dropped, result.n_read) == (SIDES, {NO_NEGATIVES: 1}, 2)
+    assert result["both.mr"] == result["object.mr"] == 1.5
+    assert result.value("subject.mr").reason == "no triples"
+    with pytest.raises(DataError, match=NOTHING):
+        evaluate_scores(table, few, Protocol(sides="subject"))
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_constant_scores_are_chance_wherever_the_positive_stands(place):
+    """Six equal scores: rank 3.5 realistic, 1/6 expected hits@1, whichever row is the positive's (traps 1 and 2)."""
+    rows = [("a", "r", label, 0.25) for label in "bcdef"]
+    rows.insert(place, ("a", "r", "a", 0.25))
+    result = evaluate_scores(
+        scored(rows),
+        Dataset.from_frames(test=frame(rows[place : place + 1]), train=frame([("b", "r", x) for x in "cdef"])),
+    )
+    assert (result["mr"], result["amri"], result["expected.hits@1"]) == (3.5, 0.0, pytest.approx(1 / 6))
+
+
+def test_order_and_names_of_columns_do_not_matter(dataset):
+    """Shuffled rows and columns under other names, categories, or labels that are integers, give the same table."""
+    expected = evaluate_scores(scored(TABLE), dataset).table
+    shuffled = scored(TABLE[::-1])[["score", "o", "s", "p"]]
+    renamed = shuffled.rename(columns={"s": "Head", "p": "relation", "o": "TAIL", "score": "Score"}).assign(note="x")
+    for table in (shuffled, renamed, shuffled.astype({"s": "category", "o": "string"})):
+        assert evaluate_scores(table, dataset).table.equals(expected)
+    numbers = {"a": 1, "b": 2, "c": 3, "d": 4, "r": 0}
+    facts = {split: frame(rows).map(numbers.get) for split, rows in FACTS.items()}
+    table = scored(TABLE).replace({"s": numbers, "p": numbers, "o": numbers}).infer_objects()
+    assert evaluate_scores(table, Dataset.from_frames(**facts)).table[COUNTS].equals(expected[COUNTS])
+
+
+def test_integer_scores_are_compared_exactly(dataset):
+    """2**53 and 2**53 + 1 are one float64, but two scores."""
+    table = scored([("a", "r", "c", 2**53), ("a", "r", "b", 2**53 + 1), ("d", "r", "c", 5)])
+    result = evaluate_scores(table, dataset, Protocol(sides="object", filter_splits=()))
+    assert (result["mr"], result.tie_rate, result.table["score"].tolist()) == (2.0, 0.0, [2**53])
+
+
+def test_the_full_table_is_the_full_evaluation():
+    """With every triple listed, the ranks are those of kgeval.evaluate with the same scores."""
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 9, size=(6, 2, 6)) / 4
+    ids = {split: np.stack([rng.integers(0, n, 12) for n in (6, 2, 6)], axis=1) for split in ("train", "valid", "test")}
+    dataset = Dataset.from_arrays(**ids, n_entities=6, n_relations=2)
+    table = scored([(str(s), str(p), str(o), scores[s, p, o]) for s, p, o in np.ndindex(scores.shape)])
+    whole = kgeval.evaluate(lambda s, p, o: scores[s, p, o], dataset, progress=False)
+    assert whole.table["tied_filtered"].sum() > 0
+    assert evaluate_scores(table, dataset).table[COUNTS].equals(whole.table[COUNTS])
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "said"),
+    [
+        ([*TABLE, ("z", "r", "c", 1.0)], DataError, "scores, row 5, column 0: 'z' does not occur in dataset 'four'"),
+        ([*TABLE, ("a", "q", "c", 1.0)], DataError, "scores, row 5, column 1: 'q' does not occur in dataset 'four'"),
+        ([("a", "r", "x", 1.0), *TABLE], DataError, "scores, row 0, column 2: 'x' does not occur in dataset 'four'"),
+        ([*TABLE, TABLE[1]], DataError, "scores, rows 1 and 5: ('a', 'r', 'b') stands twice; keep one"),
+        ([*TABLE, (*TABLE[3][:3], 3.0)], DataError, "scores, rows 3 and 5: ('b', 'r', 'c') stands twice; keep one"),
+        (
+            [*TABLE[:2], ("a", "r", "d", np.nan)],
+            ScoreError,
+            "scores, row 2: ('a', 'r', 'd') has score NaN; a NaN cannot",
+        ),
+        ([*TABLE[:2], ("a", "r", "d", None)], ScoreError, "scores, row 2: ('a', 'r', 'd') has score NaN; a NaN cannot"),
+        (TABLE[1:], DataError, "scores: the positive ('a', 'r', 'c') has no score in the table; add its row"),
+        (TABLE[:4], DataError, "scores: the positive ('d', 'r', 'c') has no score in the table; add its row"),
+        ([(*row[:3], str(row[3])) for row in TABLE], ScoreError, "the column 'score' must give real numbers (float or"),
+        (
+            [(*row[:3], row[3] > 0.5) for row in TABLE],
+            ScoreError,
+            "the column 'score' must give real numbers (float or",
+        ),
+        ([(*row[:3], row[3] * 1j) for row in TABLE], ScoreError, "the column 'score' must give real numbers (float or"),
+        (
+            [*TABLE, ("a", "r", 1.5, 1.0)],
+            DataError,
+            "scores, row 5, column 2: expected a string label; got 1.5 (float)",
+        ),
+        ([*TABLE, ("a", None, "c", 1.0)], DataError, "scores, row 5, column 1: expected a string label; got "),
+    ],
+)
+def test_faulty_tables(dataset, rows, error, said):
+    """The row is named, by its place from 0, and the triple by its labels."""
+    with pytest.raises(error) as caught:
+        evaluate_scores(scored(rows), dataset)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_triple_written_in_two_ways_stands_twice():
+    """The label 2 and the label '2' are one label, so this table lists (1 r 2) twice, with two scores."""
+    dataset = Dataset.from_frames(train=frame([("3", "r", "4")]), test=frame([("1", "r", "2")]))
+    table = scored([(1, "r", 2, 0.5), (1, "r", "2", 0.9), (1, "r", 3, 0.7), (1, "r", 4, 0.1)])
+    with pytest.raises(DataError, match=r"^scores, rows 0 and 1: \('1', 'r', '2'\) stands twice; keep one$"):
+        evaluate_scores(table, dataset)
+
+
+def test_faulty_frames(dataset):
+    table = scored(TABLE)
+    for wrong, said in (
+        (table.drop(columns="score"), "scores: expected one column 'score'; got ['s', 'p', 'o']"),
+        (table.rename(columns={"score": "value"}), "scores: expected one column 'score'; got ['s', 'p', 'o', 'value']"),
+        (table.drop(columns="p"), "scores: expected three columns, or columns named s, p, o; "),
+        (
+            pd.concat([table, table["score"]], axis=1),
+            "scores: expected one column 'score'; got ['s', 'p', 'o', 'score',",
+        ),
+        (pd.concat([table, table["s"]], axis=1), "scores: column 's' stands twice; which one is meant?"),
+        (TABLE, "scores: "),
+    ):
+        with pytest.raises(DataError) as caught:
+            evaluate_scores(wrong, dataset)
+        assert str(caught.value).startswith(said)
+
+
+def test_faulty_protocols(dataset):
+    for policy in ("drop", "worst", "error"):
+        with pytest.raises(ProtocolError) as caught:
+            evaluate_scores(scored(TABLE), dataset, Protocol(unseen=policy))
+        assert str(caught.value) == f"a table of scores is ranked as it is: unseen must be 'rank'; got {policy!r}"
+    with pytest.raises(ProtocolError, match="the protocol names split 'valid'; dataset 'four' has train, test"):
+        evaluate_scores(scored(TABLE), dataset, Protocol(splits="valid"))
+    with pytest.raises(DataError, match=f"^{NOTHING}$"):
+        evaluate_scores(scored([TABLE[0]]), Dataset.from_frames(test=frame(FACTS["test"][:1])))
+
+
+def test_read_scores(tmp_path):
+    """Labels stay as written, every decimal notation of a float is read, and the order of lines is kept."""
+    texts = ["1e3", "-.5", "inf", "-inf", "Infinity", "+7", "5.", "-0.0", "1.5E-3", "0012", "1e-400", "0.1"]
+    file = tmp_path / "scores.tsv"
+    file.write_text("".join(f"NA\t007\t{i}\t{text}\n" for i, text in enumerate(texts)))
+    found = read_scores(file)
+    assert list(found.columns) == ["s", "p", "o", "score"]
+    assert found["score"].tolist() == [1000.0, -0.5, np.inf, -np.inf, np.inf, 7.0, 5.0, 0.0, 0.0015, 12.0, 0.0, 0.1]
+    assert np.signbit(found["score"][7])
+    assert found["o"].tolist() == [str(i) for i in range(12)]
+    assert (set(found["s"]), set(found["p"]), found["score"].dtype) == ({"NA"}, {"007"}, np.float64)
+
+
+@pytest.mark.parametrize(
+    "text", ["nan", "NaN", "1_0", "0x10", "x", "1,5", " 1", "1 ", ".", "e3", "1e", "--1", "½", "１２"]
+)
+def test_read_scores_refuses_what_is_no_plain_number(tmp_path, text):
+    """Also what Python's float() takes: underscores, white space, NaN, digits of other scripts."""
+    file = tmp_path / "scores.tsv"
+    for ends, header in (("\n", False), ("\r\n", False), ("\n", True)):
+        lines = ["s\tp\to\tscore"] * header + ["a\tb\tc\t1", f"a\tb\td\t{text}", "a\tb\te\tnan"]
+        file.write_bytes(ends.join(lines).encode())
+        with pytest.raises(DataError) as caught:
+            read_scores(file, header=header)
+        assert str(caught.value) == f"{file}, line {2 + header}: expected a number as score, found {text!r}"
+
+
+def test_read_scores_names_faulty_lines(tmp_path):
+    file = tmp_path / "scores.tsv"
+    for text, said in (
+        ("a\tb\tc\t1\na\tb\td\n", "line 2: expected 4 tab-separated columns (s, p, o, score), found 3: 'a\\tb\\td'"),
+        ("a\tb\tc\t1\t2\n", "line 1: expected 4 tab-separated columns (s, p, o, score), found 5: "),
+        ("a\tb\tc\t1\na\tb\tc\t\n", "line 2: column 4 is empty: 'a\\tb\\tc\\t'"),
+        ("s\tp\to\tscore\na\tb\tc\t1\n", "line 1: looks like a header (s, p, o); say header=True (--header)"),
+        ("", "line 1: 0 triples; the file is empty"),
+    ):
+        file.write_text(text)
+        with pytest.raises(DataError) as caught:
+            read_scores(file)
+        assert str(caught.value).startswith(f"{file}, {said}")
+    file.write_text("s\tp\to\tscore\na\tb\tc\t1\n")
+    assert read_scores(file, header=True).to_dict("list") == {"s": ["a"], "p": ["b"], "o": ["c"], "score": [1.0]}

@@ -1,0 +1,164 @@
+"""Embedding models that cannot be ranked: wrong vectors, parameters that are not numbers, entities they lack."""
+
+import numpy as np
+import pytest
+from test_scoring import CHAIN, LABELS, TEST, M, N, Tensor, dataset, integer_model, raises, same_ranks
+
+import kgeval as kg
+from kgeval.models import DistMult, TransE
+
+
+def test_tensors_of_vectors():
+    """The same for query and candidate vectors."""
+    plain, torchlike = integer_model(), integer_model()
+    torchlike.query_vectors = lambda *asked: Tensor(plain.query_vectors(*asked))
+    torchlike.candidate_vectors = lambda side: Tensor(plain.candidate_vectors(side))
+    assert same_ranks(kg.evaluate(torchlike, dataset()), kg.evaluate(plain, dataset()))
+
+
+def with_vectors(query=None, candidates=None):
+    """A model whose query or candidate vectors go through a change."""
+    model, plain = integer_model(), integer_model()
+    if query:
+        model.query_vectors = lambda *asked: query(plain.query_vectors(*asked))
+    if candidates:
+        model.candidate_vectors = lambda side: candidates(plain.candidate_vectors(side))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        (with_vectors(lambda q: q[1:]), "TransE.query_vectors must return shape (3, d); got (2, 4)"),
+        (with_vectors(lambda q: q[0]), "TransE.query_vectors must return shape (3, d); got (4,)"),
+        (
+            with_vectors(lambda q: q + 0j),
+            "TransE must give real numbers (float or integer); got dtype complex128",
+        ),
+        (with_vectors(lambda q: 1 / 0), "TransE.query_vectors raised ZeroDivisionError when given 3 queries"),
+        (with_vectors(lambda q: q[:, 1:]), "TransE: query vectors have 3 dimensions, candidates 4"),
+        (
+            with_vectors(None, lambda e: e[1:]),
+            "TransE.candidate_vectors('subject') must return shape (6, d), one row per",
+        ),
+        (with_vectors(None, lambda e: e[:, :0]), "one row per entity; got (6, 0)"),
+        (with_vectors(None, lambda e: e > 0), "must give real numbers (float or integer); got dtype bool"),
+        (
+            TransE(np.ones((7, 4)), np.ones((2, 4))),
+            "must return shape (6, d), one row per entity; got (7, 4)",
+        ),
+        (TransE(np.ones((6, 4)), np.ones((1, 4))), "query_vectors raised IndexError when given 3 queries"),
+    ],
+)
+def test_wrong_vectors(scorer, message):
+    """Faults of an embedding model, by its name and method."""
+    with raises(message):
+        kg.evaluate(scorer, dataset())
+
+
+def test_relation_rows_beyond_the_dataset():
+    """Twice the rows are inverse relations that nobody declared; ignoring them would rank with wrong rows."""
+    with pytest.raises(kg.KgevalError, match=r"\b4\b.*\b2\b|\b2\b.*\b4\b"):
+        kg.evaluate(TransE(np.arange(24.0).reshape(N, 4), np.ones((4, 4))), dataset())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n", [N, 400])
+def test_parameters_that_are_not_finite(n, value):
+    """The entity is named, whether the probe meets it or (among 400 entities) not."""
+    entities = np.ones((n, 4))
+    entities[2, 1] = value
+    test = [[0, 0, 1], [3, 0, 5], [5, 1, 1]]
+    with raises("'Chad'"):
+        kg.evaluate(TransE(entities, np.ones((M, 4))), dataset(n, test))
+    if n > N:
+        message = (
+            "TransE: the vector of entity 'Chad' and of 0 more is not finite; a NaN or infinite parameter"
+        )
+        with raises(message + " cannot be ranked. Did the training diverge?"):
+            kg.evaluate(TransE(entities, np.ones((M, 4))), dataset(n, test))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_relation_that_cannot_be_ranked(value):
+    """NaN, infinity or an overflow in a relation that the probe does not meet: its query is named."""
+    relations = np.ones((M, 4))
+    relations[1] = value
+    borders = TEST[TEST[:, 1] == 0].tolist()
+    test = [*borders, [3, 1, 4], *borders * 9]  # the probe takes the first, the middle and the last
+    message = "DistMult: the vector of query (?, 'near', 'Egypt') is not finite, or so large that its scores overflow"
+    with raises(message + " float64; check the parameters of this entity and relation"):
+        kg.evaluate(DistMult(np.ones((N, 4)), relations), dataset(test=test))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_entities_that_overflow():
+    """1e200 squared is beyond float64; 1e140 squared is not."""
+    with raises("so large that its scores overflow float64"):
+        kg.evaluate(DistMult(np.full((N, 4), 1e200), np.ones((M, 4))), dataset())
+    assert kg.evaluate(DistMult(np.full((N, 4), 1e140), np.ones((M, 4))), dataset())["raw.optimistic.mr"] == 1
+
+
+TRAIN = [[0, 0, 1], [1, 0, 2], [2, 1, 3], [3, 1, 4]]  # Fiji is unseen
+
+
+def lacking(entities=(), relations=()):
+    """A model that says which vectors it lacks; those of entities are zeros."""
+    model = integer_model(**{LABELS[i]: 0 for i in entities})
+    model.missing_entities, model.missing_relations = np.array(entities, int), np.array(relations, int)
+    return model
+
+
+@pytest.mark.parametrize("run", [kg.evaluate, kg.check_scorer])
+def test_vectors_that_a_model_must_have(run):
+    """What occurs in train must have a vector; without train, everything."""
+    message = "the model has no vector for 2 entities that it should know, first 'Belize'; was it trained on another"
+    with raises(message + " dataset?"):
+        run(lacking([1, 2, 5]), dataset(train=TRAIN))
+    with raises("no vector for 1 relations that it should know, first 'near'"):
+        run(lacking(relations=[1]), dataset(train=TRAIN))
+    with raises("no vector for 1 entities that it should know, first 'Fiji'"):
+        run(lacking([5]), dataset())
+
+
+def test_missing_entities_are_dropped_by_default():
+    """Two of six triples name Fiji: 8 ranks are left, each among the 5 entities of train, and 4 are counted."""
+    result = kg.evaluate(lacking([5]), dataset(train=TRAIN))
+    assert result.protocol.unseen == "drop"
+    assert result.dropped == {"an entity or relation that train lacks (unseen='drop')": 4}
+    assert result.table["rivals_raw"].tolist() == [4] * 8
+    assert not result.table[["s", "o"]].isin([5]).any(axis=None)
+
+
+@pytest.mark.parametrize("unseen", ["rank", "error"])
+def test_missing_entities_cannot_be_ranked(unseen):
+    """Although no ranked triple names Fiji, it would be a rival; the error says what to choose."""
+    test = TEST[(TEST[:, [0, 2]] != 5).all(axis=1)]
+    message = (
+        f"unseen='{unseen}' needs a vector for every candidate, but the model has none for 1 entities "
+        "that train lacks, first 'Fiji'; choose unseen='drop' or unseen='worst'"
+    )
+    with raises(message, kg.ProtocolError):
+        kg.evaluate(lacking([5]), dataset(train=TRAIN, test=test), kg.Protocol(unseen=unseen))
+
+
+def test_missing_relations():
+    """A relation that train lacks: dropped by default, refused where everything is to be ranked."""
+    train = [row for row in TRAIN if row[1] == 0] + [[3, 0, 4], [5, 0, 0]]
+    result = kg.evaluate(lacking(relations=[1]), dataset(train=train))
+    assert sorted(set(result.table["p"])) == [0]
+    assert sum(result.dropped.values()) == 6
+    with raises("but the model has none for 1 relations that train lacks, first 'near'", kg.ProtocolError):
+        kg.evaluate(lacking(relations=[1]), dataset(train=train), kg.Protocol(unseen="rank"))
+
+
+def test_check_scorer_leaves_out_what_is_missing():
+    """NaN vectors of missing entities are never asked for; a model that fits no triple is refused."""
+    model = lacking([5])
+    model.entities[5] = np.nan
+    assert kg.check_scorer(model, dataset(train=TRAIN)).notes == ()
+    data = kg.Dataset.from_arrays(test=CHAIN[4:], train=[], n_entities=N, n_relations=M)
+    with raises("TransE has vectors for no triple of 'dataset'; do its labels fit the dataset's?"):
+        kg.check_scorer(lacking([5]), data)

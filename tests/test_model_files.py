@@ -1,0 +1,419 @@
+"""Model files: rows matched to a dataset by label, faulty files refused, PyKEEN's folders with their own numbers."""
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import kgeval
+from kgeval import DataError, Dataset, ProtocolError, ScoreError, load_model
+from kgeval.models import MODELS
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+ENTITIES, RELATIONS, D = ["delta", "alpha", "Zeta", "beta", "eta", "gamma", "\u00e9psilon"], ["r2", "r10", "R"], 4
+E_TABLES, R_TABLES = {"entities", "subjects", "objects"}, {"relations", "relations_inverse"}
+PARTS = {
+    **dict.fromkeys(MODELS, ("entities", "relations")),
+    "cp": ("subjects", "objects", "relations"),
+    "simple": ("subjects", "objects", "relations", "relations_inverse"),
+    "tucker": ("entities", "relations", "core"),
+}
+WIDTH = {("rescal", "relations"): (D, D), ("tucker", "relations"): (3,), ("rotate", "relations"): (D // 2,)}
+UNSEEN_E, UNSEEN_R = 5, 2  # gamma and R occur in test only
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    """Labels not in sorted order; the entity gamma and the relation R occur in the last triple of test only."""
+    rng = np.random.default_rng(2)
+    seen = [e for e in range(len(ENTITIES)) if e != UNSEEN_E]
+    train = np.stack([rng.permutation(seen * 2), rng.permutation([0, 1] * 6), rng.permutation(seen * 2)], axis=1)
+    test = [[0, 0, 1], [2, 1, 4], [3, 0, 3], [6, 1, 0], [1, 0, 2], [UNSEEN_E, UNSEEN_R, 4]]
+    return Dataset.from_arrays(train=train, test=test, entity_labels=ENTITIES, relation_labels=RELATIONS, name="seven")
+
+
+def tables(kind, inverse=None, seed=0):
+    """Random tables of a model, their rows in the order of the dataset's ids."""
+    rng = np.random.default_rng(seed)
+    n_rows = len(RELATIONS) * (2 if inverse else 1)
+    rows = dict.fromkeys(E_TABLES, (len(ENTITIES),)) | dict.fromkeys(R_TABLES, (n_rows,)) | {"core": (D, 3)}
+    return {name: rng.normal(size=rows[name] + WIDTH.get((kind, name), (D,))) for name in PARTS[kind]}
+
+
+def relation_rows(order, inverse):
+    """The rows that relations in this order have in a table of `len(RELATIONS)` relations and their inverses."""
+    order = np.asarray(order)
+    if inverse == "after":
+        return np.concatenate([order, order + len(RELATIONS)])
+    return order if inverse is None else np.stack([2 * order, 2 * order + 1], axis=1).ravel()
+
+
+def reordered(values, entities, relations, inverse):
+    """The same tables with these entities and relations only, in this order, and their labels."""
+    rows = dict.fromkeys(E_TABLES, entities) | dict.fromkeys(R_TABLES, relation_rows(relations, inverse))
+    picked = {name: table[rows[name]] if name in rows else table for name, table in values.items()}
+    labels = {"entity_labels": [ENTITIES[i] for i in entities], "relation_labels": [RELATIONS[i] for i in relations]}
+    return picked | labels
+
+
+def saved(folder, name="model.npz", **arrays):
+    np.savez(folder / name, **{key: value for key, value in arrays.items() if value is not None})
+    return folder / name
+
+
+def ranks(model, dataset, **protocol):
+    protocol = kgeval.Protocol(**protocol) if protocol else None
+    return kgeval.evaluate(model, dataset, protocol, progress=False).table
+
+
+def failure(path, dataset, **settings):
+    """What load_model says, without the name of the file."""
+    with pytest.raises(DataError) as caught:
+        load_model(path, dataset, **settings)
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize("inverse", [None, "after", "alternating"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
+    """Rows in another order, with rows for labels that the dataset lacks, are the model in the order of the ids."""
+    values, rng = tables(kind, inverse), np.random.default_rng(9)
+    direct = MODELS[kind](**values, inverse_relations=inverse)
+    file = reordered(values, rng.permutation(7), rng.permutation(3), inverse)
+    same = load_model(saved(tmp_path, model=kind, inverse_relations=inverse, **file), dataset)
+    assert type(same) is MODELS[kind]
+    assert ranks(same, dataset).equals(ranks(direct, dataset))
+    assert len(same.missing_entities) == len(same.missing_relations) == 0
+
+    where = {"entities": 2, "relations": 1}  # a stranger's row before row 2, and a strange relation before relation 1
+    for name in set(file) & E_TABLES:
+        file[name] = np.insert(file[name], where["entities"], 7.0, axis=0)
+    for name in set(file) & R_TABLES:
+        at = {None: [1], "after": [1, 4], "alternating": [2, 2]}[inverse]
+        file[name] = np.insert(file[name], at, 7.0, axis=0)
+    file["entity_labels"] = np.insert(np.array(file["entity_labels"]), 2, "nobody")
+    file["relation_labels"] = np.insert(np.array(file["relation_labels"]), 1, "no")
+    more = load_model(saved(tmp_path, model=kind, inverse_relations=inverse, **file), dataset)
+    assert ranks(more, dataset).equals(ranks(direct, dataset))
+
+
+@pytest.mark.parametrize("inverse", [None, "after", "alternating"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
+    """Without rows for what train lacks the model says so, and by default its triples are dropped."""
+    values, rng = tables(kind, inverse, seed=3), np.random.default_rng(4)
+    file = reordered(values, rng.permutation(np.delete(np.arange(7), UNSEEN_E)), [1, 0], inverse)
+    model = load_model(saved(tmp_path, model=kind, inverse_relations=inverse, **file), dataset)
+    assert (model.missing_entities.tolist(), model.missing_relations.tolist()) == ([UNSEEN_E], [UNSEEN_R])
+    assert np.isnan(model.score([UNSEEN_E, 0], [0, UNSEEN_R], [1, 1])).all()  # never a number, should it be asked
+    result = kgeval.evaluate(model, dataset, progress=False)
+    assert (result.protocol.unseen, sum(result.dropped.values()), result.n_read) == ("drop", 2, 12)
+    direct = MODELS[kind](**values, inverse_relations=inverse)
+    for policy in ("drop", "worst"):
+        assert ranks(model, dataset, unseen=policy).equals(ranks(direct, dataset, unseen=policy))
+    with pytest.raises(ProtocolError, match="none for 1 entities that train lacks, first 'gamma'"):
+        ranks(model, dataset, unseen="rank")
+
+
+def test_a_file_that_lacks_what_train_has_is_refused_when_evaluated(dataset, tmp_path):
+    file = reordered(tables("transe"), [0, 2, 3, 4, 5, 6], [0, 1, 2], None)
+    model = load_model(saved(tmp_path, model="transe", **file), dataset)
+    assert model.missing_entities.tolist() == [1]
+    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 entities that it should know, first 'alpha'"):
+        ranks(model, dataset)
+    file = reordered(tables("transe"), range(7), [0, 2], None)
+    model = load_model(saved(tmp_path, model="transe", **file), dataset)
+    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 relations that it should know, first 'r10'"):
+        ranks(model, dataset)
+
+
+@pytest.mark.parametrize("inverse", [None, "after", "alternating"])
+def test_rows_without_labels_are_the_ids_in_order(dataset, tmp_path, inverse):
+    """Of all entities, or of those that train names if there are just so many rows; the same for relations."""
+    values = tables("distmult", inverse)
+    direct = MODELS["distmult"](**values, inverse_relations=inverse)
+    whole = load_model(saved(tmp_path, model="distmult", inverse_relations=inverse, **values), dataset)
+    assert ranks(whole, dataset).equals(ranks(direct, dataset))
+    seen, relations = np.delete(np.arange(7), UNSEEN_E), [0, 1]
+    file = reordered(values, seen, relations, inverse)
+    arrays = {"entities": file["entities"], "relations": file["relations"], "inverse_relations": inverse}
+    part = load_model(saved(tmp_path, model="distmult", **arrays), dataset)
+    assert (part.missing_entities.tolist(), part.missing_relations.tolist()) == ([UNSEEN_E], [UNSEEN_R])
+    assert ranks(part, dataset).equals(ranks(direct, dataset, unseen="drop"))
+
+
+def test_other_numbers_of_rows_need_labels(dataset, tmp_path):
+    ones = np.ones((9, D))
+    path = saved(tmp_path, model="transe", entities=ones[:5], relations=ones[:3])
+    said = "has rows for 5 entities; dataset 'seven' has 7 (6 in train). Add entity_labels to the file to match rows "
+    assert failure(path, dataset) == said + "by label"
+    path = saved(tmp_path, model="transe", entities=ones[:7], relations=ones[:4], relation_labels=["r2", "R", "x", "R"])
+    assert failure(path, dataset) == "relation_labels must be 4 distinct strings, one per row of relations"
+    path = saved(tmp_path, model="transe", entities=ones[:7], relations=ones[:8], inverse_relations="after")
+    assert failure(path, dataset).startswith("has rows for 4 relations; dataset 'seven' has 3 (2 in train). ")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["a", "b", "c"], "none of its 3 entities occurs in dataset 'seven', for example 'a'"),
+        (["alpha", "beta"], "entity_labels must be 3 distinct strings, one per row of entities"),
+        (["alpha", "beta", "beta"], "entity_labels must be 3 distinct strings, one per row of entities"),
+        ([1, 2, 3], "entity_labels must be 3 distinct strings, one per row of entities"),
+        ("alpha", "entity_labels must be 3 distinct strings, one per row of entities"),
+        ([["alpha", "beta"]] * 3, "entity_labels must be 3 distinct strings, one per row of entities"),
+    ],
+)
+def test_faulty_labels(dataset, tmp_path, labels, said):
+    path = saved(tmp_path, model="transe", entities=np.ones((3, D)), relations=np.ones((3, D)), entity_labels=labels)
+    assert failure(path, dataset) == said
+
+
+KINDS = "transe, distmult, complex, rotate, rescal, simple, cp, hole, quate, tucker"
+LISTED = ", ".join(repr(kind) for kind in KINDS.split(", "))
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "said"),
+    [
+        ({"model": None}, {}, f"does not say which model it is; say model= (--model-type), one of {KINDS}"),
+        ({"model": "transee"}, {}, f"model must be one of {LISTED}; got 'transee'; did you mean 'transe'?"),
+        ({}, {"model": "compelx"}, f"model must be one of {LISTED}; got 'compelx'; did you mean 'complex'?"),
+        ({"relations": None}, {}, "TransE needs relations; the file holds model, entities"),
+        ({}, {"model": "tucker"}, "TuckER needs core; the file holds model, entities, relations"),
+        ({}, {"model": "cp"}, "CP needs subjects, objects; the file holds model, entities, relations"),
+        ({}, {"nrom": 1}, "TransE has no setting 'nrom'; it has entities, relations, norm, inverse_relations"),
+        ({}, {"layout": "halves"}, "TransE has no setting 'layout'; it has entities, relations, norm, "),
+        ({"norm": 3}, {}, "norm must be 1 or 2; got 3"),
+        ({"norm": [1, 2]}, {}, "norm must be 1 or 2; got "),
+        ({}, {"norm": "1"}, "norm must be 1 or 2; got '1'"),
+        ({"inverse_relations": "before"}, {}, "inverse_relations must be one of 'after', 'alternating'; got 'before'"),
+        ({}, {"model": "complex", "layout": "half"}, "layout must be one of 'halves', 'interleaved'; got 'half'; did"),
+        ({"entities": np.ones((7, D)) * 1j}, {}, "entities must be a real numeric array; got dtype complex128"),
+        ({"entities": np.ones((7, D)) > 0}, {}, "entities must be a real numeric array; got dtype bool"),
+        ({"relations": np.ones((3, D), "M8[s]")}, {}, "relations must be a real numeric array; got dtype datetime64"),
+        ({"entities": np.ones((7, D + 1))}, {}, "entities and relations must have the same number of columns; got "),
+        ({"entities": np.ones(7)}, {}, "entities must have 2 dimension(s); got shape (7,)"),
+        ({"entities": 1.0}, {}, ""),
+        ({"relations": 1.0}, {}, ""),
+    ],
+)
+def test_faulty_settings_and_tables(dataset, tmp_path, change, settings, said):
+    content = {"model": "transe", "entities": np.ones((7, D)), "relations": np.ones((3, D))} | change
+    assert failure(saved(tmp_path, **content), dataset, **settings).startswith(said)
+
+
+def test_settings_override_and_complete_the_file(dataset, tmp_path):
+    """The file's norm 1 and model give way to those of the call; None leaves them."""
+    values = tables("transe")
+    file = reordered(values, [3, 1, 0, 2, 6, 5, 4], [2, 0, 1], None)
+    path = saved(tmp_path, model="TransE", norm=1, **file)
+    for settings, direct in (
+        ({}, MODELS["transe"](**values, norm=1)),
+        ({"norm": None, "model": None}, MODELS["transe"](**values, norm=1)),
+        ({"norm": 2}, MODELS["transe"](**values, norm=2)),
+        ({"model": "complex", "layout": "interleaved"}, MODELS["complex"](**values, layout="interleaved")),
+    ):
+        assert ranks(load_model(path, dataset, **settings), dataset).equals(ranks(direct, dataset))
+    assert ranks(load_model(tmp_path, dataset), dataset).equals(ranks(load_model(str(path), dataset), dataset))
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("distmult", "int8"), ("distmult", "float16"), ("complex", "float32"), ("complex", "complex64")]
+)
+def test_number_types(dataset, tmp_path, kind, dtype):
+    """Small integers, half and single precision and complex numbers stay the same numbers when rows are moved."""
+    values = {name: np.round(4 * table) for name, table in tables(kind).items()}
+    direct = MODELS[kind](**values)
+    if dtype == "complex64":
+        values = {name: table[:, : D // 2] + 1j * table[:, D // 2 :] for name, table in values.items()}
+    file = reordered({name: table.astype(dtype) for name, table in values.items()}, [3, 1, 0, 2, 6, 4], [1, 0], None)
+    model = load_model(saved(tmp_path, model=kind, **file), dataset)
+    assert ranks(model, dataset).equals(ranks(direct, dataset, unseen="drop"))
+
+
+class Payload:
+    """Pickled, this would run code when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_pickles_are_refused_unread(dataset, tmp_path):
+    """An array of objects is never unpickled, nor a pickle by itself (faults 50 and 51): the payload does not run."""
+    bomb = np.array([Payload(tmp_path / "ran")], dtype=object)
+    values = tables("transe")
+    for name, content in (
+        ("a.npz", values | {"model": "transe", "entity_labels": np.array(ENTITIES, dtype=object)}),
+        ("b.npz", values | {"model": "transe", "note": bomb}),
+    ):
+        said = failure(saved(tmp_path, name, **content), dataset)
+        assert said.startswith("cannot be read as an .npz archive without pickle: Object arrays cannot be loaded")
+    with (tmp_path / "model.pkl").open("wb") as stream:
+        np.save(stream, bomb)
+    for name in ("model.pkl", "model.npy"):
+        (tmp_path / name).write_bytes((tmp_path / "model.pkl").read_bytes())
+        assert failure(tmp_path / name, dataset) != ""
+    assert not (tmp_path / "ran").exists()
+
+
+def test_damaged_files(dataset, tmp_path):
+    """Cut at any place, or with one byte of data changed, a file is refused, not read in part (fault 49)."""
+    path = saved(tmp_path, model="transe", **tables("transe"))
+    whole = path.read_bytes()
+    for n in (0, 1, 4, 30, 100, len(whole) // 2, len(whole) - 22, len(whole) - 1):
+        path.write_bytes(whole[:n])
+        assert failure(path, dataset).startswith("cannot be read as an .npz archive")
+    at = whole.index(tables("transe")["entities"].tobytes()) + 20
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert "CRC" in failure(path, dataset)
+
+
+def lying_header():
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)})
+    return stream.getvalue() + b"\0" * 80
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "said"),
+    [
+        ("model.npz", None, "expected an .npz archive of named arrays, found a single array (.npy)"),
+        ("model.npy", None, "expected an .npz archive of named arrays, found a single array (.npy)"),
+        ("model.pt", {"archive/data.pkl": b"\x80\x02}q\x00.", "archive/version": b"3\n"}, ""),
+        ("model.npz", {"entities.npy": lying_header()}, ""),
+        ("model.npz", {}, "does not say which model it is"),
+    ],
+    ids=["npy named npz", "npy", "torch", "header that claims 80 TB", "empty zip"],
+)
+def test_other_files_are_refused(dataset, tmp_path, name, members, said):
+    """A single array, a file of torch, an array shorter than its header claims (faults 51 and 52)."""
+    path = tmp_path / name
+    if members is None:
+        with path.open("wb") as stream:
+            np.save(stream, np.ones((7, D)))
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+    assert failure(path, dataset).startswith(said)
+
+
+def test_paths(dataset, tmp_path):
+    assert failure(tmp_path / "gone.npz", dataset) == "no such file"
+    said = "expected one .npz file in the folder, found {}; name the file"
+    assert failure(tmp_path, dataset) == said.format(0)
+    saved(tmp_path, "a.npz", model="transe", **tables("transe"))
+    saved(tmp_path, "b.npz", model="transe", **tables("transe"))
+    assert failure(tmp_path, dataset) == said.format(2)
+    (tmp_path / "text.npz").write_text("not an archive")
+    assert failure(tmp_path / "text.npz", dataset).startswith("cannot be read as an .npz archive")
+
+
+def pykeen_folder(folder, inverse=None, config=None, **pipeline):
+    """A folder as PyKEEN writes it; returns the tables."""
+    values = tables("transe", inverse)
+    folder.mkdir()
+    saved(folder, entity=values["entities"], relation=values["relations"])
+    (folder / "config.json").write_text(json.dumps({"pipeline": pipeline}) if config is None else config)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "settings", "kind", "direct"),
+    [
+        ({"model": "TransE", "model_kwargs": {"scoring_fct_norm": 2}}, {}, "transe", {"norm": 2}),
+        ({"model": "transe", "model_kwargs": {"scoring_fct_norm": 1}}, {}, "transe", {"norm": 1}),
+        ({"model": "transe", "model_kwargs": {"embedding_dim": 4}}, {}, "transe", {"norm": 1}),
+        ({"model": "transe"}, {"norm": 2}, "transe", {"norm": 2}),
+        ({"model": "complex"}, {}, "complex", {"layout": "interleaved"}),
+        ({"model": "complex"}, {"layout": "halves"}, "complex", {"layout": "halves"}),
+        ({"model": "distmult"}, {}, "distmult", {}),
+        ({"model": "distmult", "dataset_kwargs": {"create_inverse_triples": False}}, {}, "distmult", {}),
+        (
+            {"model": "distmult", "dataset_kwargs": {"create_inverse_triples": True}},
+            {},
+            "distmult",
+            {"inverse_relations": "alternating"},
+        ),
+    ],
+)
+def test_pykeen_configuration(dataset, tmp_path, pipeline, settings, kind, direct):
+    """The configuration says model, norm and inverse relations; complex numbers are interleaved.
+
+    PyKEEN's TransE has scoring_fct_norm=1 where its configuration does not say (pykeen, models/unimodal/trans_e.py).
+    """
+    rows = pykeen_folder(tmp_path / "run", direct.get("inverse_relations"), **pipeline)
+    model = load_model(tmp_path / "run", dataset, **settings)
+    assert ranks(model, dataset).equals(ranks(MODELS[kind](**rows, **direct), dataset))
+
+
+@pytest.mark.parametrize("config", ["{", "[]", "{}", '{"pipeline": []}', '{"pipeline": {"model": 5}}', "\udcff"])
+def test_a_foreign_configuration_is_ignored(dataset, tmp_path, config):
+    folder = tmp_path / "run"
+    pykeen_folder(folder, config="{}")
+    (folder / "config.json").write_bytes(config.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError, match="does not say which model it is"):
+        load_model(folder, dataset)
+
+
+@pytest.mark.parametrize("kind", ["transe", "complex", "rotate", "tucker"])
+def test_published_models_reach_their_published_metrics(shared, kind):
+    """Nations: every side and tie policy of results.json, which PyKEEN wrote in single precision."""
+    folder = shared / "data" / "models" / "nations-pykeen" / kind
+    dataset = kgeval.read_dataset(shared / "data" / "nations")
+    result = kgeval.evaluate(load_model(folder, dataset), dataset, progress=False)
+    published = json.loads((folder / "results.json").read_text())["metrics"]
+    names = {"mr": "arithmetic_mean_rank", "mrr": "inverse_harmonic_mean_rank", "gmr": "geometric_mean_rank"}
+    names |= {f"hits@{k}": f"hits_at_{k}" for k in (1, 3, 5, 10)} | {"amri": "adjusted_arithmetic_mean_rank_index"}
+    names |= {f"adjusted(hits@{k})": f"adjusted_hits_at_{k}" for k in (1, 3, 5, 10)}
+    for side, theirs in {"both": "both", "subject": "head", "object": "tail"}.items():
+        for policy in ("optimistic", "realistic", "pessimistic"):
+            expected = published[theirs][policy]
+            assert len(result.table) * (1 if side == "both" else 0.5) == expected["count"]
+            found = {name: result[f"{side}.{policy}.{name}"] for name in names}
+            assert found == pytest.approx({name: expected[long] for name, long in names.items()}, abs=1e-6)
+
+
+def test_published_transe_of_fb15k_237(shared):
+    """Rows for train's 14,505 entities only: 28 test triples are dropped by default, 40,876 ranks are left."""
+    folder = shared / "data" / "models" / "fb15k-237-pykeen" / "transe"
+    dataset = kgeval.read_dataset(shared / "data" / "fb15k-237")
+    model = load_model(folder, dataset)
+    assert (len(model.missing_entities), len(dataset.entities)) == (36, 14541)
+    result = kgeval.evaluate(model, dataset, progress=False)
+    assert (result.protocol.unseen, sum(result.dropped.values()), result.n_read) == ("drop", 56, 40932)
+    expected = json.loads((folder / "results.json").read_text())["metrics"]["both"]["realistic"]
+    assert len(result.table) == expected["count"] == 40876
+    assert result["mr"] == pytest.approx(219.0828, rel=1e-5)
+    names = {"mr": "arithmetic_mean_rank", "mrr": "inverse_harmonic_mean_rank", "hits@1": "hits_at_1"}
+    names |= {"hits@10": "hits_at_10", "amri": "adjusted_arithmetic_mean_rank_index"}
+    assert {n: result[n] for n in names} == pytest.approx({n: expected[long] for n, long in names.items()}, rel=1e-5)
+
+
+def test_the_command_needs_little_memory(shared, root):
+    """Below 500 MB at its peak, where a matrix of queries by entities alone would have 1.3 GB in float32."""
+    pytest.importorskip("resource")
+    script = (
+        "import resource, subprocess, sys\n"
+        "found = subprocess.run([sys.executable, '-m', 'kgeval', *sys.argv[1:]], capture_output=True, text=True)\n"
+        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+        "print(peak / (1e9 if sys.platform == 'darwin' else 1e6), found.returncode, found.stderr)\n"
+        "print(found.stdout)\n"
+    )
+    data = shared / "data"
+    call = ["evaluate", data / "fb15k-237", "--model", data / "models" / "fb15k-237-pykeen" / "transe"]
+    command = [sys.executable, "-c", script, *map(str, call)]
+    head, table = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True).stdout.split("\n", 1)
+    gigabytes, code = head.split()
+    assert code == "0"
+    assert [line.split()[:3] for line in table.splitlines() if line.startswith("both")] == [["both", "40876", "219.1"]]
+    assert 0.05 < float(gigabytes) < 0.5

@@ -1,0 +1,151 @@
+"""The probe: scorers whose scores are not of the triple alone are refused, and models that lack vectors."""
+
+import re
+
+import numpy as np
+import pytest
+from test_scoring import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_model, make, raises
+
+import kgeval as kg
+
+
+@pytest.mark.parametrize("kind", ["function", "rows", "columns", "model"])
+def test_a_sound_scorer_has_no_notes(kind):
+    """The report says what it is and what dtype it gives."""
+    scorer = integer_model() if kind == "model" else make(kind, lambda scores: scores.astype(np.float32))
+    kinds = {"model": ("geometry", "float64"), "function": ("function", "float32")}
+    assert kg.check_scorer(scorer, dataset()) == kg.ScorerReport(*kinds.get(kind, ("matrix", "float32")), ())
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_a_transpose_shows_for_any_number_of_entities(n):
+    """Also where queries are as many as entities: the probe never asks as many as there are candidates."""
+    test = [[s, 0, (s + 1) % n] for s in range(n)]
+    table = np.random.default_rng(n).permutation(n * n).reshape(n, 1, n) / 1.0
+    with raises("is it transposed?"):
+        kg.evaluate(Rows(np.transpose, table), dataset(n, test), batch_size=n)
+
+
+def drop_out(scores, rng=np.random.default_rng(0)):  # noqa: B008
+    return scores * (rng.random(scores.shape) < 0.5)
+
+
+class Places(Columns):
+    """Takes the places of the candidates for their ids."""
+
+    def score_objects(self, s, p, candidates):
+        return self.table[s, p][:, : len(candidates)]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "how"),
+    [
+        (Rows(drop_out), "called twice, scored .*: is dropout still on?"),
+        (make("function", drop_out), "called twice, scored .*: is dropout still on?"),
+        (
+            Rows(lambda x: x - x.mean(axis=0)),
+            "scored alone and in a batch, .*: does it normalise over the batch?",
+        ),
+        (
+            make("function", lambda x: x - x.mean()),
+            "scored alone and in a batch, .*: does it normalise over the batch?",
+        ),
+        (
+            Columns(lambda x: x - x.mean(axis=1)[:, None]),
+            "among few candidates and among many, .* the other candidates",
+        ),
+        (Places(), "scored among few candidates and among many, .* or score places instead of ids?"),
+        (lambda s, p, o: np.arange(len(s)), "scored alone and in a batch, scored"),
+    ],
+    ids=[
+        "dropout",
+        "dropout function",
+        "batch norm",
+        "centred function",
+        "centred columns",
+        "places",
+        "arange",
+    ],
+)
+def test_scores_depend_on_the_triple_alone(scorer, how):
+    """The message names the query, the candidate, both scores, and the likely reason."""
+    with pytest.raises(kg.ScoreError, match=re.escape(how).replace(r"\.\*", ".*")) as caught:
+        kg.evaluate(scorer, dataset(), kg.Protocol(sides="object"))
+    named = re.search(
+        r": \('(\w+)', '(\w+)', \?\) with candidate '(\w+)', .* scored (\S+) and (\S+); a score must depend",
+        str(caught.value),
+    )
+    assert (LABELS.index(named[1]), ["borders", "near"].index(named[2])) in {
+        (s, p) for s, p, _ in TEST.tolist()
+    }
+    assert named[3] in LABELS
+    assert float(named[4]) != float(named[5])
+
+
+def test_both_scores_are_told():
+    """Numbering 3 queries of 6 candidates: the second query has 6 to 11 in the batch and 0 to 5 alone."""
+    message = "('Fiji', 'near', ?) with candidate 'Andorra', scored alone and in a batch, scored 6 and 0;"
+    test = [[0, 0, 1], [5, 1, 0], [5, 1, 0]]
+    with raises(message):
+        kg.check_scorer(
+            lambda s, p, o: np.where(s == 5, np.arange(len(s)), 0), dataset(test=test), ["object"]
+        )
+
+
+def test_places_of_candidates_that_are_not_all():
+    """Where unseen entities are no candidates, places and ids part ways for whole rows too."""
+    data = dataset(test=TEST, train=[[1, 0, 2], [3, 0, 4], [5, 1, 5]])  # Andorra is unseen
+    with raises("score places instead of ids?"):
+        kg.evaluate(Places(), data, kg.Protocol(sides="object", unseen="drop"))
+
+
+@pytest.mark.parametrize(
+    ("error", "dtype", "fine"),
+    [(3e-6, float, True), (1e-2, float, False), (0.5, "f2", True), (5, "f2", False)],
+)
+def test_rounding_is_a_note_and_more_is_an_error(error, dtype, fine):
+    """Scores up to 71: 1e-4 of that is rounding for float64, 2e-2 of it for float16; said in report and result."""
+    scorer = Rows(lambda x: (x + (error if len(x) > 1 else 0)).astype(dtype))
+    if not fine:
+        with raises("scored alone and in a batch, scored"):
+            kg.check_scorer(scorer, dataset())
+        return
+    note = f"scores scored alone and in a batch differ by up to {error:.1g}; ranks of near ties may depend on the batch"
+    assert kg.check_scorer(scorer, dataset()).notes == (note,)
+    assert note in kg.evaluate(scorer, dataset()).notes
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_infinities_are_scores(sign):
+    """An infinity equals itself whenever it is asked."""
+    table = np.where(TABLE > 30, sign * np.inf, TABLE)
+    assert kg.check_scorer(Rows(table=table), dataset()).notes == ()
+
+
+def test_infinity_that_comes_and_goes():
+    """Infinite in a batch and finite alone is no rounding."""
+    with raises("scored alone and in a batch, scored inf and"):
+        kg.check_scorer(Rows(lambda x: x * (np.inf if len(x) > 1 else 1.0) + 1), dataset())
+
+
+def test_only_the_sides_that_are_asked():
+    """A fault of the subject side does not stop an evaluation of objects."""
+    scorer = Rows()
+    scorer.score_subjects = lambda p, o: 1 / 0
+    assert kg.check_scorer(scorer, dataset(), ["object"]).kind == "matrix"
+    with raises("Rows.score_subjects raised ZeroDivisionError"):
+        kg.check_scorer(scorer, dataset())
+
+
+def test_the_probe_looks_at_few():
+    """Of 1,000 entities a function is asked for 3 queries at 256 candidates, together and in parts, on each side."""
+    lengths = []
+
+    def score(s, p, o):
+        lengths.append(len(s))
+        return s + o
+
+    test = [[s, 0, s + 1] for s in range(900)]
+    kg.check_scorer(score, dataset(1000, test))
+    assert max(lengths) <= 3 * 259
+    assert sum(lengths) <= 2 * 10 * 259

@@ -1,0 +1,393 @@
+"""What scorers may and may not do: every fault gets its error, and every promise to a scorer is kept."""
+
+import inspect
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import kgeval as kg
+from kgeval.models import TransE
+from kgeval.scoring import as_row_scorer
+
+N, M = 6, 2
+TEST = np.array([[0, 0, 1], [0, 0, 2], [3, 1, 1], [4, 1, 5], [2, 0, 1], [5, 1, 0]])
+LABELS = ["Andorra", "Belize", "Chad", "Denmark", "Egypt", "Fiji"]
+TABLE = np.random.default_rng(0).permutation(N * M * N).reshape(N, M, N).astype(np.float64)
+COUNTS = [f"{count}_{s}" for s in ("raw", "filtered") for count in ("better", "tied", "rivals")]
+
+
+def dataset(n=N, test=TEST, **splits):
+    """The first n of some countries and numbered places, two relations; without train nothing is unseen."""
+    labels = [*LABELS, *map(str, range(N, n))][:n]
+    return kg.Dataset.from_arrays(
+        test=test, **splits, entity_labels=labels, relation_labels=["borders", "near"]
+    )
+
+
+def function(s, p, o):
+    """Scores from the table."""
+    return TABLE[s, p, o]
+
+
+class Rows:
+    """Whole rows from a table, each answer through `change`."""
+
+    def __init__(self, change=lambda scores: scores, table=TABLE):
+        self.change, self.table = change, table
+
+    def score_objects(self, s, p):
+        return self.change(self.table[s, p])
+
+    def score_subjects(self, p, o):
+        return self.change(self.table[:, p, o].T)
+
+
+class Columns(Rows):
+    """Like `Rows`, but only the columns asked for."""
+
+    def score_objects(self, s, p, candidates=None):
+        return self.change(self.table[s, p][:, candidates])
+
+    def score_subjects(self, p, o, candidates=None):
+        return self.change(self.table[:, p, o].T[:, candidates])
+
+
+def make(kind, change=lambda scores: scores, table=TABLE):
+    """A function, or an object of whole rows or some columns, whose answers go through `change`."""
+    if kind != "function":
+        return {"rows": Rows, "columns": Columns}[kind](change, table)
+    return lambda s, p, o: change(table[s, p, o])
+
+
+KINDS = ("function", "rows", "columns")
+
+
+def integer_model(**rows):
+    """TransE with small integers; keywords replace vectors of entities."""
+    entities = np.arange(24.0).reshape(N, 4) % 5
+    for label, value in rows.items():
+        entities[LABELS.index(label)] = value
+    return TransE(entities, np.ones((M, 4)))
+
+
+def same_ranks(result, other):
+    """Whether two results hold the same counts and scores."""
+    return (result.table[[*COUNTS, "score"]] == other.table[[*COUNTS, "score"]]).all(axis=None)
+
+
+def raises(message, error=kg.ScoreError):
+    """Expect an error whose text contains `message`."""
+    return pytest.raises(error, match=re.escape(message))
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        (Rows, "expected a scorer; got the class Rows. Make an instance of it first"),
+        (TransE, "expected a scorer; got the class TransE. Make an instance of it first"),
+        (
+            5,
+            "expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of",
+        ),
+        (TABLE, "or a model of kgeval.models; got ndarray"),
+        (
+            type("Far", (), {"query_vectors": 0, "candidate_vectors": 0, "geometry": "l3"})(),
+            "Far.geometry must be",
+        ),
+        (type("Bare", (), {"query_vectors": 0, "candidate_vectors": 0})(), "'l2', 'modulus'; got None"),
+    ],
+)
+def test_what_is_no_scorer(scorer, message):
+    """Classes, numbers, arrays and unknown geometries are refused before anything is scored."""
+    with raises(message):
+        kg.evaluate(scorer, dataset())
+
+
+def test_what_can_be_done_decides():
+    """Geometry before matrix before function; a callable object with rows is asked for rows, as torch modules are."""
+
+    class Callable(Rows):
+        def __call__(self, s, p, o):
+            raise AssertionError
+
+    kinds = [as_row_scorer(scorer, N).kind for scorer in (function, Callable(), Columns(), integer_model())]
+    assert kinds == ["function", "matrix", "matrix", "geometry"]
+    assert same_ranks(kg.evaluate(Callable(), dataset()), kg.evaluate(function, dataset()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        (
+            "function",
+            lambda x: x[1:],
+            "was given 18 triples and must return shape (18,); got (17,); the function",
+        ),
+        ("function", lambda x: x[:, None], "was given 18 triples and must return shape (18,); got (18, 1)"),
+        (
+            "function",
+            lambda x: x[0],
+            "must return shape (18,); got (); the function must score each triple by itself",
+        ),
+        (
+            "rows",
+            lambda x: x[:, :-1],
+            "Rows.score_subjects must return shape (queries, candidates) = (3, 6); got (3, 5)",
+        ),
+        ("rows", lambda x: x[:-1], "must return shape (queries, candidates) = (3, 6); got (2, 6)"),
+        ("rows", lambda x: x[:, :, None], "= (3, 6); got (3, 6, 1)"),
+        ("rows", lambda x: x.ravel(), "= (3, 6); got (18,)"),
+        ("rows", lambda x: x.T, "= (3, 6); got (6, 3); is it transposed?"),
+        (
+            "columns",
+            lambda x: x.T,
+            "Columns.score_subjects must return shape (queries, candidates) = (3, 6); got (6, 3)",
+        ),
+    ],
+)
+def test_wrong_shapes(kind, change, message):
+    """What was expected and what came, although a batch of six queries would hide a transpose of 6 by 6."""
+    with raises(message):
+        kg.evaluate(make(kind, change), dataset(), batch_size=N)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x > 3, "must give real numbers (float or integer); got dtype bool"),
+        (lambda x: x + 0j, "got dtype complex128"),
+        (lambda x: x.astype(object), "got dtype object"),
+        (lambda x: x.astype(str), "got dtype <U32"),
+        (lambda x: x.astype("datetime64[s]"), "got dtype datetime64[s]"),
+        (lambda x: x.astype("timedelta64[s]"), "got dtype timedelta64[s]"),
+        (np.ma.masked_less_equal, "gave a masked array; fill it first (a masked candidate still has a rank)"),
+        (lambda x: None, "must give real numbers (float or integer); got dtype object"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_dtypes(kind, change, message):
+    """What cannot be compared exactly is refused, by its dtype."""
+    change = (lambda x: np.ma.masked_less_equal(x, 3)) if change is np.ma.masked_less_equal else change
+    with raises(message):
+        kg.evaluate(make(kind, change), dataset())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_dtype_throughout(kind):
+    """Scores rounded in some calls only would be compared across dtypes."""
+    scorer = make(kind, lambda x: x.astype(np.float32) if len(x) < 3 else x)
+    with pytest.raises(
+        kg.ScoreError, match=r"gave float(32|64)( scores, then| and) float(32|64).*keep to one dtype"
+    ):
+        kg.evaluate(scorer, dataset(), max_pairs=4)
+
+
+def test_one_dtype_in_every_block():
+    """Blocks of candidates in different dtypes are refused before they are put side by side."""
+    scorer = Columns(lambda x: x.astype(np.float32) if x.shape[1] == 2 else x)
+    with raises("Columns gave scores of different dtypes; keep to one dtype"):
+        kg.evaluate(scorer, dataset(), block_size=4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exception_keeps_its_cause(kind):
+    """The scorer's own exception is chained; the message says in which method and how much was asked."""
+    where = "<lambda> raised ZeroDivisionError when given 18 triples: "
+    if kind != "function":
+        where = f"{kind.title()}.score_subjects raised ZeroDivisionError when given 3 queries: "
+    with raises(where + "division by zero") as caught:
+        kg.evaluate(make(kind, lambda scores: 1 / 0), dataset())
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_one_method_serves_one_side():
+    """Without score_subjects the subject side cannot be asked; the error gives the protocol that can be."""
+    scorer = type("Tails", (), {"score_objects": lambda self, s, p: TABLE[s, p]})()
+    message = "Tails has no score_subjects, which the subject side needs; add it, or evaluate one side: "
+    with raises(message + "Protocol(sides=('object',))"):
+        kg.evaluate(scorer, dataset())
+    objects = kg.Protocol(sides="object")
+    assert same_ranks(kg.evaluate(scorer, dataset(), objects), kg.evaluate(function, dataset(), objects))
+
+
+CHAIN = np.column_stack([np.arange(N), np.zeros(N, int), (np.arange(N) + 1) % N])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nan_is_named(kind):
+    """NaN in a row beyond the probe (queries 0, 2 and 5 of six): query, candidate and how many more."""
+    name = "<lambda>" if kind == "function" else kind.title()
+    table = TABLE.copy()
+    table[1, 0, [3, 4]] = np.nan
+    scorer = make(kind, table=table)
+    message = f"{name} gave NaN for ('Belize', 'borders', ?) at candidate 'Denmark' and 1 more of 6 queries; "
+    with raises(message + "a NaN cannot be ranked. Check the parameters of these entities, or run kgeval.check_scorer"):
+        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"))
+    table[1, 0, [3, 4]], table[0, 0, 4] = 0, np.nan
+    with raises("NaN for (?, 'borders', 'Egypt') at candidate 'Andorra' and 0 more of 2 queries"):
+        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="subject"), batch_size=2)
+
+
+def test_nan_of_the_positive_is_no_rank():
+    """NaN at every answer is as much an error as at a rival, not rank 1."""
+    table = TABLE.copy()
+    table[TEST[:, 0], TEST[:, 1], TEST[:, 2]] = np.nan
+    with raises("NaN for ('Andorra', 'borders', ?) at candidate 'Belize'"):
+        kg.evaluate(Rows(table=table), dataset(), kg.Protocol(sides="object"))
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"batch_size": 2}, {"block_size": 2}, {"batch_size": 1, "block_size": 1}]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_output_buffer_may_be_used_again(kind, limits):
+    """The same ranks as from fresh arrays, also where several calls make one row."""
+    buffer = np.empty(100)
+
+    def into_buffer(scores):
+        out = buffer[: scores.size].reshape(scores.shape)
+        out[...] = scores
+        return out
+
+    found = kg.evaluate(make(kind, into_buffer), dataset(), **limits, max_pairs=7)
+    assert same_ranks(found, kg.evaluate(function, dataset()))
+
+
+def ruining(method):
+    """Overwrite every array that the method is given, once it has its answer."""
+
+    def ruined(*arguments, **options):
+        answer = method(*arguments, **options)
+        for array in (*arguments, *options.values()):
+            if isinstance(array, np.ndarray):
+                array[...] = 0
+        return answer
+
+    ruined.__signature__ = inspect.signature(method)
+    return ruined
+
+
+@pytest.mark.parametrize("limits", [{}, {"batch_size": 2, "block_size": 2, "max_pairs": 4}])
+@pytest.mark.parametrize("kind", [*KINDS, "model"])
+def test_inputs_may_be_overwritten(kind, limits):
+    """A scorer that writes on its arguments changes neither ranks nor dataset."""
+    plain, data = (integer_model if kind == "model" else lambda: make(kind))(), dataset()
+    scorer = integer_model() if kind == "model" else make(kind)
+    for name in ("query_vectors", "score_objects", "score_subjects"):
+        if hasattr(scorer, name):
+            setattr(scorer, name, ruining(getattr(scorer, name)))
+    scorer = ruining(scorer) if kind == "function" else scorer
+    assert same_ranks(kg.evaluate(scorer, data, **limits), kg.evaluate(plain, dataset()))
+    assert np.asarray(data["test"]).tolist() == TEST.tolist()
+
+
+class Recording:
+    """Notes what it is asked."""
+
+    def __init__(self):
+        self.calls = []
+
+    def note(self, *arrays):
+        assert all(array.dtype == np.int64 for array in arrays)
+        self.calls.append([array.tolist() for array in arrays])
+
+
+class RecordingFunction(Recording):
+    def __call__(self, s, p, o):
+        self.note(s, p, o)
+        return (7 * s + 5 * p + 3 * o) % 11
+
+
+class RecordingColumns(Recording):
+    def score_objects(self, s, p, candidates):
+        self.note(s, p, candidates)
+        return (7 * s[:, None] + 5 * p[:, None] + 3 * candidates) % 11
+
+    def score_subjects(self, p, o, candidates):
+        self.note(o, p, candidates)
+        return (3 * o[:, None] + 5 * p[:, None] + 7 * candidates) % 11
+
+
+@pytest.mark.parametrize("max_pairs", [1, 5, 6, 7, 1000])
+def test_max_pairs_is_never_exceeded(max_pairs):
+    """No call is longer, the probe's included; each has three arrays of one length."""
+    scorer = RecordingFunction()
+    kg.evaluate(scorer, dataset(), max_pairs=max_pairs)
+    lengths = [{len(part) for part in call} for call in scorer.calls]
+    assert all(len(each) == 1 for each in lengths)
+    longest = max(max(each) for each in lengths)
+    assert (
+        longest == {1: 1, 5: 5, 6: 6, 7: 6, 1000: 5 * N}[max_pairs]
+    )  # 5 queries a side, whole rows where they fit
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"block_size": 2, "batch_size": 1}, {"block_size": 5, "batch_size": 3}]
+)
+@pytest.mark.parametrize("make_scorer", [RecordingFunction, RecordingColumns])
+def test_no_query_is_scored_twice(make_scorer, limits):
+    """16 ranks are 5 + 5 queries, each asked once for each of 6 candidates, beside what the probe asks."""
+
+    def asked(run):
+        scorer = make_scorer()
+        run(scorer)
+        pairs = Counter()
+        for first, p, last in scorer.calls:
+            if make_scorer is RecordingFunction:
+                pairs.update(zip(first, p, last, strict=True))
+            else:
+                pairs.update((x, y, z) for x, y in zip(first, p, strict=True) for z in last)
+        return pairs
+
+    test = np.concatenate([TEST, TEST[:2]])
+    for side in ("subject", "object"):
+        protocol = kg.Protocol(sides=side)
+        ranked = asked(lambda scorer, p=protocol: kg.evaluate(scorer, dataset(test=test), p, **limits))
+        ranked -= asked(lambda scorer, s=side: kg.check_scorer(scorer, dataset(test=test), [s]))
+        queries = {tuple(row) for row in (TEST[:, [1, 2]] if side == "subject" else TEST[:, [0, 1]]).tolist()}
+        assert set(ranked.values()) == {1}
+        assert ranked.total() == len(queries) * N
+
+
+@pytest.mark.parametrize("make_scorer", [RecordingFunction, RecordingColumns])
+def test_answers_are_never_shown(make_scorer):
+    """Two datasets with equal queries and different answers: the scorer is asked exactly the same."""
+    calls = []
+    for shift in (1, 2):
+        test = [[s, 0, (7 * s + shift) % 300] for s in range(0, 300, 20)]
+        scorer = make_scorer()
+        kg.evaluate(scorer, dataset(300, test), kg.Protocol(sides="object"), batch_size=4)
+        calls.append(scorer.calls)
+    assert calls[0] == calls[1]
+
+
+class Tensor:
+    """As much of a torch tensor as is needed: it must leave graph and device, and bfloat16 has no numpy."""
+
+    def __init__(self, values, done=(), dtype="torch.float32"):
+        self.values, self.done, self.dtype = values, done, dtype
+
+    def detach(self):
+        return Tensor(self.values, (*self.done, "detach"), self.dtype)
+
+    def cpu(self):
+        return Tensor(self.values, (*self.done, "cpu"), self.dtype)
+
+    def float(self):
+        return Tensor(self.values.astype(np.float32), self.done)
+
+    def numpy(self):
+        if set(self.done) != {"detach", "cpu"} or self.dtype == "torch.bfloat16":
+            raise TypeError
+        return self.values
+
+
+@pytest.mark.parametrize("dtype", ["torch.float32", "torch.bfloat16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors(kind, dtype):
+    """What can be detached and fetched to the processor is; bfloat16 becomes float32, which holds all of it."""
+    result = kg.evaluate(make(kind, lambda scores: Tensor(scores.astype(np.float32), dtype=dtype)), dataset())
+    assert result.table["score"].dtype == np.float32
+    assert same_ranks(result, kg.evaluate(function, dataset()))

@@ -1,0 +1,270 @@
+"""Tables of a result as text: numbers, gaps and labels in every style."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracle import chance
+
+import kgeval
+from kgeval import Dataset, MetricError, Protocol, ProtocolError
+from kgeval.report.tables import FORMATS, format_frame, frame_records, listed_ranks, printable, summary_frame
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+NAN = float("nan")
+LABELS = [
+    "plain",
+    "a|b",
+    "a | b",
+    "x\\|y",
+    "end\\",
+    "c&d_e%f#g$h",
+    "{~^}",
+    'say "hi", you',
+    "=1+1",
+    " spaced ",
+    "東京 é 😀",
+]
+UNSAFE = [
+    "\x1b[31mred",
+    "\u202eback",
+    "\x9b2J",
+    "z\u200bw",
+    "bell\x07",
+    "\x7f",
+    "\u2066i",
+    "\ufeffbom",
+    "\xa0",
+    "\u2028",
+]
+
+
+def frame(labels, rows, columns, name="relation", reasons=None):
+    made = pd.DataFrame(rows, index=pd.Index(labels, name=name, dtype=object), columns=columns)
+    made.attrs["reasons"] = reasons or {}
+    return made
+
+
+def labelled(labels):
+    return frame(labels, [[i + 1, i + 0.5, 0.25] for i in range(len(labels))], ["n", "MR", "MRR"])
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
+        ("\x00\x07\x08\x7f", "\\x00\\x07\\x08\\x7f"),
+        ("\x9b2J\x85", "\\x9b2J\\x85"),
+        ("\u200e\u200f\u202a\u202e\u2066\u2069\u061c", "\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069\\u061c"),
+        ("\u200b\u200d\ufeff\u00ad", "\\u200b\\u200d\\ufeff\\xad"),
+        ("\u2028\u2029\u00a0\u3000", "\\u2028\\u2029\\xa0\\u3000"),
+        ("\ud800\udcff", "\\ud800\\udcff"),
+        ("\ue000\U000e0041\U0010ffff", "\\ue000\\U000e0041\\U0010ffff"),
+        *((label, label) for label in [*LABELS, "", "C:\\x1b", "שלום", "नमस्ते", "u\u0308"]),
+    ],
+)
+def test_printable(label, shown):
+    """Control, format and direction characters are spelt out; letters of all scripts, marks and spaces stay."""
+    assert printable(label) == shown
+    assert shown.isprintable()
+
+
+def test_aligned_table():
+    """Labels to the left, numbers to the right; ranks with 2 decimals, large ones with 1, shares with 4, gaps as -."""
+    rows = [[12, 3.5, 0.25, -3.75], [3, 1234.56, NAN, -250.0], [1, 99.996, 1.0, 0.00004]]
+    made = frame(["ab", "c", "\x1b[1m"], rows, ["n", "MR", "hits@10", "z(mr)"])
+    assert format_frame(made, "table").split("\n") == [
+        "relation   n      MR  hits@10    z(mr)",
+        "ab        12    3.50   0.2500  -3.7500",
+        "c          3  1234.6        -   -250.0",
+        "\\x1b[1m    1  100.00   1.0000   0.0000",
+    ]
+    headings = ["MR", "GMR", "HMR", "median", "MRR"]
+    (line,) = format_frame(frame(["r"], [[2.5] * 5], headings), "table").split("\n")[1:]
+    assert line.split() == ["r", "2.50", "2.50", "2.50", "2.50", "2.5000"]
+
+
+def test_several_label_columns():
+    index = pd.MultiIndex.from_tuples([("r", "object"), ("long", "subject")], names=["relation", "side"])
+    made = pd.DataFrame([[1, 0.5], [20, 1.0]], index=index, columns=["n", "MRR"])
+    made.attrs["reasons"] = {}
+    assert format_frame(made, "table").split("\n") == [
+        "relation  side      n     MRR",
+        "r         object    1  0.5000",
+        "long      subject  20  1.0000",
+    ]
+    assert format_frame(made, "markdown").split("\n")[:3] == [
+        "| relation | side | n | MRR |",
+        "| --- | --- | ---: | ---: |",
+        "| r | object | 1 | 0.5000 |",
+    ]
+    assert format_frame(made, "latex").split("\n")[0] == r"\begin{tabular}{llrr}"
+    assert frame_records(made)[1] == {"relation": "long", "side": "subject", "n": 20, "MRR": 1.0}
+    assert format_frame(made, "csv").split("\n") == ["relation,side,n,MRR", "r,object,1,0.5", "long,subject,20,1.0"]
+
+
+def test_csv_keeps_labels_and_every_digit():
+    """Read back, labels (quotes, commas, control characters) and floats are equal, not just near."""
+    values = [0.1 + 0.2, 1 / 3, 1e-300, 123456789.123456789]
+    labels = [*LABELS, *UNSAFE]
+    made = frame(labels, [[i, values[i % 4]] for i in range(len(labels))], ["n", "MRR"])
+    header, *rows = csv.reader(format_frame(made, "csv").split("\n"))
+    assert header == ["relation", "n", "MRR"]
+    assert [(label, int(n), float(value)) for label, n, value in rows] == [
+        (label, i, values[i % 4]) for i, label in enumerate(labels)
+    ]
+    assert format_frame(frame(["r"], [[1, NAN]], ["n", "MRR"]), "csv") == "relation,n,MRR\nr,1,"
+
+
+def test_json_is_strict_and_gives_reasons():
+    """Gaps are null with their reason, or 'undefined' where none is known; counts are integers."""
+    reasons = {("r", "MR"): "no triples"}
+    made = frame(["r", "\u202es"], [[0, NAN, NAN], [2, 1 / 3, 0.1 + 0.2]], ["n", "MR", "MRR"], reasons=reasons)
+    records = json.loads(format_frame(made, "json"), parse_constant=lambda constant: pytest.fail(constant))
+    assert records == frame_records(made)
+    assert records == [
+        {"relation": "r", "n": 0, "MR": None, "MRR": None, "undefined": {"MR": "no triples", "MRR": "undefined"}},
+        {"relation": "\u202es", "n": 2, "MR": 1 / 3, "MRR": 0.1 + 0.2},
+    ]
+    assert [type(record["n"]) for record in records] == [int, int]
+
+
+def markdown_cells(line):
+    """The cells of a line as a Markdown reader has them: a backslash takes its meaning from punctuation, pipes too."""
+    cells = [""]
+    for token in re.findall(r"\\[!-/:-@\[-`{-~]|.", line):
+        if token == "|":
+            cells.append("")
+        else:
+            cells[-1] += token[-1]
+    assert cells[0] == cells[-1] == ""
+    return [cell[1:-1] for cell in cells[1:-1]]
+
+
+@pytest.mark.parametrize("label", [*LABELS, *UNSAFE])
+def test_markdown(label):
+    """Every line has as many cells as the header, and the label is shown as it is, or spelt out where unsafe."""
+    header, rule, line = format_frame(labelled([label]), "markdown").split("\n")
+    assert (header, rule) == ("| relation | n | MR | MRR |", "| --- | ---: | ---: | ---: |")
+    assert line.isprintable()
+    assert markdown_cells(line) == [printable(label), "1", "0.50", "0.2500"]
+
+
+LATEX = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^"}
+LATEX |= {"\\" + c: c for c in "&%$#_{}"}
+TOKENS = re.compile("|".join(map(re.escape, LATEX)) + r"|[^\\&%$#_{}~^]")
+
+
+@pytest.mark.parametrize("label", [*LABELS, *UNSAFE])
+def test_latex(label):
+    """Every special character stands as its command, and reading these back gives the label as shown."""
+    lines = format_frame(labelled([label, "last"]), "latex").split("\n")
+    start, end = [r"\begin{tabular}{lrrr}", r"\hline"], [r"\hline", r"\end{tabular}"]
+    assert (lines[:2], lines[2], lines[3]) == (start, r"relation & n & MR & MRR \\", r"\hline")
+    assert (lines[5], lines[6:]) == (r"last & 2 & 1.50 & 0.2500 \\", end)
+    cell = lines[4].removesuffix(r" & 1 & 0.50 & 0.2500 \\")
+    tokens = TOKENS.findall(cell)
+    assert "".join(tokens) == cell
+    assert "".join(LATEX.get(token, token) for token in tokens) == printable(label)
+
+
+def test_gaps_in_styles_for_people():
+    made = frame(["r"], [[1, NAN]], ["n", "MR"])
+    assert format_frame(made, "markdown").endswith("| r | 1 | - |")
+    assert r"r & 1 & - \\" in format_frame(made, "latex")
+
+
+def test_unknown_format():
+    assert FORMATS == ("table", "json", "csv", "markdown", "latex")
+    with pytest.raises(ProtocolError) as caught:
+        format_frame(labelled(["r"]), "jsn")
+    said = "format must be one of 'table', 'json', 'csv', 'markdown', 'latex'; got 'jsn'; did you mean 'json'?"
+    assert str(caught.value) == said
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Six entities; the filter leaves unequal numbers of rivals, so chance differs between triples and settings."""
+    rng = np.random.default_rng(8)
+    scores = rng.normal(size=(6, 2, 6))
+    ids = {split: np.stack([rng.integers(0, n, 9) for n in (6, 2, 6)], axis=1) for split in ("train", "test")}
+    dataset = Dataset.from_arrays(**ids, n_entities=6, n_relations=2)
+    return kgeval.evaluate(lambda s, p, o: scores[s, p, o], dataset, progress=False)
+
+
+def test_chance_row(result):
+    """After the filtered rows and before the raw ones; its values are the oracle's, from the filtered rivals."""
+    metrics = ["mr", "mrr", "hits@2", "amri", "median_rank", "z(mr)"]
+    made = summary_frame(result, metrics, "realistic")
+    names = ["both", "subject", "object", "chance", "raw both", "raw subject", "raw object"]
+    assert (list(made.index), made.index.name) == (names, "rows")
+    assert list(made.columns) == ["n", "MR", "MRR", "hits@2", "AMRI", "median", "z(mr)"]
+    rows = result.table[["better_filtered", "tied_filtered", "rivals_filtered"]].to_numpy().tolist()
+    assert len({row[2] for row in rows}) > 1
+    level = made.loc["chance"].tolist()
+    expected = [len(rows), *(float(chance(name, rows)[0]) for name in metrics[:3]), 0.0, NAN, 0.0]
+    assert level == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert made.loc["raw object", "MR"] == result["raw.object.mr"] != made.loc["object", "MR"] == result["object.mr"]
+    assert made.attrs["reasons"] == {("chance", "median"): "median_rank has no closed form of its chance level"}
+    assert made["n"].tolist() == [18, 9, 9, 18, 18, 9, 9]
+
+
+def test_summary_of_one_side_and_of_other_ties(result):
+    made = summary_frame(result, ["mr", "hmr"], "expected")
+    reason = "hmr has no exact expectation over random tie breaking"
+    assert made.attrs["reasons"]["raw object", "HMR"] == made.attrs["reasons"]["both", "HMR"] == reason
+    assert np.isnan(made["HMR"]).all()
+    with pytest.raises(MetricError, match="ties must be one of 'optimistic', "):
+        summary_frame(result, ["mr"], "best")
+    facts = pd.DataFrame([["a", "r", "b"], ["b", "r", "c"]])
+    one = kgeval.evaluate(lambda s, p, o: o, Dataset.from_frames(test=facts), Protocol(sides="object"), progress=False)
+    assert list(summary_frame(one, ["mr"], "realistic").index) == ["object", "chance", "raw object"]
+
+
+def listing(train, test, rows, protocol=None):
+    """The lines of listed_ranks for a table of scores."""
+    scores = pd.DataFrame(rows, columns=["s", "p", "o", "score"])
+    dataset = Dataset.from_frames(train=pd.DataFrame(train), test=pd.DataFrame(test))
+    result = kgeval.evaluate_scores(scores, dataset, protocol)
+    return result, listed_ranks(result, scores, dataset).split("\n")
+
+
+def test_listing_by_hand():
+    """As object, (a r b) .5 ties c and loses to d .9 most (rank 3.5 of 4: d, e above, c equal); as subject, to e .8."""
+    rows = [
+        ("a", "r", "b", 0.5),
+        ("a", "r", "c", 0.5),
+        ("a", "r", "d", 0.9),
+        ("a", "r", "e", 0.7),
+        ("e", "r", "b", 0.8),
+    ]
+    _, lines = listing([["c", "x", "d"], ["e", "x", "e"]], [["a", "r", "b"]], rows)
+    assert lines == [
+        "rank  of  score  triple",
+        "   2   2  0.500  a       r  b  beaten by e 0.800",
+        " 3.5   4  0.500  a       r  b  beaten by d 0.900",
+    ]
+
+
+def test_long_listings_are_cut_and_say_so():
+    """Of 43 ranks the first 40 are listed; 40 are listed without a word."""
+    test = [[f"s{i:02}", "r", "a"] for i in range(43)]
+    rows = [(*triple, 1.0) for triple in test] + [(s, r, "b", 0.5) for s, r, _ in test]
+    train = [["a", "x", "b"]]
+    _, lines = listing(train, test, rows, Protocol(sides="object"))
+    assert (len(lines), lines[40].split()[3], lines[41]) == (42, "s39", "... and 3 more")
+    _, lines = listing(train, test[:40], rows[:40] + rows[43:83], Protocol(sides="object"))
+    assert (len(lines), lines[40].split()[3]) == (41, "s39")
+
+
+def test_listing_agrees_with_the_table_below_it():
+    """Its ranks are those of the first row of metrics: a known triple that scores higher does not beat a positive."""
+    rows = [("a", "r", "b", 0.5), ("a", "r", "c", 0.9), ("a", "r", "d", 0.1)]
+    result, lines = listing([["a", "r", "c"], ["d", "x", "d"]], [["a", "r", "b"]], rows)
+    assert result["mr"] == 1.0
+    assert lines[1].split() == ["1", "2", "0.500", "a", "r", "b"]
