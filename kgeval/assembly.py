@@ -119,15 +119,15 @@ def _cautions(result: EvaluationResult) -> list[str]:
             "(compare optimistic.mrr, pessimistic.mrr and expected.mrr)"
         )
     for side in result.protocol.sides:
-        z = result[f"{side}.z(mr)"]
+        z, amri = result[f"{side}.z(mr)"], round(result[f"{side}.amri"], 3) + 0.0  # no -0.000
         if z < BELOW_CHANCE:
             cautions.append(
-                f"the {side} side ranks far worse than chance (AMRI {result[f'{side}.amri']:.3f}); are distances given "
+                f"the {side} side ranks far worse than chance (AMRI {amri:.3f}); are distances given "
                 "as scores? Higher must be better: negate them"
             )
         elif z < ABOVE_CHANCE and len(result.table) >= MANY_RANKS:
             cautions.append(
-                f"the {side} side ranks no better than chance (AMRI {result[f'{side}.amri']:.3f}); are the rows of the "
+                f"the {side} side ranks no better than chance (AMRI {amri:.3f}); are the rows of the "
                 "model in the order of dataset.entities.labels and dataset.relations.labels?"
             )
     n_infinite = int(np.isinf(result.table["score"].to_numpy(dtype=np.float64)).sum())

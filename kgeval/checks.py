@@ -14,9 +14,13 @@ from kgeval.errors import DataError, KgevalError, ProtocolError
 Ids = npt.NDArray[np.int64]
 
 
+MOST_COMPARED = 50_000
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest of `known`, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    words = list(known)
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MOST_COMPARED else []
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

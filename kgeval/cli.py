@@ -18,8 +18,9 @@ from typing import Any
 import pandas as pd
 
 import kgeval
+from kgeval.archive import check_target
 from kgeval.checks import check_one_of
-from kgeval.errors import DataError, KgevalError, KgevalWarning, ProtocolError, ScoreError
+from kgeval.errors import KgevalError, KgevalWarning, ProtocolError, ScoreError
 from kgeval.metrics import TIE_POLICIES
 from kgeval.models import INVERSE_ROWS, LAYOUTS, MODELS
 from kgeval.protocol import UNSEEN, Protocol
@@ -56,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _evaluate(options: argparse.Namespace) -> str:
     start = time.perf_counter()
-    if options.out is not None and options.out.exists() and not options.overwrite:
-        raise DataError(f"{options.out} exists; choose another name, or say --overwrite")
+    if options.out is not None:
+        check_target(options.out, options.overwrite)
     metrics = _words(options.metrics)
     for metric in metrics:
         kgeval.metrics.parse(metric)
@@ -108,7 +109,8 @@ def _report(
         }
         if groups is not None:
             content["by"] = frame_records(groups)
-        return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+        is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+        return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=not is_unicode)
     reasons = sorted({f"undefined: {' '.join(key)}: {reason}" for key, reason in frame.attrs["reasons"].items()})
     if options.format != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]

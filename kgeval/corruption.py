@@ -166,7 +166,8 @@ def negatives(
     is_negative = np.ones(len(dataset.entities), dtype=bool)
     is_negative[asked] = False
     if setting == "filtered":
-        splits = tuple(dataset.splits) if filter_splits is None else tuple(filter_splits)
+        named = (filter_splits,) if isinstance(filter_splits, str) else filter_splits
+        splits = tuple(dataset.splits) if named is None else tuple(named)
         index = KnownIndex.of(known_triples(dataset, splits), side)
         is_negative[index.lookup(np.array([p]), given)[1]] = False
     return [dataset.entities.labels[i] for i in np.flatnonzero(is_negative)]

@@ -153,9 +153,11 @@ class Evaluator:
         triples = plan.positives.triples[plan.kept]
         notes = probe(rows, self.dataset, triples, some_task.candidates, plan.protocol.sides).notes
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
+            lacks = {what: len(missing_ids(scorer, what)) for what in ("entities", "relations")}
+            counted = " and ".join(f"{n:,} {what}" for what, n in lacks.items() if n)
             notes += (
-                f"the model has no vector for {len(missing_ids(scorer, 'entities'))} entities that train lacks: "
-                "candidates are the entities of train (unseen='drop')",
+                f"the model has no vector for {counted} that train lacks: candidates are the entities of train "
+                "(unseen='drop')",
             )
         ranked = {
             side: rank(rows, task, limits, threads or available_threads(), progress)

@@ -94,6 +94,10 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:
     """Return ids and scores of the table, every row checked."""
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(
+            f"scores: expected a pandas.DataFrame (kgeval.read_scores reads a file); got {type(frame).__name__}"
+        )
     lowered = [str(column).lower() for column in frame.columns]
     if lowered.count("score") != 1:
         raise DataError(f"scores: expected one column 'score'; got {[str(column) for column in frame.columns]}")

@@ -89,6 +89,16 @@ class EvaluationResult:
         (triple, side) rows that were read; equals the ranked ones and the dropped ones together.
     notes : tuple of str
         Cautions that belong to the numbers.
+
+    Examples
+    --------
+    >>> from kgeval import Dataset, evaluate
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
+    >>> result = evaluate(lambda s, p, o: s - o, dataset)
+    >>> result["mr"], result["object.mrr"], result["raw.subject.hits@3"]
+    (3.0, 0.5, 0.0)
+    >>> float(result.by("relation", metrics="mr").loc["0", "MR"])
+    3.0
     """
 
     table: pd.DataFrame

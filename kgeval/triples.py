@@ -91,6 +91,24 @@ class TripleSet:
     """A read-only int64 array of triples, shape (n, 3), columns s, p, o.
 
     ``np.asarray(triples)`` gives the array itself.
+
+    Parameters
+    ----------
+    array : array_like of int, shape (n, 3)
+    n_entities, n_relations : int
+        Ids must lie below these.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    DataError
+        If the shape is wrong, or an id is no integer or out of range; names the row.
+
+    Examples
+    --------
+    >>> TripleSet([[0, 0, 1], [2, 0, 1]], n_entities=3, n_relations=1).s
+    array([0, 2])
     """
 
     def __init__(self, array: npt.ArrayLike, n_entities: int, n_relations: int, name: str = "triples") -> None:

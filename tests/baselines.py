@@ -14,12 +14,8 @@ class Frequency:
         s, p, o = np.asarray(train, dtype=np.int64).reshape(-1, 3).T
         size = n_relations * n_entities
         totals = np.maximum(np.bincount(p, minlength=n_relations), 1)[:, None]
-        self._objects = (
-            np.bincount(p * n_entities + o, minlength=size).reshape(n_relations, n_entities) / totals
-        )
-        self._subjects = (
-            np.bincount(p * n_entities + s, minlength=size).reshape(n_relations, n_entities) / totals
-        )
+        self._objects = np.bincount(p * n_entities + o, minlength=size).reshape(n_relations, n_entities) / totals
+        self._subjects = np.bincount(p * n_entities + s, minlength=size).reshape(n_relations, n_entities) / totals
 
     def score_objects(self, s: IntArray, p: IntArray) -> FloatArray:
         """Scores of every entity as object, shape (len(p), n_entities); the subject plays no part."""

@@ -14,9 +14,7 @@ import pytest
 
 PACKAGE = Path(importlib.util.find_spec("kgeval").origin).parent
 FILES = {path.relative_to(PACKAGE.parent): path for path in sorted(PACKAGE.rglob("*.py"))}
-MODULES = {
-    ".".join(relative.with_suffix("").parts).removesuffix(".__init__"): p for relative, p in FILES.items()
-}
+MODULES = {".".join(relative.with_suffix("").parts).removesuffix(".__init__"): p for relative, p in FILES.items()}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 PUBLIC = next(
     ast.literal_eval(node.value)
@@ -31,7 +29,7 @@ LAYERS = {
     2: "dataset queries metrics",
     3: "corruption scoring probe models kernels",
     4: "ranking protocol",
-    5: "results executors",
+    5: "results executors assembly",
     6: "evaluate listed",
     7: "io report",
     8: "cli __init__ __main__",
@@ -66,11 +64,7 @@ def imports(module):
             if (node.module or "").split(".")[0] == "kgeval":
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
-                    yield (
-                        (node.lineno, inner, None)
-                        if inner in MODULES
-                        else (node.lineno, node.module, alias.name)
-                    )
+                    yield ((node.lineno, inner, None) if inner in MODULES else (node.lineno, node.module, alias.name))
 
 
 def module_aliases(module):
@@ -136,17 +130,13 @@ def test_private_names_stay_in_their_module(module):
         f"line {line}: {target}.{name or ''}"
         for line, target, name in imports(module)
         if target != "kgeval._version"
-        and any(
-            part.startswith("_") and not part.startswith("__") for part in [*target.split("."), name or ""]
-        )
+        and any(part.startswith("_") and not part.startswith("__") for part in [*target.split("."), name or ""])
     ]
     modules = {alias for target, alias in module_aliases(module) if target in MODULES} | {"kgeval"}
     private += [
         f"line {node.lineno}: {ast.unparse(node)}"
         for node in ast.walk(TREES[module])
-        if isinstance(node, ast.Attribute)
-        and re.match(r"_[^_]", node.attr)
-        and ast.unparse(node.value) in modules
+        if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr) and ast.unparse(node.value) in modules
     ]
     assert private == []
 
@@ -163,9 +153,7 @@ def test_no_assert_bare_except_or_unfinished_work(module):
     """`python -O` strips an assert; a bare except hides an interrupt; nothing is left for later."""
     nodes = list(ast.walk(TREES[module]))
     found = [f"line {node.lineno}: assert" for node in nodes if isinstance(node, ast.Assert)]
-    found += [
-        f"line {n.lineno}: bare except" for n in nodes if isinstance(n, ast.ExceptHandler) and not n.type
-    ]
+    found += [f"line {n.lineno}: bare except" for n in nodes if isinstance(n, ast.ExceptHandler) and not n.type]
     found += [
         f"line {node.lineno}: {ast.unparse(node)}"
         for node in nodes
@@ -272,14 +260,10 @@ def is_of_scores(node):
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("len", "set", "str"):
         return False
     name = getattr(node, "id", getattr(node, "attr", ""))
-    return bool(re.search(r"(^|_)(scores?|positives)$", name)) or any(
-        map(is_of_scores, ast.iter_child_nodes(node))
-    )
+    return bool(re.search(r"(^|_)(scores?|positives)$", name)) or any(map(is_of_scores, ast.iter_child_nodes(node)))
 
 
-@pytest.mark.parametrize(
-    "module", [m for m in MODULES if LAYER.get(part_of(m), 0) <= 6 and part_of(m) != "kernels"]
-)
+@pytest.mark.parametrize("module", [m for m in MODULES if LAYER.get(part_of(m), 0) <= 6 and part_of(m) != "kernels"])
 def test_scores_are_compared_in_the_kernels_alone(module):
     """Nowhere else is an array of scores compared, sorted or searched: one place decides what a tie is."""
     found = [
@@ -326,10 +310,7 @@ def test_the_oracle_is_small_and_knows_nothing_of_kgeval(root):
     text = (root / "tests" / "oracle.py").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
     imported = {
-        alias.name
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Import)
-        for alias in node.names
+        alias.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for alias in node.names
     }
     imported |= {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     assert imported == {"math", "statistics", "fractions"}

@@ -68,12 +68,11 @@ def test_an_existing_file_is_kept_unless_told(tmp_path):
 
 def test_a_missing_folder_is_not_made(tmp_path):
     """The folder is named; nothing is created."""
-    with pytest.raises(DataError) as caught:
-        write_archive(tmp_path / "no" / "run.kgeval", ARRAYS, HEADER)
     folder = tmp_path / "no"
-    assert (
-        str(caught.value) == f"{folder / 'run.kgeval'}: the folder {folder} does not exist; create it first"
-    )
+    file = folder / "run.kgeval"
+    with pytest.raises(DataError) as caught:
+        write_archive(file, ARRAYS, HEADER)
+    assert str(caught.value) == f"{file}: the folder {folder} does not exist; create it first"
     assert os.listdir(tmp_path) == []
 
 
@@ -144,9 +143,8 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path):
     raw = file.read_bytes()
     for length in range(len(raw)):
         file.write_bytes(raw[:length])
-        assert refusal(read_archive, file).startswith(
-            "FILE: cannot be read as an .npz archive without pickle: "
-        )
+        said = refusal(read_archive, file)
+        assert said.startswith("FILE: cannot be read as an .npz archive without pickle: ")
 
 
 def test_a_damaged_file_is_refused_or_read_right(tmp_path):
@@ -180,10 +178,7 @@ def test_pickles_are_never_loaded(tmp_path):
 
     file = npz(tmp_path, header=np.array(json.dumps({})), a=np.array([Trap()], dtype=object))
     for read in (read_arrays, read_archive):
-        said = refusal(read, file)
-        assert said.startswith(
-            "FILE: cannot be read as an .npz archive without pickle: Object arrays cannot be loaded"
-        )
+        assert refusal(read, file) == "FILE: holds pickled objects, which are never read; save plain arrays"
     assert not trap.exists()
     with np.load(file, allow_pickle=True) as loaded:
         loaded["a"]
@@ -194,7 +189,7 @@ def test_what_is_no_archive(tmp_path):
     """A missing file, a folder, text, nothing, a zip of something else, one array."""
     assert refusal(read_arrays, tmp_path / "none.npz") == "FILE: no such file"
     assert refusal(read_arrays, tmp_path) == "FILE: is not a file"
-    for raw in (b"", b"s\tp\to\n", b"\x80\x04N."):
+    for raw in (b"", b"PK", b"s\tp\to\n", b"\x93NUMPY"):  # none of which holds a pickle
         (tmp_path / "text").write_bytes(raw)
         said = refusal(read_arrays, tmp_path / "text")
         assert said.startswith("FILE: cannot be read as an .npz archive without pickle: ")
@@ -225,11 +220,7 @@ def test_a_lying_shape_is_refused(tmp_path, length):
         ({"header": np.array(["{}"])}, "is an .npz file, but not one that kgeval wrote (it has no header)"),
         ({"header": np.array("[1]")}, "its header is not a JSON object"),
         ({"header": np.array("null")}, "its header is not a JSON object"),
-        (
-            {"header": np.array("{bad")},
-            "its header is not JSON: "
-            "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
-        ),
+        ({"header": np.array("{} x")}, "its header is not JSON: Extra data: line 1 column 4 (char 3)"),
         ({"header": np.array("")}, "its header is not JSON: Expecting value: line 1 column 1 (char 0)"),
     ],
 )

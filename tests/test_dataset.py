@@ -76,9 +76,7 @@ def test_random_frames_keep_every_row(seed):
         assert dataset.relations.labels == tuple(sorted({p for _, p, _ in rows}))
 
 
-@pytest.mark.parametrize(
-    "names", [part.split(", ") for part in NAMES.upper().split("; ")] + [["s", "P", "o"]]
-)
+@pytest.mark.parametrize("names", [part.split(", ") for part in [*NAMES.upper().split("; "), "s, P, o"]])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("extra", [False, True])
 def test_columns_are_found_by_name(names, order, extra):
@@ -91,9 +89,7 @@ def test_columns_are_found_by_name(names, order, extra):
     assert rows_of(Dataset.from_frames(test=frame), "test") == [("Jack", "likes", "Rome")]
 
 
-@pytest.mark.parametrize(
-    "columns", [["x", "y", "z"], [2, 0, 1], ["s", "p", "x"], ["x", "x", "x"], ["a", "b", "a"]]
-)
+@pytest.mark.parametrize("columns", [list("xyz"), [2, 0, 1], ["s", "p", "x"], list("xxx"), list("aba")])
 def test_three_columns_without_known_names_go_by_position(columns):
     """Whatever their names, also equal ones, and known ones in their own places."""
     frame = pd.DataFrame([["Jack", "likes", "Rome"], ["Rome", "in", "Italy"]], columns=columns)
@@ -125,18 +121,15 @@ def test_a_column_name_that_stands_twice_is_refused():
 
 def test_frames_must_be_frames():
     """A list of rows is no frame."""
-    assert (
-        refusal(Dataset.from_frames, train=[("a", "b", "c")])
-        == "train: expected a pandas.DataFrame; got list"
-    )
+    said = refusal(Dataset.from_frames, train=[("a", "b", "c")])
+    assert said == "train: expected a pandas.DataFrame; got list"
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "Int64", object])
 def test_integers_become_decimals(dtype):
     """7 becomes '7', as a file that holds it would give; a string '007' beside it stays."""
-    frame = pd.DataFrame(
-        {"s": pd.Series([7, 10, 7], dtype=dtype), "p": ["007", "1e5", "NA"], "o": ["7", "nan", "x"]}
-    )
+    frame = pd.DataFrame({"p": ["007", "1e5", "NA"], "o": ["7", "nan", "x"]})
+    frame["s"] = pd.Series([7, 10, 7], dtype=dtype)
     dataset = Dataset.from_frames(test=frame)
     assert rows_of(dataset, "test") == [("7", "007", "7"), ("10", "1e5", "nan"), ("7", "NA", "x")]
 
@@ -275,17 +268,15 @@ def test_counts_equal_a_naive_computation(seed):
     n, m, splits = random_graph(rng, allow_empty=True)
     splits = {t: rows for t, rows in splits.items() if rng.random() < 0.85} or {"test": [(0, 0, 0)]}
     dataset = Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
-    assert dataset.duplicates == {
-        t: sum(count - 1 for count in Counter(rows).values()) for t, rows in splits.items()
-    }
+    repeats = {split: [count - 1 for count in Counter(rows).values()] for split, rows in splits.items()}
+    assert dataset.duplicates == {split: sum(counts) for split, counts in repeats.items()}
     assert dataset.overlaps == {
         (a, b): sum(row in set(splits[a]) for row in splits[b])
         for a, b in (("train", "valid"), ("train", "test"), ("valid", "test"))
         if a in splits and b in splits
     }
-    train = splits.get(
-        "train", [(e, p, e) for e in range(n) for p in range(m)]
-    )  # without train, all count as seen
+    # without train, all entities and relations count as seen
+    train = splits.get("train", [(e, p, e) for e in range(n) for p in range(m)])
     entities, relations = {e for s, _, o in train for e in (s, o)}, {p for _, p, _ in train}
     assert set(np.flatnonzero(dataset.is_seen_entity).tolist()) == entities
     assert set(np.flatnonzero(dataset.is_seen_relation).tolist()) == relations

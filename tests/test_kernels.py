@@ -59,6 +59,12 @@ def cancelling(rng, n, d):
     return small + large, np.abs(rng.normal(size=(5, 1))) * np.ones(d) + rng.normal(size=(5, d)) * 1e-9
 
 
+def near_the_queries(rng, n, d):
+    """Distances far below the norms, so that rounding the vectors matters more than summing."""
+    base = rng.normal(size=d)
+    return base + rng.normal(size=(n, d)) * 1e-7, base + rng.normal(size=(5, d)) * 1e-8
+
+
 def lattice(rng, n, d):
     """Small integers, so many exact ties."""
     return rng.integers(-1, 2, (n, d)).astype(float), rng.integers(-1, 2, (5, d)).astype(float)
@@ -118,6 +124,7 @@ INPUTS = (
     near_copies,
     float32_neighbours,
     cancelling,
+    near_the_queries,
     lattice,
     one_hot,
     all_equal,
@@ -165,15 +172,27 @@ def test_far_scales(geometry, exponent):
     assert is_exact(geometry, scaled, np.float64, seeds=2)
 
 
-@pytest.mark.parametrize("exponent", [-150, -170, -180, -186])
+@pytest.mark.parametrize(
+    ("e", "q"), [(-150, -138), (-170, -138), (-180, -138), (-186, -138), (0, -160), (0, -310), (0, -320), (-320, 0)]
+)
 @pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_small_queries_of_small_candidates(geometry, exponent):
-    """Products near and below the smallest float64 (5e-324) tie, although each factor is far above it."""
+def test_scales_that_underflow_together(geometry, e, q):
+    """Products near and below the smallest float64 (5e-324) tie, although each factor may be far above it."""
 
     def small(rng, n, d):
-        return rng.normal(size=(n, d)) * 10.0**exponent, rng.normal(size=(5, d)) * 1e-138
+        return rng.normal(size=(n, d)) * 10.0**e, rng.normal(size=(5, d)) * 10.0**q
 
     assert is_exact(geometry, small, np.float64, seeds=2)
+
+
+@pytest.mark.parametrize("exponent", [100, 160, 250])
+def test_large_queries_of_small_candidates(exponent):
+    """Products of ordinary size, although the square of a query overflows."""
+
+    def unequal(rng, n, d):
+        return rng.normal(size=(n, d)) * 10.0**-exponent, rng.normal(size=(5, d)) * 10.0**exponent
+
+    assert is_exact("dot", unequal, np.float64, seeds=2)
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.01])
@@ -245,10 +264,7 @@ def test_exact_scores_do_not_depend_on_the_batch(geometry, d):
     for size in (2, 5, 22):
         parts = [exact_scores(geometry, q[i : i + size], e[i : i + size]) for i in range(0, 23, size)]
         assert np.concatenate(parts).tolist() == whole.tolist()
-    assert (
-        exact_scores(geometry, np.asfortranarray(q), e.astype(np.float64)[::-1][::-1]).tolist()
-        == whole.tolist()
-    )
+    assert exact_scores(geometry, np.asfortranarray(q), e.astype(np.float64)[::-1][::-1]).tolist() == whole.tolist()
     order = rng.permutation(23)
     assert exact_pair_scores(geometry, q, e, order, order).tolist() == whole[order].tolist()
 

@@ -93,9 +93,7 @@ def test_tie_formulas(better, tied):
         == oracle.metric("mr", rows, "realistic")
         == better + 1 + Fraction(tied, 2)
     )
-    assert oracle.metric("mrr", rows, "expected") == (harmonic[better + tied + 1] - harmonic[better]) / (
-        tied + 1
-    )
+    assert oracle.metric("mrr", rows, "expected") == (harmonic[better + tied + 1] - harmonic[better]) / (tied + 1)
     for k in range(1, 12):
         assert oracle.metric(f"hits@{k}", rows, "expected") == min(max(Fraction(k - better, tied + 1), 0), 1)
 
@@ -105,11 +103,7 @@ def test_means_of_whole_rank_lists():
     rows = [(0, 0, 9), (1, 0, 9), (3, 0, 9)]
     assert oracle.metric("median_rank", rows, "realistic") == 2
     assert oracle.metric("gmr", rows, "realistic") == pytest.approx(2)
-    assert (
-        oracle.metric("hmr", rows, "realistic")
-        == Fraction(12, 7)
-        == 1 / oracle.metric("mrr", rows, "realistic")
-    )
+    assert oracle.metric("hmr", rows, "realistic") == Fraction(12, 7) == 1 / oracle.metric("mrr", rows, "realistic")
     assert oracle.metric("hmr", rows, "expected") is None
     assert oracle.metric("median_rank", rows, "expected") is None
     assert oracle.metric("median_rank", rows[:2], "pessimistic") == 1.5
@@ -159,16 +153,8 @@ def test_undefined_is_none(name):
     """No rows have no mean; without rivals the only rank is 1: 0/0; hits@K with K >= C is always 1."""
     assert oracle.metric(name, [], "realistic") is None
     assert oracle.adjusted(name, [], "realistic") is oracle.z(name, [], "realistic") is None
-    assert (
-        oracle.adjusted(name, [(0, 0, 0)] * 3, "realistic")
-        is oracle.z(name, [(0, 0, 0)] * 3, "realistic")
-        is None
-    )
-    assert (
-        oracle.adjusted("hits@5", [(2, 0, 4)], "realistic")
-        is oracle.z("hits@5", [(2, 0, 4)], "realistic")
-        is None
-    )
+    assert oracle.adjusted(name, [(0, 0, 0)] * 3, "realistic") is oracle.z(name, [(0, 0, 0)] * 3, "realistic") is None
+    assert oracle.adjusted("hits@5", [(2, 0, 4)], "realistic") is oracle.z("hits@5", [(2, 0, 4)], "realistic") is None
 
 
 def test_random_graphs_hold_what_they_promise():
@@ -177,9 +163,7 @@ def test_random_graphs_hold_what_they_promise():
     for _ in range(400):
         n, m, splits = oracle.random_graph(rng)
         assert all(splits.values())
-        assert all(
-            s in range(n) and p in range(m) and o in range(n) for rows in splits.values() for s, p, o in rows
-        )
+        assert all(s in range(n) and p in range(m) and o in range(n) for rows in splits.values() for s, p, o in rows)
         train, test = splits["train"], splits["test"]
         in_train = {e for s, _, o in train for e in (s, o)}
         seen |= {"one entity"} if n == 1 else set()

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import oracle
@@ -69,7 +70,7 @@ def draw_protocol(rng):
     return kg.Protocol(
         sides=rng.choice([SIDES, SIDES, "subject", "object"]),
         filter_splits=rng.choice([None, filters]),
-        unseen=rng.choice(["rank", "rank", "drop", "worst", "error"]),
+        unseen=rng.choice([None, "rank", "rank", "drop", "worst", "error"]),
         splits=rng.choice(["test", "test", ["valid", "test"], SPLITS]),
     )
 
@@ -165,30 +166,33 @@ def check_metrics(result, rows):
 
 
 def draw_case(path, seed):
-    """A graph, a protocol that may suit it, a scorer of the path, and the scores that the oracle ranks."""
+    """Splits, dataset, protocol as given and as meant, a scorer of the path, and the scores to rank."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     n, m, splits = oracle.random_graph(rng, allow_empty=rng.random() < 0.2)
     dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
     protocol = draw_protocol(rng)
     if path in TABLE_SCORERS:
         table = draw_table(numbers, n, m)
-        return splits, dataset, protocol, TABLE_SCORERS[path](table), lambda _, s, p, o: table[s, p, o].item()
+        meant = replace(protocol, unseen=protocol.unseen or "rank")
+        return splits, dataset, (protocol, meant), TABLE_SCORERS[path](table), lambda _, *spo: table[spo].item()
     name, inverse = path
-    lacks = sorted(unseen_ids(splits, n, m)[0]) if protocol.unseen in ("drop", "worst") else ()
+    lacks = sorted(unseen_ids(splits, n, m)[0]) if protocol.unseen in (None, "drop", "worst") else ()
     model, score = draw_model(name, inverse, numbers, n, m, missing=lacks)
-    return splits, dataset, protocol, model, score
+    meant = replace(protocol, unseen=protocol.unseen or ("drop" if lacks else "rank"))
+    return splits, dataset, (protocol, meant), model, score
 
 
 def check_graph(path, seed, with_metrics=False):
     """Evaluate one random graph; return whether there was anything to rank."""
-    splits, dataset, protocol, scorer, score = draw_case(path, seed)
+    splits, dataset, (protocol, meant), scorer, score = draw_case(path, seed)
     limits = draw_limits(random.Random(-seed))
-    rows = expected_rows(splits, len(dataset.entities), len(dataset.relations), protocol, score)
+    rows = expected_rows(splits, len(dataset.entities), len(dataset.relations), meant, score)
     if rows is None:
         with pytest.raises(kg.DataError, match=r"nothing to rank|that train lacks"):
             kg.evaluate(scorer, dataset, protocol, **limits)
         return False
     result = kg.evaluate(scorer, dataset, protocol, **limits)
+    assert result.protocol == meant.resolved(dataset)
     check_counts(result, rows)
     if with_metrics:
         check_metrics(result, rows)
@@ -230,8 +234,8 @@ def test_all_limits_give_the_same_counts(path):
     """Each batch and block size, number of threads and length of call in combination, on two graphs."""
     done = 0
     for seed in itertools.count(3000):
-        splits, dataset, protocol, scorer, score = draw_case(path, seed)
-        rows = expected_rows(splits, len(dataset.entities), len(dataset.relations), protocol, score)
+        splits, dataset, (protocol, meant), scorer, score = draw_case(path, seed)
+        rows = expected_rows(splits, len(dataset.entities), len(dataset.relations), meant, score)
         if rows is None or len(dataset.entities) < 8:
             continue
         for limits in grid(path):

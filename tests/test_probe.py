@@ -75,9 +75,7 @@ def test_scores_depend_on_the_triple_alone(scorer, how):
         r": \('(\w+)', '(\w+)', \?\) with candidate '(\w+)', .* scored (\S+) and (\S+); a score must depend",
         str(caught.value),
     )
-    assert (LABELS.index(named[1]), ["borders", "near"].index(named[2])) in {
-        (s, p) for s, p, _ in TEST.tolist()
-    }
+    assert (LABELS.index(named[1]), ["borders", "near"].index(named[2])) in {(s, p) for s, p, _ in TEST.tolist()}
     assert named[3] in LABELS
     assert float(named[4]) != float(named[5])
 
@@ -87,9 +85,7 @@ def test_both_scores_are_told():
     message = "('Fiji', 'near', ?) with candidate 'Andorra', scored alone and in a batch, scored 6 and 0;"
     test = [[0, 0, 1], [5, 1, 0], [5, 1, 0]]
     with raises(message):
-        kg.check_scorer(
-            lambda s, p, o: np.where(s == 5, np.arange(len(s)), 0), dataset(test=test), ["object"]
-        )
+        kg.check_scorer(lambda s, p, o: np.where(s == 5, np.arange(len(s)), 0), dataset(test=test), ["object"])
 
 
 def test_places_of_candidates_that_are_not_all():
@@ -126,6 +122,12 @@ def test_infinity_that_comes_and_goes():
     """Infinite in a batch and finite alone is no rounding."""
     with raises("scored alone and in a batch, scored inf and"):
         kg.check_scorer(Rows(lambda x: x * (np.inf if len(x) > 1 else 1.0) + 1), dataset())
+
+
+def test_nan_in_some_calls_only():
+    """A row that is NaN when asked alone cannot be ranked, whatever it is in a batch."""
+    with raises("scored alone and in a batch, scored"):
+        kg.check_scorer(Rows(lambda x: x * (np.nan if len(x) == 1 else 1.0)), dataset())
 
 
 def test_only_the_sides_that_are_asked():

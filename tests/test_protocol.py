@@ -37,6 +37,7 @@ def dataset():
     ("sides", "wanted"),
     [
         ("tail", ("object",)),
+        ("both", ("subject", "object")),
         ("H", ("subject",)),
         (("o", "s"), ("subject", "object")),
         (["object", "subject", "tail", "o"], ("subject", "object")),
@@ -64,8 +65,8 @@ def test_splits_are_normalised(name, given, wanted):
 
 
 def test_defaults():
-    """Both sides of test; all splits filtered (None until a dataset names them); unseen ranked as others."""
-    wanted = {"sides": ["subject", "object"], "filter_splits": None, "unseen": "rank", "splits": ["test"]}
+    """Both sides of test; None, until dataset and model decide, for filter splits and unseen."""
+    wanted = {"sides": ["subject", "object"], "filter_splits": None, "unseen": None, "splits": ["test"]}
     assert Protocol().to_dict() == {**wanted, "candidates": "all"}
     assert Protocol(filter_splits=()).to_dict()["filter_splits"] == []
 
@@ -74,7 +75,7 @@ def test_defaults():
     ("given", "message"),
     [
         ({"sides": ()}, "sides must name at least one of 'subject', 'object'; got none"),
-        ({"sides": "both"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'both'"),
+        ({"sides": "mid"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'mid'"),
         ({"sides": ("object", 1)}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 1"),
         ({"splits": ()}, "splits must name at least one split; got none"),
         (
@@ -92,7 +93,7 @@ def test_defaults():
             {"unseen": "Drop"},
             "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'Drop'; did you mean 'drop'?",
         ),
-        ({"unseen": None}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got None"),
+        ({"unseen": 0}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 0"),
         ({"candidates": "some"}, "candidates must be one of 'all', 'listed'; got 'some'"),
     ],
 )
@@ -193,8 +194,10 @@ def test_from_dict_checks_values():
 
 
 def test_resolved_names_the_filter_splits(dataset):
-    """None becomes the splits that the dataset has; what was named stays, also the empty choice."""
-    assert Protocol().resolved(dataset) == Protocol(filter_splits=("train", "test"))
+    """None becomes the dataset's splits, and ranking the unseen; what was named stays, also nothing."""
+    assert Protocol().resolved(dataset) == Protocol(filter_splits=("train", "test"), unseen="rank")
+    assert Protocol().resolved(dataset, "drop").unseen == "drop"
+    assert Protocol(unseen="worst").resolved(dataset, "drop").unseen == "worst"
     assert Protocol(filter_splits="train").resolved(dataset).filter_splits == ("train",)
     assert Protocol(filter_splits=()).resolved(dataset).filter_splits == ()
     before = Protocol(unseen="drop", sides="s")
@@ -249,7 +252,7 @@ def test_describe_does_not_call_all_splits_nothing():
 def test_evaluate_reports_the_protocol_it_used(dataset):
     """The result carries the resolved protocol, so that its filter splits are on record."""
     result = kg.evaluate(lambda s, p, o: np.minimum(s, o) - o, dataset, Protocol(sides="tail"))
-    assert result.protocol == Protocol(sides=("object",), filter_splits=("train", "test"))
+    assert result.protocol == Protocol(sides=("object",), filter_splits=("train", "test"), unseen="rank")
 
 
 def test_listed_candidates_need_a_table(dataset):

@@ -1,4 +1,4 @@
-"""Published numbers of models and baselines, recomputed from their parameters; needs ../shared (about 30 s on one core).
+"""Published numbers of models and baselines, recomputed; needs ../shared (about 30 s on one core).
 
 The models and their results are PyKEEN's (github.com/pykeen/ranking-metrics-manuscript). Of each model's
 results every number is compared but two kinds, which are slips of that file: its `z_*` entries repeat the
@@ -152,9 +152,7 @@ def test_frequency(shared, name, mrr):
     assert round(frequency(kg.read_dataset(shared / "data" / name))["mrr"], 4) == mrr
 
 
-@pytest.mark.parametrize(
-    ("name", "mr", "mrr", "hits"), [("wn18", 740, 0.963, 0.964), ("wn18rr", 13526, 0.35, 0.35)]
-)
+@pytest.mark.parametrize(("name", "mr", "mrr", "hits"), [("wn18", 740, 0.963, 0.964), ("wn18rr", 13526, 0.35, 0.35)])
 def test_inverse_rule(shared, name, mr, mrr, hits):
     """Dettmers et al. (2018), Convolutional 2D Knowledge Graph Embeddings, who broke ties at random once.
 

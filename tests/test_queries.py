@@ -7,7 +7,7 @@ import pytest
 from oracle import random_graph
 
 from kgeval.errors import ProtocolError
-from kgeval.queries import SIDES, Queries, check_side, given_and_asked
+from kgeval.queries import SIDES, Queries, check_side, check_sides, given_and_asked
 
 
 def as_table(queries):
@@ -45,6 +45,39 @@ def test_other_sides_are_refused(side):
     with pytest.raises(ProtocolError) as caught:
         check_side(side)
     assert str(caught.value) == f"side must be 'subject' or 'object' (or head/tail, s/o, h/t); got {side!r}"
+
+
+@pytest.mark.parametrize(
+    ("sides", "found"),
+    [
+        ("both", SIDES),
+        ("Both", SIDES),
+        ("tail", ("object",)),
+        (("s",), ("subject",)),
+        (["tail", "head", "object"], SIDES),
+        (iter(("o", "s")), SIDES),
+    ],
+)
+def test_sides_come_in_one_order_and_once(sides, found):
+    """One name, 'both' or several names in any order: subject before object, none twice."""
+    assert check_sides(sides) == found
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ((), "sides must name at least one of 'subject', 'object'; got none"),
+        (3, "sides must be a sequence of names; got 3"),
+        (None, "sides must be a sequence of names; got None"),
+        ("botj", "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'botj'"),
+        (("subject", "both"), "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'both'"),
+    ],
+)
+def test_other_lists_of_sides_are_refused(sides, said):
+    """No side, no list, or an unknown name in it."""
+    with pytest.raises(ProtocolError) as caught:
+        check_sides(sides)
+    assert str(caught.value) == said
 
 
 def test_what_is_given_and_what_is_asked():

@@ -21,9 +21,7 @@ COUNTS = [f"{count}_{s}" for s in ("raw", "filtered") for count in ("better", "t
 def dataset(n=N, test=TEST, **splits):
     """The first n of some countries and numbered places, two relations; without train nothing is unseen."""
     labels = [*LABELS, *map(str, range(N, n))][:n]
-    return kg.Dataset.from_arrays(
-        test=test, **splits, entity_labels=labels, relation_labels=["borders", "near"]
-    )
+    return kg.Dataset.from_arrays(test=test, **splits, entity_labels=labels, relation_labels=["borders", "near"])
 
 
 def function(s, p, o):
@@ -163,7 +161,9 @@ def test_wrong_shapes(kind, change, message):
         (lambda x: x.astype("datetime64[s]"), "got dtype datetime64[s]"),
         (lambda x: x.astype("timedelta64[s]"), "got dtype timedelta64[s]"),
         (np.ma.masked_less_equal, "gave a masked array; fill it first (a masked candidate still has a rank)"),
-        (lambda x: None, "must give real numbers (float or integer); got dtype object"),
+        (lambda x: [None] * len(x), "must give real numbers (float or integer); got dtype object"),
+        (lambda x: None, "returned None; does it lack a return?"),
+        (lambda x: [[1.0], [1.0, 2.0]], "gave rows of different lengths: setting an array element with a sequence"),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
@@ -178,9 +178,7 @@ def test_wrong_dtypes(kind, change, message):
 def test_one_dtype_throughout(kind):
     """Scores rounded in some calls only would be compared across dtypes."""
     scorer = make(kind, lambda x: x.astype(np.float32) if len(x) < 3 else x)
-    with pytest.raises(
-        kg.ScoreError, match=r"gave float(32|64)( scores, then| and) float(32|64).*keep to one dtype"
-    ):
+    with pytest.raises(kg.ScoreError, match=r"gave float(32|64)( scores, then| and) float(32|64).*keep to one dtype"):
         kg.evaluate(scorer, dataset(), max_pairs=4)
 
 
@@ -222,11 +220,12 @@ def test_nan_is_named(kind):
     table = TABLE.copy()
     table[1, 0, [3, 4]] = np.nan
     scorer = make(kind, table=table)
-    message = f"{name} gave NaN for ('Belize', 'borders', ?) at candidate 'Denmark' and 1 more of 6 queries; "
-    with raises(message + "a NaN cannot be ranked. Check the parameters of these entities, or run kgeval.check_scorer"):
+    message = f"{name} gave NaN for ('Belize', 'borders', ?) at candidate 'Denmark' and 1 more of "
+    message += "the 36 scores of 6 queries; a NaN cannot be ranked. "
+    with raises(message + "Check the parameters of these entities, or run kgeval.check_scorer"):
         kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"))
     table[1, 0, [3, 4]], table[0, 0, 4] = 0, np.nan
-    with raises("NaN for (?, 'borders', 'Egypt') at candidate 'Andorra' and 0 more of 2 queries"):
+    with raises("NaN for (?, 'borders', 'Egypt') at candidate 'Andorra' and 0 more of the 12 scores of 2 queries"):
         kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="subject"), batch_size=2)
 
 
@@ -238,9 +237,7 @@ def test_nan_of_the_positive_is_no_rank():
         kg.evaluate(Rows(table=table), dataset(), kg.Protocol(sides="object"))
 
 
-@pytest.mark.parametrize(
-    "limits", [{}, {"batch_size": 2}, {"block_size": 2}, {"batch_size": 1, "block_size": 1}]
-)
+@pytest.mark.parametrize("limits", [{}, {"batch_size": 2}, {"block_size": 2}, {"batch_size": 1, "block_size": 1}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_output_buffer_may_be_used_again(kind, limits):
     """The same ranks as from fresh arrays, also where several calls make one row."""
@@ -318,14 +315,10 @@ def test_max_pairs_is_never_exceeded(max_pairs):
     lengths = [{len(part) for part in call} for call in scorer.calls]
     assert all(len(each) == 1 for each in lengths)
     longest = max(max(each) for each in lengths)
-    assert (
-        longest == {1: 1, 5: 5, 6: 6, 7: 6, 1000: 5 * N}[max_pairs]
-    )  # 5 queries a side, whole rows where they fit
+    assert longest == {1: 1, 5: 5, 6: 6, 7: 6, 1000: 5 * N}[max_pairs]  # 5 queries a side, whole rows where they fit
 
 
-@pytest.mark.parametrize(
-    "limits", [{}, {"block_size": 2, "batch_size": 1}, {"block_size": 5, "batch_size": 3}]
-)
+@pytest.mark.parametrize("limits", [{}, {"block_size": 2, "batch_size": 1}, {"block_size": 5, "batch_size": 3}])
 @pytest.mark.parametrize("make_scorer", [RecordingFunction, RecordingColumns])
 def test_no_query_is_scored_twice(make_scorer, limits):
     """16 ranks are 5 + 5 queries, each asked once for each of 6 candidates, beside what the probe asks."""

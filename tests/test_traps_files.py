@@ -12,9 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 FACTS = [["Jack", "born_in", "Italy"], ["Jack", "friend_with", "Thomas"]]
 
 
-@pytest.mark.parametrize(
-    "names", ["spo", "hrt", ("head", "relation", "tail"), ("Subject", "predicate", "Object")]
-)
+@pytest.mark.parametrize("names", ["spo", "hrt", ("head", "relation", "tail"), ("Subject", "predicate", "Object")])
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0)], ids=str)
 @pytest.mark.parametrize("extra", [False, True])
 def test_c36_named_columns_may_stand_in_any_order(names, order, extra):
@@ -26,6 +24,13 @@ def test_c36_named_columns_may_stand_in_any_order(names, order, extra):
     assert dataset.entities.labels == ("Italy", "Jack", "Thomas")
     assert dataset.relations.labels == ("born_in", "friend_with")
     assert np.asarray(dataset["test"]).tolist() == [[1, 0, 0], [1, 1, 2]]
+
+
+@pytest.mark.parametrize("names", [("head", "tail", "rel"), ("subject", "object", "x"), ("Relation", "h", "t")])
+def test_c36_a_name_in_the_wrong_place_is_an_error(names):
+    """Three columns are taken by position only where no name says otherwise."""
+    with pytest.raises(kg.DataError, match=r"^test: expected three columns, or columns named s, p, o; "):
+        kg.Dataset.from_frames(test=pd.DataFrame(FACTS, columns=list(names)))
 
 
 @pytest.mark.parametrize(
@@ -43,9 +48,7 @@ def test_c36_ids_out_of_range_are_an_error(row, where):
         kg.Dataset.from_arrays(test=[[0, 1, 3], row], n_entities=4, n_relations=2)
 
 
-@pytest.mark.parametrize(
-    "names", [("head", "tail", "relation"), ("h", "t", "r"), ("s", "o", "p"), ("s", "p", "o")]
-)
+@pytest.mark.parametrize("names", [("head", "tail", "relation"), ("h", "t", "r"), ("s", "o", "p"), ("s", "p", "o")])
 @pytest.mark.parametrize("header", [False, True])
 def test_c36_a_header_is_not_read_by_position(tmp_path, names, header):
     """The header names the columns: by it, or an error; tails are no relations, and the names no labels."""
@@ -107,7 +110,5 @@ def test_c37_frames_keep_labels_and_refuse_missing_values():
     assert kg.Dataset.from_frames(test=pd.DataFrame([[7, 1, 10]])).entities.labels == ("10", "7")
     for missing in (float("nan"), None, pd.NA, 1.0, True):
         frame = pd.DataFrame([["a", "r", "b"], ["a", "r", missing]], dtype=object)
-        with pytest.raises(
-            kg.DataError, match=r"^test frame, row 1, column 2: expected a string label; got "
-        ):
+        with pytest.raises(kg.DataError, match=r"^test frame, row 1, column 2: expected a string label; got "):
             kg.Dataset.from_frames(test=frame)

@@ -45,9 +45,7 @@ def test_c16_the_filter_holds_the_declared_splits(kind, filter_splits, better):
 
 def test_c16_filters_of_different_splits_are_different_protocols():
     """Numbers with and without test in the filter must not pass for each other."""
-    some, every = (
-        kg.Protocol(filter_splits=splits) for splits in (("train", "valid"), ("train", "valid", "test"))
-    )
+    some, every = (kg.Protocol(filter_splits=splits) for splits in (("train", "valid"), ("train", "valid", "test")))
     assert some != every
     assert some.fingerprint != every.fingerprint
 
@@ -149,9 +147,7 @@ def test_c24_filter_keys_do_not_wrap_at_32_bits():
     """
     n, far = 2**16, 2**16
     train = [[5, 0, 1], [5, 0, 2], [5, 0, 3], [5, far, 4]]
-    dataset = kg.Dataset.from_arrays(
-        train=train, test=[[5, 0, 7], [5, far, 8]], n_entities=n, n_relations=far + 1
-    )
+    dataset = kg.Dataset.from_arrays(train=train, test=[[5, 0, 7], [5, far, 8]], n_entities=n, n_relations=far + 1)
     result = run(lambda s, p, o: o, dataset, sides="object")
     assert counts(result) == [(n - 8, 0, n - 1), (n - 9, 0, n - 1)]
     assert counts(result, "filtered") == [(n - 8, 0, n - 4), (n - 9, 0, n - 2)]
@@ -208,9 +204,7 @@ def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subject
 
 def test_c25_unseen_triples_may_be_refused():
     """With unseen="error" the first is named; where all are unseen, dropping leaves nothing to rank."""
-    with pytest.raises(
-        kg.DataError, match=r"^2 triples to rank name .* train lacks, first \('3', '0', '1'\);"
-    ):
+    with pytest.raises(kg.DataError, match=r"^2 triples to rank name .* train lacks, first \('3', '0', '1'\);"):
         run(lambda s, p, o: s, unseen_dataset(), unseen="error")
     splits = {"train": [[0, 0, 1]], "test": [[0, 0, 2]]}
     dataset = kg.Dataset.from_arrays(**splits, n_entities=3, n_relations=1)
@@ -325,9 +319,7 @@ def test_c32_both_weighs_ranks_where_sides_have_unequal_counts():
     """
     scores = {"arb": 0.5, "ara": 0.9, "are": 0.1, "drb": 0.1, "crd": 0.5, "cra": 0.9, "crc": 0.8, "cre": 0.7}
     rows = [[*triple, score] for triple, score in scores.items()]
-    dataset = kg.Dataset.from_frames(
-        train=pd.DataFrame([list("ere")]), test=pd.DataFrame([list("arb"), list("crd")])
-    )
+    dataset = kg.Dataset.from_frames(train=pd.DataFrame([list("ere")]), test=pd.DataFrame([list("arb"), list("crd")]))
     result = kg.evaluate_scores(pd.DataFrame(rows, columns=["s", "p", "o", "score"]), dataset)
     assert [result[f"{side}mrr"] for side in ("subject.", "object.", "")] == [
         1.0,

@@ -76,9 +76,7 @@ def gradients(entities: Array, relations: Array, batch: Array) -> tuple[Array, A
     return grad_entities / len(batch), grad_relations / len(batch)
 
 
-def filtered_ranks(
-    entities: Array, relations: Array, queries: Array, known: dict[tuple[int, int], list[int]]
-) -> Array:
+def filtered_ranks(entities: Array, relations: Array, queries: Array, known: dict[tuple[int, int], list[int]]) -> Array:
     """Return filtered ranks, better + 1 + tied / 2, of the answers of the queries."""
     ranks = np.empty(len(queries))
     for i, (source, relation, answer) in enumerate(queries):

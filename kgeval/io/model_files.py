@@ -14,7 +14,7 @@ from kgeval.archive import Arrays, read_arrays
 from kgeval.checks import Ids, check_one_of
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError
-from kgeval.models import MODELS, BatchNorm, EmbeddingModel
+from kgeval.models import INVERSE_ROWS, MODELS, BatchNorm, EmbeddingModel
 
 ENTITY_TABLES = ("entities", "subjects", "objects")
 RELATION_TABLES = ("relations", "relations_inverse")
@@ -36,7 +36,8 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
         labels), or the ids that train names if there are just so many.
     dataset : Dataset
     **settings
-        What the file does not say: ``model``, ``norm``, ``layout``, ``inverse_relations``.
+        What the file does not say: ``model``, ``norm``, ``layout``, ``inverse_relations``. One that
+        overrules the file is noted in the result.
 
     Returns
     -------
@@ -55,9 +56,11 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
         **{name: value for name, value in settings.items() if value is not None},
     }
     text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}
-    for option, value in settings.items():
-        if option in text and value is not None and str(value) != text[option]:
-            raise DataError(f"{file}: says {option}={text[option]!r}, but {value!r} is asked; which one is true?")
+    overruled = tuple(
+        f"the model file says {option}={text[option]!r}; it was overruled by {value!r}"
+        for option, value in settings.items()
+        if option in text and value is not None and str(value).lower() != text[option].lower()
+    )
     name = str(options.pop("model", text.pop("model", "")) or "").lower()
     if not name:
         raise DataError(
@@ -75,7 +78,9 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
             f"{file}: {kind.__name__} needs {', '.join(missing)}; the file holds {', '.join(arrays) or 'nothing'}"
         )
     values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
-    return _aligned(file, kind, values, arrays, dataset)
+    model = _aligned(file, kind, values, arrays, dataset)
+    model.notes += overruled
+    return model
 
 
 def _npz_file(path: Path) -> Path:
@@ -96,7 +101,7 @@ def _pykeen_settings(file: Path) -> dict[str, Any]:
         pipeline = json.loads(config.read_text(encoding="utf-8"))["pipeline"]
         name = pipeline["model"].lower()
         is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
-        norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 2)
+        norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 1 if name == "transe" else 2)
     except (ValueError, KeyError, AttributeError, TypeError):
         return {}
     settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
@@ -127,9 +132,16 @@ def _aligned(
     file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
 ) -> EmbeddingModel:
     """Put the tables' rows in id order, rows that the file lacks as NaN, and make the model."""
+    for name in (*ENTITY_TABLES, *RELATION_TABLES):
+        if name in values and np.ndim(values[name]) < 2:
+            raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
+        if name in values and values[name].dtype.kind not in "iufc":
+            raise DataError(f"{file}: {name} must be a real numeric array; got dtype {values[name].dtype}")
     entity_table = next(name for name in ENTITY_TABLES if name in values)
     n_rows = len(values["relations"])
     inverse = values.get("inverse_relations")
+    if inverse is not None:
+        check_one_of("inverse_relations", inverse, INVERSE_ROWS, DataError)
     entity_ids = _row_ids(file, "entities", len(values[entity_table]), arrays, dataset)
     relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
     for name in set(ENTITY_TABLES) & set(values):
@@ -150,7 +162,7 @@ def _aligned(
     model = kind(**values)
     if LABELS["entities"] not in arrays:
         order = "ids" if len(entity_ids) == len(dataset.entities) else "ids that train names"
-        model.notes = (f"the model file has no entity_labels: its rows were taken for the {order}, in order",)
+        model.notes += (f"the model file has no entity_labels: its rows were taken for the {order}, in order",)
     model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
     model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
     return model
@@ -165,7 +177,7 @@ def _row_ids(file: Path, what: str, n_rows: int, arrays: Arrays, dataset: Datase
     )
     labels = arrays.get(LABELS[what])
     if labels is not None:
-        if len(labels) != n_rows or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
+        if labels.shape != (n_rows,) or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
             raise DataError(f"{file}: {LABELS[what]} must be {n_rows} distinct strings, one per row of {what}")
         ids = vocabulary.find(labels.tolist())
         if (ids < 0).all():

@@ -80,7 +80,7 @@ def read_columns(file: str | Path, n_columns: int = 3, header: bool = False) -> 
     raw, is_as_on_disk = _read_text(path)
     n_lines = _count_lines(path, raw, n_columns)
     try:
-        columns = _parse(path if is_as_on_disk else io.BytesIO(raw), n_columns)
+        columns = _parse(path if is_as_on_disk else io.BytesIO(codecs.BOM_UTF8 + raw), n_columns)
     except UnicodeDecodeError:
         raise _encoding_error(path) from None
     if len(columns[0]) != n_lines:
@@ -158,7 +158,8 @@ def _encoding_error(path: Path) -> DataError:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+        before = raw[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        line = before.count(b"\n") + 1
         return DataError(
             f"{path}, line {line}: invalid UTF-8 at byte {error.start} of the file (0x{raw[error.start]:02x}); "
             "save the file as UTF-8"

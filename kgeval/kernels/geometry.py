@@ -148,7 +148,8 @@ class DotScreen:
         largest = np.abs(queries).max(axis=1)
         is_l2 = self.geometry == "l2"
         is_usable = _is_in_range(self.unit) & (largest < _LARGEST_RATIO * self.unit if is_l2 else _is_in_range(largest))
-        q = np.where(is_usable[:, None], queries, self.unit) / (self.unit if is_l2 else 1.0)
+        unit = self.unit if is_l2 else 1.0
+        q = np.where(is_usable[:, None], queries, unit) / unit
         scaled = np.where(is_usable[rows], positives, 0.0) / self.unit
         if is_l2:
             lengths = np.sqrt((q * q).sum(axis=1))

@@ -79,7 +79,7 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
     n_labels = len(frame.index.names)
     if style == "markdown":
         rule = ["---"] * n_labels + ["---:"] * (len(header) - n_labels)
-        cells = [[printable(cell).replace("|", "\\|") for cell in row] for row in rows]
+        cells = [[printable(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row] for row in rows]
         return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *cells))
     body = [
         " & ".join("".join(_LATEX.get(c, c) for c in printable(cell)) for cell in row) + r" \\"
