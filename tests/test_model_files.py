@@ -221,7 +221,7 @@ def test_faulty_settings_and_tables(dataset, tmp_path, change, settings, said):
 
 
 def test_settings_complete_and_overrule_the_file(dataset, tmp_path):
-    """What the call says counts, and is noted where the file says otherwise; the same again, or None, changes nothing."""
+    """What the call says counts, noted where the file says otherwise; the same again, or None, changes nothing."""
     values = tables("transe")
     file = reordered(values, [3, 1, 0, 2, 6, 5, 4], [2, 0, 1], None)
     bare, full = saved(tmp_path, "bare.npz", **file), saved(tmp_path, "full.npz", model="TransE", norm=2, **file)
