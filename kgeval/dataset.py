@@ -243,18 +243,17 @@ class Dataset:
     def suspicious_order(self) -> str:
         """A sentence if the columns look like subject, object, relation (as in OpenKE's files), else empty.
 
-        So it looks where the second column has more distinct labels than the third, and most of them
-        are entities as well.
+        So it looks where most labels of the second column are entities as well.
         """
-        if self.relations.labels == tuple(str(i) for i in range(len(self.relations))):
-            return ""  # ids without labels of their own say nothing
+        if all(label.isdecimal() for label in self.relations.labels):
+            return ""  # numbers name entities and relations alike
         n_objects = len(np.unique(np.concatenate([t.o for t in self.splits.values()])))
         n_shared = int((self.entities.find(self.relations.labels) >= 0).sum())
-        if n_objects >= len(self.relations) or 2 * n_shared <= len(self.relations):
+        if len(self.relations) < 3 or 2 * n_shared <= len(self.relations):
             return ""
         return (
             f"the second column has {len(self.relations):,} distinct labels, {n_shared:,} of them entities too, "
-            f"and the third only {n_objects:,}; are the columns subject, object, relation? "
+            f"and the third {n_objects:,}; are the columns subject, object, relation? "
             "Expected is subject, relation, object"
         )
 

@@ -241,9 +241,7 @@ def test_repeating_all_rows_changes_nothing(metric, ties):
     Not so for an expectation over ties that is no mean of expectations (GMR: a tie broken twice
     independently is another thing), which is left out.
     """
-    if ties not in metric.tie_policies or (
-        ties == "expected" and type(metric).expectation is not Metric.expectation
-    ):
+    if ties not in metric.tie_policies or (ties == "expected" and type(metric).expectation is not Metric.expectation):
         return
     for rows in TABLES[:200]:
         assert close(compute(metric, rows * 3, ties), compute(metric, rows, ties))
@@ -292,11 +290,7 @@ def test_chance_and_variance_are_those_of_all_outcomes(metric):
         candidates = [row[2] for row in rows]
         ranks = itertools.product(*(range(rivals + 1) for rivals in candidates))
         outcomes = [
-            float(
-                oracle.metric(
-                    str(metric), [(b, 0, n) for b, n in zip(found, candidates, strict=True)], "realistic"
-                )
-            )
+            float(oracle.metric(str(metric), [(b, 0, n) for b, n in zip(found, candidates, strict=True)], "realistic"))
             for found in ranks
         ]
         mean = math.fsum(outcomes) / len(outcomes)
@@ -377,9 +371,7 @@ def test_metrics_without_expectation_say_so(metric):
 
 
 @each_metric
-@pytest.mark.parametrize(
-    ("ties", "hint"), [("realstic", "; did you mean 'realistic'?"), (None, ""), ("mean", "")]
-)
+@pytest.mark.parametrize(("ties", "hint"), [("realstic", "; did you mean 'realistic'?"), (None, ""), ("mean", "")])
 def test_unknown_tie_policy(metric, ties, hint):
     """The error lists the policies and what came."""
     with pytest.raises(MetricError) as caught:

@@ -111,9 +111,7 @@ def test_expected_ties_closed_forms(seed):
     assert MRR().compute(better, tied, rivals, "expected").value == pytest.approx(float(mrr), rel=1e-13)
     for k in (1, 3, 10, 60):
         share = sum(min(max(Fraction(k - g, e + 1), Fraction(0)), Fraction(1)) for g, e in pairs) / 50
-        assert Hits(k).compute(better, tied, rivals, "expected").value == pytest.approx(
-            float(share), rel=1e-13
-        )
+        assert Hits(k).compute(better, tied, rivals, "expected").value == pytest.approx(float(share), rel=1e-13)
     assert MR().compute(better, tied, rivals, "expected").value == pytest.approx(
         MR().compute(better, tied, rivals).value, rel=1e-14
     )
@@ -194,8 +192,7 @@ def test_large_sums_are_exact():
         # two rows: E[sqrt R] ** 2, sum sqrt(r) = 2/3 C^1.5 + C^0.5 / 2 + zeta(-1/2) + C^-0.5 / 24 - ...
         (
             "gmr",
-            ((2 / 3 * MILLIONS**1.5 + MILLIONS**0.5 / 2 + ZETA_MINUS_HALF + MILLIONS**-0.5 / 24) / MILLIONS)
-            ** 2,
+            ((2 / 3 * MILLIONS**1.5 + MILLIONS**0.5 / 2 + ZETA_MINUS_HALF + MILLIONS**-0.5 / 24) / MILLIONS) ** 2,
         ),
     ],
 )
@@ -247,9 +244,7 @@ def test_chance_and_variance_of_the_metrics_paper(shared, kind):
     for n, mean, variance in rows[["candidate", "expectation", "variance"]].itertuples(index=False):
         rivals = np.full(n, n - 1, dtype=np.int64)
         assert metric.chance(rivals).value == pytest.approx(mean, rel=min(tolerance, 1e-8))
-        assert metric.variance(np.ones_like(rivals), rivals + 1) == pytest.approx(
-            variance, rel=tolerance, abs=1e-15
-        )
+        assert metric.variance(np.ones_like(rivals), rivals + 1) == pytest.approx(variance, rel=tolerance, abs=1e-15)
 
 
 def test_repeated_positives_shrink_the_variance():
@@ -280,9 +275,7 @@ def test_cut_off_that_reaches_the_last_candidate():
 def test_caution_of_hits():
     """Of C = 3, 4, 10, 11 candidates one is at most 3, three at most 10; wrappers pass the caution on."""
     rivals = np.array([2, 3, 9, 10])
-    assert (
-        Hits(3).caution(rivals) == "hits@3 is 1 by definition for 25.0% of the ranks (3 candidates or fewer)"
-    )
+    assert Hits(3).caution(rivals) == "hits@3 is 1 by definition for 25.0% of the ranks (3 candidates or fewer)"
     wanted = "hits@10 is 1 by definition for 75.0% of the ranks (10 candidates or fewer)"
     assert [m.caution(rivals) for m in (Hits(10), Adjusted(Hits(10)), ZScore(Hits(10)))] == [wanted] * 3
     assert Hits(2).caution(rivals) == MRR().caution(rivals) == Hits(9).caution(rivals[:0]) == ""
@@ -333,9 +326,7 @@ def test_unreadable_metrics(text, message):
 @pytest.mark.parametrize("k", [0, -1, 1.5, 10.0, "10", True, None, math.nan])
 def test_cut_off_is_a_positive_integer(k):
     """Also when the metric is made directly; a float or a bool is refused, numpy integers are welcome."""
-    with pytest.raises(
-        MetricError, match=re.escape(f"k of hits@k must be an integer of at least 1; got {k!r}")
-    ):
+    with pytest.raises(MetricError, match=re.escape(f"k of hits@k must be an integer of at least 1; got {k!r}")):
         Hits(k)
     assert str(Hits(np.int64(10))) == "hits@10"
     assert parse("hits@10") == Hits(np.int64(10)) == Hits()
@@ -347,9 +338,7 @@ def test_absurdly_long_cut_off():
         parse("hits@" + "9" * 5000)
 
 
-@pytest.mark.parametrize(
-    "text", ["z(adjusted(mrr))", "adjusted(z(mr))", "z(z(mr))", "adjusted(adjusted(mr))"]
-)
+@pytest.mark.parametrize("text", ["z(adjusted(mrr))", "adjusted(z(mr))", "z(z(mr))", "adjusted(adjusted(mr))"])
 def test_wrappers_do_not_nest(text):
     """A wrapper of a wrapper has no variance, or an infinite best (so that all is 0): refused by name."""
     with pytest.raises(MetricError, match="wraps a plain metric"):

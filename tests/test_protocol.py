@@ -28,9 +28,7 @@ OTHERS = {
 @pytest.fixture
 def dataset():
     """Train and test only; no valid."""
-    return kg.Dataset.from_arrays(
-        train=[[0, 0, 1]], test=[[1, 0, 2]], n_entities=3, n_relations=1, name="tiny"
-    )
+    return kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[1, 0, 2]], n_entities=3, n_relations=1, name="tiny")
 
 
 @pytest.mark.parametrize(
@@ -158,15 +156,10 @@ def test_fingerprint_is_the_hash_of_the_fields():
     text += '"splits": ["test"], "unseen": "drop"}'
     made = Protocol(sides="o", filter_splits="train", unseen="drop")
     assert made.fingerprint == hashlib.sha256(text.encode()).hexdigest()[:8]
-    assert (
-        made.fingerprint
-        == Protocol(sides=["tail"], filter_splits=["train", "train"], unseen="drop").fingerprint
-    )
+    assert made.fingerprint == Protocol(sides=["tail"], filter_splits=["train", "train"], unseen="drop").fingerprint
 
 
-@pytest.mark.parametrize(
-    "names", [(), *itertools.combinations(OTHERS, 1), *itertools.combinations(OTHERS, 3)]
-)
+@pytest.mark.parametrize("names", [(), *itertools.combinations(OTHERS, 1), *itertools.combinations(OTHERS, 3)])
 def test_to_dict_and_back(names):
     """Through JSON text and back it is the same protocol with the same fingerprint."""
     protocol = Protocol(**{name: OTHERS[name] for name in names})
@@ -303,9 +296,7 @@ def test_unseen_policies(unseen):
     assert result.n_read == 6
     n_dropped = 4 if unseen == "drop" else 0
     assert sum(result.dropped.values()) == n_dropped == 6 - len(result.table)
-    assert list(result.dropped) == ["an entity or relation that train lacks (unseen='drop')"] * (
-        unseen == "drop"
-    )
+    assert list(result.dropped) == ["an entity or relation that train lacks (unseen='drop')"] * (unseen == "drop")
     if unseen == "worst":
         assert result.table["score"].tolist() == pytest.approx([205, math.nan, math.nan] * 2, nan_ok=True)
         assert result["mr"] == 20 / 6  # ranks 1 2 5 and 2 5 5

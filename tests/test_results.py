@@ -32,8 +32,7 @@ def random_case(seed, splits=("test",)):
     result = kg.evaluate(lambda s, p, o: scores[s, p, o], dataset, kg.Protocol(splits=splits), progress=False)
     known, asked = {t for rows in graph.values() for t in rows}, [t for split in splits for t in graph[split]]
     rows = {
-        side: oracle.rank_counts(lambda s, p, o: int(scores[s, p, o]), asked, known, range(n), side)
-        for side in SIDES
+        side: oracle.rank_counts(lambda s, p, o: int(scores[s, p, o]), asked, known, range(n), side) for side in SIDES
     }
     return result, asked, [split for split in splits for _ in graph[split]], rows
 
@@ -145,9 +144,7 @@ def test_every_number_equals_the_oracle(seed, splits):
     wanted = [{key: row[key] for key in ("score", *COUNTS)} for side in SIDES for row in rows[side]]
     assert table[["score", *COUNTS]].to_dict("records") == wanted
     groups = {**rows, "both": rows["subject"] + rows["object"]}
-    for (side, part), setting, ties, metric in itertools.product(
-        groups.items(), SETTINGS, TIE_POLICIES, METRICS
-    ):
+    for (side, part), setting, ties, metric in itertools.product(groups.items(), SETTINGS, TIE_POLICIES, METRICS):
         expected = number(metric, triples_of(part, setting), ties)
         found = result[f"{setting}.{side}.{ties}.{metric}"]
         assert found == pytest.approx(expected, rel=1e-12, nan_ok=True), (setting, side, ties, metric)
@@ -169,9 +166,7 @@ def test_summary_is_the_single_numbers(small, ties):
     reasons = {}
     for (setting, side), row in frame.iterrows():
         assert row["n"] == len(small.table) // (1 if side == "both" else 2)
-        for key, heading in zip(
-            ("mrr", "hits@1", "median", "adjusted(hits@10)"), frame.columns[1:], strict=True
-        ):
+        for key, heading in zip(("mrr", "hits@1", "median", "adjusted(hits@10)"), frame.columns[1:], strict=True):
             found = small.value(f"{setting}.{side}.{ties}.{key}")
             assert row[heading] == pytest.approx(found.value, nan_ok=True)
             reasons |= {(setting, side, heading): found.reason} if found.reason else {}
@@ -301,12 +296,8 @@ def test_cautions(recwarn, change, notes):
     """Each reason to distrust a number is a note of the result, in its text, and a warning; else none is."""
     result = diagonal(change)
     assert list(result.notes) == notes
-    assert [str(w.message) for w in recwarn if w.category is kg.KgevalWarning] == [
-        n for n in notes if n != INFINITE
-    ]
-    assert [line for line in repr(result).split("\n") if line.startswith("note: ")] == [
-        f"note: {n}" for n in notes
-    ]
+    assert [str(w.message) for w in recwarn if w.category is kg.KgevalWarning] == [n for n in notes if n != INFINITE]
+    assert [line for line in repr(result).split("\n") if line.startswith("note: ")] == [f"note: {n}" for n in notes]
 
 
 @pytest.mark.parametrize("evaluate", [kg.evaluate, lambda *args: kg.Evaluator(args[1]).evaluate(args[0])])
@@ -325,9 +316,7 @@ def test_constant_scorer_is_at_chance(seed):
     result = kg.evaluate(lambda s, p, o: np.zeros(len(s)), dataset, progress=False)
     for key in ("mrr", "mr", "hits@1", "hits@3", "raw.subject.mrr", "object.gmr", "raw.gmr"):
         *place, metric = key.split(".")
-        assert result[".".join([*place, "expected", metric])] == pytest.approx(
-            result.chance(key).value, rel=1e-12
-        )
+        assert result[".".join([*place, "expected", metric])] == pytest.approx(result.chance(key).value, rel=1e-12)
     assert not any("chance" in note for note in result.notes)  # too few ranks to say so
     assert result["amri"] == 0 or result.value("amri").reason
 
@@ -361,9 +350,7 @@ def test_nothing_may_be_lost(small):
         {"dropped": {**small.dropped, "lost": 1}},
         {"table": small.table.iloc[1:]},
     ):
-        with pytest.raises(
-            kg.DataError, match=r"\d+ rows were read, but \d+ ranked and \d+ dropped; nothing may be"
-        ):
+        with pytest.raises(kg.DataError, match=r"\d+ rows were read, but \d+ ranked and \d+ dropped; nothing may be"):
             dataclasses.replace(small, **change)
 
 
@@ -380,9 +367,7 @@ def test_save_and_load(tmp_path, small, overwrite):
     assert again.entities.labels[:3] == ("a\tb", " line\nbreak\n", "\u65e5\u672c")
     assert again.dropped == {"an entity or relation that train lacks (unseen='drop')": 28 - len(small.table)}
     pd.testing.assert_frame_equal(again.summary(), saved.summary(), check_exact=True)
-    pd.testing.assert_frame_equal(
-        again.by("relation", "split"), saved.by("relation", "split"), check_exact=True
-    )
+    pd.testing.assert_frame_equal(again.by("relation", "split"), saved.by("relation", "split"), check_exact=True)
     assert repr(again) == repr(saved)
     assert [file.name for file in tmp_path.iterdir()] == ["run.kgeval"]
 
