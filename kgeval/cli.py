@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 
@@ -69,7 +69,7 @@ def _evaluate(options: argparse.Namespace) -> str:
     scores = None
     if options.scores is not None:
         scores = kgeval.read_scores(options.scores, header=options.header)
-        result = kgeval.evaluate_scores(scores, dataset, _protocol(options, allow_default=True))
+        result = kgeval.evaluate_scores(scores, dataset, _protocol(options))
     else:
         scorer = _scorer(options, dataset)
         result = kgeval.evaluate(
@@ -124,6 +124,7 @@ def _report(
     parts.append(format_frame(frame, "table"))
     if groups is not None:
         parts.append(format_frame(groups, "table"))
+        reasons += sorted({f"undefined: {' '.join(key)}: {why}" for key, why in groups.attrs["reasons"].items()})
     cautions = [f"note: {said}" for said in result.cautions(metrics)]
     if cautions or reasons:
         parts.append("\n".join([*cautions, *reasons]))
@@ -135,7 +136,7 @@ def _report(
 def _check(options: argparse.Namespace) -> str:
     _check_options(options)
     dataset = kgeval.read_dataset(options.dataset, header=options.header)
-    report = kgeval.check_scorer(_scorer(options, dataset), dataset, options.side)
+    report = kgeval.check_scorer(_scorer(options, dataset), dataset, options.side or "both")
     return "\n".join([f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes])
 
 
@@ -187,14 +188,14 @@ def _module(name: str) -> Any:
     return module
 
 
-def _protocol(options: argparse.Namespace, allow_default: bool = False) -> Protocol | None:
-    if allow_default and options.side == "both" and not (options.split or options.filter or options.unseen):
+def _protocol(options: argparse.Namespace) -> Protocol | None:
+    if options.side is None and options.split is None and options.filter is None and options.unseen is None:
         return None
     return Protocol(
-        sides=options.side,
-        filter_splits=None if options.filter is None else [w for w in _words(options.filter) if w != "none"],
+        sides=options.side or "both",
+        filter_splits=None if options.filter is None else [word for word in _words(options.filter) if word != "none"],
         unseen=options.unseen,
-        splits=_words(options.split) if options.split else ("test",),
+        splits="test" if options.split is None else _words(options.split),
     )
 
 
@@ -202,8 +203,15 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"kgeval: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")
+    parser = _Parser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")
     parser.add_argument("--version", action="version", version=f"kgeval {kgeval.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     evaluate = commands.add_parser("evaluate", help="rank the triples of a split and print the metrics")
@@ -252,7 +260,6 @@ def _add_input(parser: argparse.ArgumentParser, with_scores: bool) -> None:
         "--side",
         choices=("both", *SIDE_NAMES),
         metavar="SIDE",
-        default="both",
         help="subject, object (or head, tail, s, o) or both (default)",
     )
     parser.add_argument("--header", action="store_true", help="the files' first lines name the columns")

@@ -133,11 +133,11 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
             notes += _compare(together[one], alone, rows, dataset, queries.part(i, i + 1), columns, how, hint)
         few = np.unique(columns[[0, -1]])
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
-            part = rows.rows(side, queries.given[:1], queries.relation[:1], few)
-            whole = together[:1][:, np.searchsorted(columns, few)]
+            part = rows.rows(side, queries.given, queries.relation, few)
+            whole = together[:, np.searchsorted(columns, few)]
             how = "scored among few candidates and among many"
             hint = "does it depend on the other candidates, or score places instead of ids?"
-            notes += _compare(whole, part, rows, dataset, queries.part(0, 1), few, how, hint)
+            notes += _compare(whole, part, rows, dataset, queries, few, how, hint)
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
 

@@ -437,10 +437,12 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
     ],
 )
 def test_misuse_is_explained_by_the_parser(capsys, arguments, said):
+    """One line, and exit code 2, like every other error."""
     with pytest.raises(SystemExit) as caught:
         main(list(arguments))
     assert caught.value.code == 2
-    assert f"error: {said}" in capsys.readouterr().err.splitlines()[-1]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"kgeval: {said}")
 
 
 def test_debug_shows_where_an_error_arose(capsys):

@@ -117,7 +117,10 @@ def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchN
     norms = {}
     for prefix, setting in (("bn_0", "subject_norm"), ("bn_1", "product_norm")):
         names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
-        if setting in inspect.signature(kind).parameters and all(name in arrays for name in names):
+        lacking = [name for name in names if name not in arrays]
+        if 0 < len(lacking) < len(names):
+            raise DataError(f"the tensors {prefix}.* lack {', '.join(lacking)}")
+        if setting in inspect.signature(kind).parameters and not lacking:
             weight, bias, mean, var = (arrays[name] for name in names)
             norms[setting] = BatchNorm(weight, bias, mean, var)
 

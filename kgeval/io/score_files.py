@@ -37,6 +37,9 @@ def read_scores(file: str | Path, *, header: bool = False) -> pd.DataFrame:
     texts = pd.Series(np.asarray(score.categories, dtype=object))
     is_number = texts.str.fullmatch(NUMBER)
     values = np.array([float(text) if ok else np.nan for text, ok in zip(texts, is_number)])[score.codes]
+    values = np.where(
+        np.isinf(values) & ~texts.str.contains("inf", case=False).to_numpy(dtype=bool)[score.codes], np.nan, values
+    )
     if np.isnan(values).any():
         row = int(np.flatnonzero(np.isnan(values))[0])
         raise DataError(f"{file}, line {row + 1 + header}: expected a number as score, found {str(score[row])!r}")

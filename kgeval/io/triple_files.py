@@ -78,11 +78,14 @@ def read_columns(file: str | Path, n_columns: int = 3, header: bool = False) -> 
     """
     path = Path(file)
     raw, is_as_on_disk = _read_text(path)
-    n_lines = _count_lines(path, raw, n_columns)
-    try:
-        columns = _parse(path if is_as_on_disk else io.BytesIO(codecs.BOM_UTF8 + raw), n_columns)
-    except UnicodeDecodeError:
-        raise _encoding_error(path) from None
+    source = path if is_as_on_disk else io.BytesIO(codecs.BOM_UTF8 + raw)
+    with ThreadPoolExecutor(1) as pool:
+        parsing = pool.submit(_parse, source, n_columns)
+        n_lines = _count_lines(path, raw, n_columns)  # meanwhile; its errors name the line, so they come first
+        try:
+            columns = parsing.result()
+        except UnicodeDecodeError:
+            raise _encoding_error(path) from None
     if len(columns[0]) != n_lines:
         raise DataError(f"{path}: {n_lines} lines checked, {len(columns[0])} read; did the file change meanwhile?")
     first = tuple(str(column[0]).lower() for column in columns[:3])

@@ -191,7 +191,8 @@ def parse(text: str | Metric) -> Metric:
         return made
     name, at, parameter = spec.partition("@")
     if name not in _PLAIN:
-        raise MetricError(f"unknown metric {text!r}{suggest(spec, _spellings())}; known: {', '.join(_spellings())}")
+        hint = suggest(spec, _spellings())
+        raise MetricError(f"unknown metric {text!r}{hint}; known: {', '.join(_spellings())}")
     needs_k = "k" in getattr(_PLAIN[name], "__dataclass_fields__", {})
     if needs_k and not re.fullmatch(r"[0-9]{1,18}", parameter):
         raise MetricError(f"{name} needs a cut-off, a positive integer, such as '{name}@10'; got {text!r}")
