@@ -149,24 +149,27 @@ class Evaluator:
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
-        some_task = next(iter(plan.tasks.values()))
-        triples = plan.positives.triples[plan.kept]
-        notes = probe(rows, self.dataset, triples, some_task.candidates, plan.protocol.sides).notes
-        if self.protocol.unseen is None and plan.protocol.unseen == "drop":
-            lacks = {what: len(missing_ids(scorer, what)) for what in ("entities", "relations")}
-            counted = " and ".join(f"{n:,} {what}" for what, n in lacks.items() if n)
-            notes += (
-                f"the model has no vector for {counted} that train lacks: candidates are the entities of train "
-                "(unseen='drop')",
-            )
+        candidates = next(iter(plan.tasks.values())).candidates
+        report = probe(rows, self.dataset, plan.positives.triples[plan.kept], candidates, plan.protocol.sides)
         ranked = {
             side: rank(rows, task, limits, threads or available_threads(), progress)
             for side, task in plan.tasks.items()
         }
-        notes += tuple(getattr(scorer, "notes", ())) if isinstance(scorer, EmbeddingModel) else ()
+        return self._result(plan, ranked, rows.name, [*report.notes, *self._notes(scorer, plan, ranked)])
+
+    def _notes(self, scorer: Any, plan: _Plan, ranked: dict[str, Ranked]) -> list[str]:
+        """Return what must be said of the scorer: what it lacks, how its file was read, infinities."""
+        notes = list(scorer.notes) if isinstance(scorer, EmbeddingModel) else []
+        if self.protocol.unseen is None and plan.protocol.unseen == "drop":
+            lacks = {what: len(missing_ids(scorer, what)) for what in ("entities", "relations")}
+            counted = " and ".join(f"{n:,} {what}" for what, n in lacks.items() if n)
+            notes.append(
+                f"the model has no vector for {counted} that train lacks: candidates are the entities of train "
+                "(unseen='drop')"
+            )
         if any(part.is_infinite for part in ranked.values()):
-            notes += ("some scores are +infinity; infinities are ranked as numbers, and tie with each other",)
-        return self._result(plan, ranked, rows.name, notes)
+            notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
+        return notes
 
     def _protocol_for(self, scorer: Any) -> Protocol:
         """Return the protocol, its policy for unseen entities chosen by what `scorer` can score."""
@@ -186,7 +189,7 @@ class Evaluator:
             self._plans[protocol] = _make_plan(self.dataset, protocol)
         return self._plans[protocol]
 
-    def _result(self, plan: _Plan, ranked: dict[str, Ranked], name: str, notes: tuple[str, ...]) -> EvaluationResult:
+    def _result(self, plan: _Plan, ranked: dict[str, Ranked], name: str, notes: list[str]) -> EvaluationResult:
         n_dropped = 0 if plan.protocol.unseen == "worst" else len(plan.positives.triples) - len(plan.kept)
         return assemble(
             self.dataset,

@@ -180,7 +180,7 @@ def test_order_and_names_of_columns_do_not_matter(dataset):
     for table in (shuffled, renamed, shuffled.astype({"s": "category", "o": "string"})):
         assert evaluate_scores(table, dataset).table.equals(expected)
     numbers = {"a": 1, "b": 2, "c": 3, "d": 4, "r": 0}
-    facts = {split: frame(rows).map(numbers.get) for split, rows in FACTS.items()}
+    facts = {split: frame(rows).apply(lambda column: column.map(numbers.get)) for split, rows in FACTS.items()}
     table = scored(TABLE).replace({"s": numbers, "p": numbers, "o": numbers}).infer_objects()
     assert evaluate_scores(table, Dataset.from_frames(**facts)).table[COUNTS].equals(expected[COUNTS])
 

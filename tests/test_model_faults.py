@@ -190,3 +190,14 @@ def test_check_scorer_leaves_out_what_is_missing():
     data = kg.Dataset.from_arrays(test=CHAIN[4:], train=[], n_entities=N, n_relations=M)
     with raises("TransE has vectors for no triple of 'dataset'; do its labels fit the dataset's?"):
         kg.check_scorer(lacking([5]), data)
+
+
+def test_a_positive_that_differs_from_itself_is_refused(monkeypatch):
+    """A kernel that misses the positive among its equals would give rank 0: it is an error, not a number."""
+
+    def blind(geometry, screen, queries, candidates, rows, positives, block_size):
+        return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+
+    monkeypatch.setattr("kgeval.ranking.count_screened", blind)
+    with pytest.raises(kg.ScoreError, match="did not equal its own score; this is a fault of kgeval"):
+        kg.evaluate(integer_model(), dataset(), progress=False)
