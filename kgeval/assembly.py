@@ -14,6 +14,7 @@ import pandas as pd
 
 from kgeval._version import __version__
 from kgeval.checks import Ids
+from kgeval.corruption import SETTINGS
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError, KgevalWarning
 from kgeval.protocol import Protocol
@@ -61,7 +62,7 @@ class Positives:
         columns["side"] = pd.Categorical.from_codes(np.full(len(self.triples), place), pd.Index(protocol.sides))
         columns["split"] = pd.Categorical.from_codes(self.splits, pd.Index(protocol.splits))
         columns["score"] = score
-        for setting in ("raw", "filtered"):
+        for setting in SETTINGS:
             part = counts[setting]
             columns |= {f"better_{setting}": part.better, f"tied_{setting}": part.tied}
             columns[f"rivals_{setting}"] = part.rivals

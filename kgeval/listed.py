@@ -133,32 +133,31 @@ def _rank_side(
 ) -> tuple[Scores, dict[str, RankCounts]]:
     """Return the positives' scores and their counts among the listed, in the triples' order."""
     given, answer = given_and_asked(listed, side)
-    ordered = values[np.lexsort((answer, given, listed[:, 1]))]
-    listing, filter_index = KnownIndex.of(listed, side), KnownIndex.of(known, side)
+    order = np.lexsort((answer, given, listed[:, 1]))
+    row_scores = values[order]
+    is_known_row = KnownIndex.of(known, side).contains(listed[:, 1], given, answer)[order]
+    listing = KnownIndex.of(listed, side)
     queries = Queries.of(triples, side)
     starts, stops = listing.spans(queries.relation, queries.given)
     counts = {setting: RankCounts.zeros(len(triples)) for setting in ("raw", "known")}
     scores = np.empty(len(triples), dtype=values.dtype)
     for i in range(len(queries)):
-        query = queries.part(i, i + 1)
-        row, candidates = ordered[starts[i] : stops[i]], listing.answers[starts[i] : stops[i]]
+        query, here = queries.part(i, i + 1), slice(starts[i], stops[i])
+        row, candidates, is_known = row_scores[here], listing.answers[here], is_known_row[here]
         is_listed = np.isin(query.answers, candidates)
         if not is_listed.all():
             s, p, o = triples[query.rows[~is_listed][0]]
             raise DataError(
                 f"scores: the positive {triple_labels(dataset, s, p, o)} has no score in the table; add its row"
             )
-        positives = row[np.searchsorted(candidates, query.answers)]
-        scores[query.rows] = positives
-        is_known = np.isin(candidates, filter_index.lookup(query.relation, query.given)[1])
-        is_known_self = np.isin(query.answers, candidates[is_known])
-        better, equal = count_row(row, positives)
-        known_better, known_equal = count_row(row[is_known], positives)
-        counts["raw"].better[query.rows], counts["raw"].tied[query.rows] = better, equal - 1
-        counts["known"].better[query.rows], counts["known"].tied[query.rows] = (
-            known_better,
-            known_equal - is_known_self,
-        )
-        counts["raw"].rivals[query.rows] = len(row) - 1
-        counts["known"].rivals[query.rows] = is_known.sum() - is_known_self
+        places = np.searchsorted(candidates, query.answers)
+        scores[query.rows] = row[places]
+        for setting, among, is_self in (
+            ("raw", row, np.ones(len(places), dtype=np.int64)),
+            ("known", row[is_known], is_known[places].astype(np.int64)),
+        ):
+            better, equal = count_row(among, row[places])
+            counts[setting].better[query.rows] = better
+            counts[setting].tied[query.rows] = equal - is_self
+            counts[setting].rivals[query.rows] = len(among) - is_self
     return scores, {"raw": counts["raw"], "filtered": counts["raw"] - counts["known"]}

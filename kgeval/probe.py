@@ -12,7 +12,7 @@ from kgeval.checks import Ids
 from kgeval.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.models import EmbeddingModel
-from kgeval.queries import SIDES, Queries, check_sides
+from kgeval.queries import SIDES, Queries, check_sides, given_and_asked
 from kgeval.scoring import (
     FunctionRows,
     Limits,
@@ -27,7 +27,7 @@ from kgeval.scoring import (
 
 PROBED_CANDIDATES = 256
 PROBED_QUERIES = 3
-TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-4}
+TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
     """Return a few queries, as many as never to equal the number of candidates (so a transpose shows)."""
     n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
-    given = picked[:, 2] if side == "subject" else picked[:, 0]
-    answers = picked[:, 0] if side == "subject" else picked[:, 2]
+    given, answers = given_and_asked(picked, side)
     return Queries(side, given, picked[:, 1], answers, np.arange(n), np.arange(n + 1))
 
 
@@ -178,7 +177,7 @@ def _compare(
     finite = np.abs(a[np.isfinite(a)])
     scale = float(finite.max()) if finite.size else 0.0
     i, j = np.unravel_index(int(np.argmax(difference)), difference.shape)
-    if difference[i, j] > TOLERANCE.get(one.dtype.itemsize, 1e-4) * scale:
+    if difference[i, j] > (TOLERANCE_OF_HALVES if one.dtype.itemsize == 2 else TOLERANCE) * scale:
         query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
         raise ScoreError(
             f"{rows.name}: {query} with candidate {dataset.entities.labels[columns[j]]!r}, {how}, scored "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,11 +91,6 @@ class Queries:
 
     def __len__(self) -> int:
         return len(self.given)
-
-    def batches(self, size: int) -> Iterator[Queries]:
-        """Yield the queries, at most `size` at a time, in order."""
-        for start in range(0, len(self), size):
-            yield self.part(start, min(start + size, len(self)))
 
     def part(self, start: int, stop: int) -> Queries:
         """Return queries ``start:stop`` with their positives."""

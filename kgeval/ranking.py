@@ -19,7 +19,7 @@ from kgeval.kernels.geometry import Reals, Screen, Vectors, exact_pair_scores, m
 from kgeval.kernels.numpy_kernels import count_row, count_screened
 from kgeval.queries import Queries
 from kgeval.ranks import RankCounts
-from kgeval.scoring import GeometryRows, Limits, RowScorer, Scores, check_no_nan, describe_query
+from kgeval.scoring import GeometryRows, Limits, RowScorer, Scores, check_no_nan, check_width, describe_query
 
 ROW_BATCH_BYTES = 1 << 26
 TILES = {"dot": (256, 4096), "l2": (256, 4096), "l1": (64, 2048), "modulus": (64, 2048)}
@@ -125,21 +125,24 @@ def rank(scorer: RowScorer, task: Task, limits: Limits, threads: int = 1, progre
     """
     if not len(task.queries):
         return Ranked(RankCounts.zeros(0), RankCounts.zeros(0), np.zeros(0))
-    is_geometry = isinstance(scorer, GeometryRows)
-    work = _geometry_work(scorer, task, limits) if isinstance(scorer, GeometryRows) else _row_work(scorer, task, limits)
-    size, rank_batch = work
-    starts = range(0, len(task.queries), size)
+    if isinstance(scorer, GeometryRows):
+        size, rank_batch = _geometry_work(scorer, task, limits)
+    else:
+        size, rank_batch = _row_work(scorer, task, limits)
+        threads = 1
+    n = len(task.queries)
+    bounds = [(start, min(start + size, n)) for start in range(0, n, size)]
     parts: list[Ranked] = []
     with tqdm(
-        total=len(task.queries),
+        total=n,
         desc=f"{task.queries.side} queries",
         unit="q",
         disable=None if progress else True,
         leave=False,
     ) as bar:
-        for part, n in _in_order(rank_batch, starts, size, len(task.queries), threads if is_geometry else 1):
+        for (start, stop), part in zip(bounds, _in_order(rank_batch, bounds, threads)):
             parts.append(part)
-            bar.update(n)
+            bar.update(stop - start)
     return Ranked(
         _joined([part.raw for part in parts]),
         _joined([part.known for part in parts]),
@@ -154,17 +157,14 @@ def available_threads() -> int:
 
 
 def _in_order(
-    rank_batch: Callable[[int, int], Ranked], starts: range, size: int, n: int, threads: int
-) -> Iterator[tuple[Ranked, int]]:
-    bounds = [(start, min(start + size, n)) for start in starts]
+    rank_batch: Callable[[int, int], Ranked], bounds: list[tuple[int, int]], threads: int
+) -> Iterator[Ranked]:
     if threads == 1:
-        for start, stop in bounds:
-            yield rank_batch(start, stop), stop - start
+        yield from (rank_batch(start, stop) for start, stop in bounds)
         return
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         try:
-            for (start, stop), part in zip(bounds, pool.map(lambda bound: rank_batch(*bound), bounds)):
-                yield part, stop - start
+            yield from pool.map(lambda bound: rank_batch(*bound), bounds)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -212,14 +212,14 @@ def _geometry_work(scorer: GeometryRows, task: Task, limits: Limits) -> tuple[in
     def rank_batch(start: int, stop: int) -> Ranked:
         queries = task.queries.part(start, stop)
         vectors = scorer.queries(queries.side, queries.given, queries.relation)
-        _check_queries(vectors, candidates, screen, queries, task, scorer.name)
+        _check_queries(vectors, screen, queries, task, scorer.name)
         rows = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
         positives = exact_pair_scores(geometry, vectors, candidates, rows, task.positions(queries.answers))
         known_offsets, known = task.known_of(start, stop)
         known_rows = np.repeat(np.arange(len(queries)), np.diff(known_offsets))
         known_scores = exact_pair_scores(geometry, vectors, candidates, known_rows, task.positions(known))
         counts = np.empty((4, len(positives)), dtype=np.int64)
-        counts[:2] = count_screened(geometry, screen, vectors, candidates, rows, positives, block_size)
+        counts[:2] = count_screened(screen, vectors, rows, positives, block_size)
         for i in range(len(queries)):
             mine = slice(queries.offsets[i], queries.offsets[i + 1])
             counts[2:, mine] = count_row(known_scores[known_offsets[i] : known_offsets[i + 1]], positives[mine])
@@ -256,11 +256,8 @@ def _check_finite_candidates(vectors: Vectors, task: Task, name: str) -> None:
         )
 
 
-def _check_queries(
-    vectors: Reals, candidates: Vectors, screen: Screen, queries: Queries, task: Task, name: str
-) -> None:
-    if vectors.shape[1] != candidates.shape[1]:
-        raise ScoreError(f"{name}: query vectors have {vectors.shape[1]} dimensions, candidates {candidates.shape[1]}")
+def _check_queries(vectors: Reals, screen: Screen, queries: Queries, task: Task, name: str) -> None:
+    check_width(vectors, screen.candidates, name)
     largest = np.abs(vectors).max(axis=1) + screen.unit
     is_bad = ~(largest < LARGEST)
     if is_bad.any():

@@ -14,13 +14,13 @@ import pandas as pd
 
 from kgeval.archive import pack_labels, read_archive, unpack_labels, write_archive
 from kgeval.checks import check_ids, check_one_of, suggest
+from kgeval.corruption import SETTINGS
 from kgeval.errors import DataError, KgevalError, MetricError
 from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, parse, parse_all
 from kgeval.protocol import Protocol
 from kgeval.queries import SIDE_NAMES
 from kgeval.triples import TripleSet, Vocabulary
 
-SETTINGS = ("raw", "filtered")
 SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 BREAKDOWNS = {"relation": "p", "side": "side", "split": "split"}

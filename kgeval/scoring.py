@@ -230,8 +230,7 @@ class GeometryRows:
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
         """See `RowScorer`."""
         q, e = self.queries(side, given, relation), self.vectors(side, candidates)
-        if q.shape[1] != e.shape[1]:
-            raise ScoreError(f"{self.name}: query vectors have {q.shape[1]} dimensions, candidates {e.shape[1]}")
+        check_width(q, e, self.name)
         r, c = np.repeat(np.arange(len(q)), len(e)), np.tile(np.arange(len(e)), len(q))
         return exact_pair_scores(self.model.geometry, q, e, r, c).reshape(len(q), len(e))
 
@@ -297,6 +296,12 @@ def check_no_nan(scores: Scores, queries: Queries, candidates: Ids, dataset: Dat
         f"{len(at) - 1} more of the {scores.size} scores of {len(scores)} queries; a NaN cannot be ranked. "
         "Check the parameters of these entities, or run kgeval.check_scorer"
     )
+
+
+def check_width(queries: Vectors, candidates: Vectors, name: str) -> None:
+    """Raise a ScoreError unless query and candidate vectors have the same number of dimensions."""
+    if queries.shape[1] != candidates.shape[1]:
+        raise ScoreError(f"{name}: query vectors have {queries.shape[1]} dimensions, candidates {candidates.shape[1]}")
 
 
 def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> str:

@@ -25,7 +25,7 @@ def brute_force(geometry, queries, candidates, rows, positives):
 def screened(geometry, queries, candidates, rows, positives, block_size=1 << 30):
     """Counts from the screen, as lists."""
     screen = make_screen(geometry, candidates)
-    counts = count_screened(geometry, screen, queries, candidates, rows, positives, block_size)
+    counts = count_screened(screen, queries, rows, positives, block_size)
     return counts[0].tolist(), counts[1].tolist()
 
 

@@ -195,7 +195,7 @@ def test_check_scorer_leaves_out_what_is_missing():
 def test_a_positive_that_differs_from_itself_is_refused(monkeypatch):
     """A kernel that misses the positive among its equals would give rank 0: it is an error, not a number."""
 
-    def blind(geometry, screen, queries, candidates, rows, positives, block_size):
+    def blind(screen, queries, rows, positives, block_size):
         return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
 
     monkeypatch.setattr("kgeval.ranking.count_screened", blind)

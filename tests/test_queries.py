@@ -126,19 +126,19 @@ def test_batches_hold_every_query_once_in_order(seed, size):
     triples = random_graph(random.Random(seed))[2]["train"]
     for side in SIDES:
         queries = Queries.of(np.array(triples), side)
-        batches = list(queries.batches(size))
-        assert [entry for batch in batches for entry in as_table(batch)] == naive(triples, side)
         n = len(queries)
+        batches = [queries.part(start, min(start + size, n)) for start in range(0, n, size)]
+        assert [entry for batch in batches for entry in as_table(batch)] == naive(triples, side)
         assert [len(batch) for batch in batches] == [size] * (n // size) + [n % size] * (n % size > 0)
         assert all(batch.offsets[0] == 0 and batch.offsets[-1] == len(batch.answers) for batch in batches)
         assert {batch.side for batch in batches} == {side}
 
 
 def test_no_positives_no_queries():
-    """An empty split has no queries, and no batches."""
+    """An empty split has no queries, and its only part is empty."""
     for side in SIDES:
         queries = Queries.of(np.zeros((0, 3), dtype=np.int64), side)
-        assert (len(queries), queries.offsets.tolist(), list(queries.batches(4))) == (0, [0], [])
+        assert (len(queries), queries.offsets.tolist(), len(queries.part(0, 0))) == (0, [0], 0)
 
 
 def test_shared_queries_of_real_data(shared):

@@ -123,7 +123,6 @@ def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchN
         if setting in inspect.signature(kind).parameters and not lacking:
             weight, bias, mean, var = (arrays[name] for name in names)
             norms[setting] = BatchNorm(weight, bias, mean, var)
-
     return norms
 
 

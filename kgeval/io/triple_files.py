@@ -171,10 +171,10 @@ def _encoding_error(path: Path) -> DataError:
 
 
 def _has_lone_return(raw: bytes) -> bool:
+    """Tell whether some carriage return (there is one) is not followed by a newline."""
     data = np.frombuffer(raw, dtype=np.uint8)
-    newlines = np.flatnonzero(data == _NEWLINE)
-    n_before_newline = np.count_nonzero(data[newlines[newlines > 0] - 1] == _RETURN)
-    return int(np.count_nonzero(data == _RETURN)) != int(n_before_newline)
+    returns = np.flatnonzero(data == _RETURN)
+    return bool(returns[-1] == len(data) - 1 or (data[returns + 1] != _NEWLINE).any())
 
 
 def _count_lines(path: Path, raw: bytes, n_columns: int) -> int:

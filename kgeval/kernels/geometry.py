@@ -132,12 +132,11 @@ class DotScreen:
 
     def __post_init__(self) -> None:
         n, d = self.candidates.shape
-        self.unit = _power_of_two_above(max((float(np.abs(b).max()) for b in _blocks(self.candidates)), default=0.0))
+        self.unit = _unit(self.candidates)
         self.vectors = np.empty((n, d + (self.geometry == "l2")), dtype=np.float32)
         self.norms = np.empty(n)
-        for start, block in enumerate(_blocks(self.candidates)):
-            part = slice(start * _rows_per_block(d), start * _rows_per_block(d) + len(block))
-            scaled = block.astype(np.float64) / self.unit
+        for part in _parts(self.candidates):
+            scaled = self.candidates[part].astype(np.float64) / self.unit
             if self.geometry == "l2":
                 scaled = np.column_stack([2.0 * scaled, (scaled * scaled).sum(axis=1)])
             self.vectors[part] = scaled
@@ -186,12 +185,11 @@ class DistanceScreen:
 
     def __post_init__(self) -> None:
         n, d = self.candidates.shape
-        self.unit = _power_of_two_above(max((float(np.abs(b).max()) for b in _blocks(self.candidates)), default=0.0))
+        self.unit = _unit(self.candidates)
         self.columns = np.empty((d, n), dtype=np.float32)
         self.norms = np.empty(n)
-        for start, block in enumerate(_blocks(self.candidates)):
-            part = slice(start * _rows_per_block(d), start * _rows_per_block(d) + len(block))
-            scaled = block.astype(np.float64) / self.unit
+        for part in _parts(self.candidates):
+            scaled = self.candidates[part].astype(np.float64) / self.unit
             self.columns[:, part] = scaled.T
             self.norms[part] = np.abs(scaled).sum(axis=1)
 
@@ -250,14 +248,13 @@ def _is_in_range(size: Any) -> Any:
     return (size > 1.0 / _LARGEST) & (size < _LARGEST)
 
 
-def _power_of_two_above(value: float) -> float:
-    return float(2.0 ** np.ceil(np.log2(value))) if value > 0 else 1.0
+def _unit(vectors: Vectors) -> float:
+    """Return the least power of two that no number exceeds, so that dividing by it is exact."""
+    largest = max((float(np.abs(vectors[part]).max()) for part in _parts(vectors)), default=0.0)
+    return float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0
 
 
-def _rows_per_block(d: int) -> int:
-    return max(1, _CHUNK_BYTES // (8 * max(1, d)))
-
-
-def _blocks(vectors: Vectors) -> list[Vectors]:
-    step = _rows_per_block(vectors.shape[1])
-    return [vectors[start : start + step] for start in range(0, len(vectors), step)]
+def _parts(vectors: Vectors) -> list[slice]:
+    """Return slices of rows that are small enough to copy."""
+    step = max(1, _CHUNK_BYTES // (8 * max(1, vectors.shape[1])))
+    return [slice(start, start + step) for start in range(0, len(vectors), step)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids
-from kgeval.kernels.geometry import Reals, Screen, Vectors, exact_pair_scores
+from kgeval.kernels.geometry import Reals, Screen, exact_pair_scores
 
 Scores = npt.NDArray[Any]
 _FEW = 8
@@ -45,15 +45,7 @@ def count_row(scores: Scores, positives: Scores) -> tuple[Ids, Ids]:
     return (len(ordered) - right).astype(np.int64), (right - left).astype(np.int64)
 
 
-def count_screened(
-    geometry: str,
-    screen: Screen,
-    queries: Reals,
-    candidates: Vectors,
-    rows: Ids,
-    positives: Reals,
-    block_size: int,
-) -> tuple[Ids, Ids]:
+def count_screened(screen: Screen, queries: Reals, rows: Ids, positives: Reals, block_size: int) -> tuple[Ids, Ids]:
     """Count, for embedding vectors, as `count_row` would on the exact scores, mostly in float32.
 
     A candidate whose screening score lies outside the proven interval around the positive's is
@@ -61,11 +53,9 @@ def count_screened(
 
     Parameters
     ----------
-    geometry : str
     screen : DotScreen or DistanceScreen
-        Of `candidates`.
+        Of the geometry and the candidates.
     queries : float64 array, shape (queries, d)
-    candidates : float array, shape (candidates, d)
     rows : int64 array, shape (positives,)
         The query of each positive.
     positives : float64 array, shape (positives,)
@@ -78,6 +68,7 @@ def count_screened(
     better, equal : int64 arrays, shape (positives,)
     """
     better, equal = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    geometry, candidates = screen.geometry, screen.candidates
     screened = screen.prepare(queries, rows, positives)
     is_usable = screened.is_usable[rows]
     size = min(block_size, len(candidates))

@@ -7,16 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
-from kgeval.corruption import known_triples
+from kgeval.checks import check_one_of
+from kgeval.corruption import KnownIndex, known_triples
 from kgeval.dataset import Dataset, frame_columns
 from kgeval.errors import ProtocolError
 from kgeval.metrics import Metric, parse_all
 from kgeval.results import EvaluationResult
-from kgeval.triples import Vocabulary
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 MOST_LISTED_RANKS = 40
@@ -121,9 +119,10 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     places = frame_columns("scores", rows)
     listed = pd.DataFrame({name: rows.iloc[:, place].astype(str) for name, place in zip("spo", places)})
     listed["score"] = scores["score"]
-    known = known_triples(dataset, result.protocol.filter_splits or ())
-    known_labels = set(zip(*(np.array(v.labels, dtype=object)[ids] for v, ids in _columns(dataset, known))))
-    listed = listed[[triple not in known_labels for triple in zip(listed["s"], listed["p"], listed["o"])]]
+    vocabularies = (dataset.entities, dataset.relations, dataset.entities)
+    s, p, o = (v.find(listed[name].to_numpy(dtype=object)) for v, name in zip(vocabularies, "spo"))
+    known = KnownIndex.of(known_triples(dataset, result.protocol.filter_splits or ()), "object")
+    listed = listed[~known.contains(p, s, o)]
     lines = []
     for row in result.labelled().to_dict("records")[:MOST_LISTED_RANKS]:
         asked, given = ("o", "s") if row["side"] == "object" else ("s", "o")
@@ -139,10 +138,6 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     text = _aligned(header, lines, range(3))
     n_more = len(result.table) - len(lines)
     return text + (f"\n... and {n_more} more" if n_more else "")
-
-
-def _columns(dataset: Dataset, triples: Ids) -> list[tuple[Vocabulary, Ids]]:
-    return list(zip((dataset.entities, dataset.relations, dataset.entities), triples.T))
 
 
 def _rows(frame: pd.DataFrame) -> list[tuple[Any, tuple[Any, ...]]]:
