@@ -2,7 +2,8 @@
 
 from kgeval import metrics, models
 from kgeval._version import __version__
-from kgeval.corruption import negatives
+from kgeval.classification import classify
+from kgeval.corruption import negatives, sample_negatives
 from kgeval.dataset import Dataset
 from kgeval.errors import (
     DataError,
@@ -16,7 +17,7 @@ from kgeval.errors import (
 from kgeval.evaluate import Evaluator, evaluate
 from kgeval.io.model_files import load_model
 from kgeval.io.score_files import read_scores
-from kgeval.io.triple_files import read_dataset
+from kgeval.io.triple_files import read_dataset, read_negatives
 from kgeval.listed import evaluate_scores
 from kgeval.probe import ScorerReport, check_scorer
 from kgeval.protocol import Protocol
@@ -40,6 +41,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "check_scorer",
+    "classify",
     "evaluate",
     "evaluate_scores",
     "load_model",
@@ -48,5 +50,7 @@ __all__ = [
     "models",
     "negatives",
     "read_dataset",
+    "read_negatives",
     "read_scores",
+    "sample_negatives",
 ]

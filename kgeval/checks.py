@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.errors import DataError, KgevalError, ProtocolError
+from kgeval.errors import DataError, KgevalError, MetricError, ProtocolError
 
 Ids = npt.NDArray[np.int64]
 
@@ -39,6 +39,14 @@ def check_positive_int(name: str, value: Any, error: type[KgevalError] = Protoco
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise error(f"{name} must be an integer of at least 1; got {value!r}")
     return int(value)
+
+
+def check_number(name: str, value: Any, low: float, high: float, says: str) -> float:
+    """Return `value` as a float with ``low < value < high``, else raise MetricError: `name` must be `says`."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not low < value < high:
+        raise MetricError(f"{name} must be {says}; got {value!r}")
+    return float(value)
 
 
 def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None, ...]) -> Ids:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.checks import Ids, check_one_of, check_positive_int
 from kgeval.dataset import Dataset
-from kgeval.errors import DataError
-from kgeval.queries import check_side, given_and_asked
+from kgeval.errors import DataError, ProtocolError
+from kgeval.queries import Queries, check_side, check_sides, given_and_asked
 from kgeval.triples import group_rows
 
 SETTINGS = ("raw", "filtered")
@@ -166,8 +167,102 @@ def negatives(
     is_negative = np.ones(len(dataset.entities), dtype=bool)
     is_negative[asked] = False
     if setting == "filtered":
-        named = (filter_splits,) if isinstance(filter_splits, str) else filter_splits
-        splits = tuple(dataset.splits) if named is None else tuple(named)
-        index = KnownIndex.of(known_triples(dataset, splits), side)
+        index = KnownIndex.of(known_triples(dataset, _known_splits(dataset, filter_splits)), side)
         is_negative[index.lookup(np.array([p]), given)[1]] = False
     return [dataset.entities.labels[i] for i in np.flatnonzero(is_negative)]
+
+
+def _known_splits(dataset: Dataset, filter_splits: Sequence[str] | str | None) -> tuple[str, ...]:
+    named = (filter_splits,) if isinstance(filter_splits, str) else filter_splits
+    return tuple(dataset.splits) if named is None else tuple(named)
+
+
+def sample_negatives(
+    dataset: Dataset,
+    split: str,
+    n: int = 1,
+    sides: Sequence[str] | str = "both",
+    seed: int = 0,
+    filter_splits: Sequence[str] | None = None,
+) -> Ids:
+    """Draw `n` negatives for every positive of a split, uniformly, none of them known.
+
+    Each replaces one side of its positive by an entity that makes no known triple; those of one query, (s, p, ?) or
+    (?, p, o), are distinct, also where several positives share it. Two queries of different sides may give the same
+    triple.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split : str
+    n : int
+        Negatives of each positive, all sides together.
+    sides : str or sequence of str
+        With two sides each replaces n // 2 times, and for odd n one more on a side that a fair coin chooses for each
+        positive.
+    seed : int
+        At least 0. The same seed gives the same negatives, whatever was drawn before.
+    filter_splits : sequence of str, optional
+        The splits whose triples are known; by default all that the dataset has. `split` itself always is.
+
+    Returns
+    -------
+    int64 array, shape (m, 3)
+        In the order of their positives. A query with fewer candidates than negatives asked gives all it has: m is
+        then less than n times the positives.
+
+    Raises
+    ------
+    ProtocolError
+        If the split is absent, or `n`, `sides` or `seed` are not as above.
+
+    References
+    ----------
+    Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS (corruption); Socher et al.
+    (2013), Reasoning With Neural Tensor Networks for Knowledge Base Completion, NIPS (negatives for classification).
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2]], n_entities=4, n_relations=1)
+    >>> negatives = sample_negatives(dataset, "test", n=3, sides="object")
+    >>> sorted(negatives[:, 2].tolist())  # 1 and 2 are known; there is no third candidate
+    [0, 3]
+    """
+    n, asked = check_positive_int("n", n), check_sides(sides)
+    rng = np.random.default_rng(_check_seed(seed))
+    positives = dataset[split].array
+    known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
+    coin = rng.integers(0, 2, size=len(positives))
+    parts, owners = [], []
+    for place, side in enumerate(asked):
+        has_one_more = (coin == place) & (n % len(asked) == 1)
+        chosen = np.repeat(np.arange(len(positives)), n // len(asked) + has_one_more)
+        queries = Queries.of(positives[chosen], side)
+        drawn = _draw_unknown(queries, KnownIndex.of(known, side), len(dataset.entities), rng)
+        owner = chosen[queries.rows[drawn >= 0]]
+        part = positives[owner]
+        part[:, 0 if side == "subject" else 2] = drawn[drawn >= 0]
+        parts.append(part)
+        owners.append(owner)
+    return np.concatenate(parts)[np.argsort(np.concatenate(owners), kind="stable")]
+
+
+def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.random.Generator) -> Ids:
+    """Return one entity for each answer of `queries`, unknown and distinct within a query; -1 where none is left."""
+    offsets, known = index.lookup(queries.relation, queries.given)
+    drawn = np.full(len(queries.rows), -1, dtype=np.int64)
+    for i in range(len(queries)):
+        others = known[offsets[i] : offsets[i + 1]]
+        first, last = queries.offsets[i], queries.offsets[i + 1]
+        n_allowed = n_entities - len(others)
+        places = rng.choice(n_allowed, size=min(last - first, n_allowed), replace=False)
+        # The j-th known answer has answers[j] - j allowed entities before it; so many known ones precede a place.
+        before = np.searchsorted(others - np.arange(len(others)), places, side="right")
+        drawn[first : first + len(places)] = places + before
+    return drawn
+
+
+def _check_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ProtocolError(f"seed must be an integer of at least 0; got {seed!r}")
+    return int(seed)

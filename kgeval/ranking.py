@@ -19,9 +19,8 @@ from kgeval.kernels.geometry import Reals, Screen, Vectors, exact_pair_scores, m
 from kgeval.kernels.numpy_kernels import count_row, count_screened
 from kgeval.queries import Queries
 from kgeval.ranks import RankCounts
-from kgeval.scoring import GeometryRows, Limits, RowScorer, Scores, check_no_nan, check_width, describe_query
+from kgeval.scoring import GeometryRows, Limits, RowScorer, Scores, check_no_nan, check_width, describe_query, row_batch
 
-ROW_BATCH_BYTES = 1 << 26
 TILES = {"dot": (256, 4096), "l2": (256, 4096), "l1": (64, 2048), "modulus": (64, 2048)}
 LARGEST = 1e145  # squares of larger numbers, summed, can overflow float64
 
@@ -179,7 +178,7 @@ def _joined(counts: list[RankCounts]) -> RankCounts:
 
 def _row_work(scorer: RowScorer, task: Task, limits: Limits) -> tuple[int, Callable[[int, int], Ranked]]:
     """Batches for scorers that give whole rows: every count comes from the row itself."""
-    size = limits.batch_size or max(1, min(1024, ROW_BATCH_BYTES // (8 * len(task.candidates))))
+    size = row_batch(limits, len(task.candidates))
 
     def rank_batch(start: int, stop: int) -> Ranked:
         queries = task.queries.part(start, stop)

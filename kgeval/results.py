@@ -13,15 +13,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.archive import pack_labels, read_archive, unpack_labels, write_archive
-from kgeval.checks import check_ids, check_one_of, suggest
+from kgeval.checks import check_ids, check_one_of
 from kgeval.corruption import SETTINGS
 from kgeval.errors import DataError, KgevalError, MetricError
-from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, parse, parse_all
+from kgeval.keys import SIDE_WORDS, Key
+from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, QueryLevel, RankMetric, parse_all
+from kgeval.metrics.base import split_list
+from kgeval.metrics.list_metric import ListMetric
+from kgeval.metrics.lists import Lists
+from kgeval.metrics.retrieval import tabulate
 from kgeval.protocol import Protocol
-from kgeval.queries import SIDE_NAMES
+from kgeval.query_lists import no_lists, query_lists
 from kgeval.triples import TripleSet, Vocabulary
 
-SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 BREAKDOWNS = {"relation": "p", "side": "side", "split": "split"}
 TABLE_COLUMNS = (
@@ -29,45 +33,6 @@ TABLE_COLUMNS = (
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 FORMAT = "kgeval result 1"
-
-
-@dataclass(frozen=True)
-class Key:
-    """Where a number is looked up: ``[setting.][side.][ties.]metric``."""
-
-    metric: Metric
-    setting: str = "filtered"
-    side: str = "both"
-    ties: str = "realistic"
-
-    @classmethod
-    def parse(cls, text: str | Metric) -> Key:
-        """Return the key that `text` writes.
-
-        Examples
-        --------
-        >>> Key.parse("raw.object.optimistic.hits@1")
-        Key(metric=Hits(k=1), setting='raw', side='object', ties='optimistic')
-        """
-        if isinstance(text, Metric):
-            return cls(text)
-        if not isinstance(text, str):
-            raise MetricError(f"a result key is a string such as 'mrr' or 'raw.object.hits@10'; got {text!r}")
-        parts: dict[str, str] = {}
-        rest = text.strip()
-        for name, choices in (("setting", SETTINGS), ("side", SIDE_WORDS), ("ties", TIE_POLICIES)):
-            head, dot, tail = rest.partition(".")
-            if dot and head in choices:
-                parts[name], rest = (SIDE_WORDS[head] if name == "side" else head), tail
-        if "." in rest.partition("(")[0].partition("@")[0]:
-            head = rest.partition(".")[0]
-            words = (*SETTINGS, *SIDE_WORDS, *TIE_POLICIES)
-            hint = "" if head in words else suggest(head, words)
-            raise MetricError(
-                f"in result key {text!r}: {head!r} is out of place{hint}; "
-                "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
-            )
-        return cls(parse(rest), **parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +102,8 @@ class EvaluationResult:
         Parameters
         ----------
         key : str or Metric
-            ``[setting.][side.][ties.]metric``; by default filtered, both sides, realistic ties.
+            ``[setting.][side.][ties.]metric``; by default filtered, both sides, and realistic ties
+            (expected ties for ``query.`` metrics).
 
         Raises
         ------
@@ -150,8 +116,7 @@ class EvaluationResult:
     def chance(self, key: str | Metric) -> MetricValue:
         """Return what a scorer that knows nothing is expected to reach under `key`."""
         parsed = Key.parse(key)
-        rivals = self._rows(parsed.side)[f"rivals_{parsed.setting}"].to_numpy()
-        return parsed.metric.chance(rivals)
+        return self._compute(parsed, self._rows(parsed.side), at_chance=True)
 
     def _rows(self, side: str) -> pd.DataFrame:
         if side == "both":
@@ -160,34 +125,102 @@ class EvaluationResult:
             raise MetricError(f"the {side} side was not asked; this result has {', '.join(self.protocol.sides)}")
         return self.table[(self.table["side"] == side).to_numpy()]
 
-    @staticmethod
-    def _compute(key: Key, rows: pd.DataFrame) -> MetricValue:
+    def _compute(
+        self, key: Key, rows: pd.DataFrame, at_chance: bool = False, lists: Lists | None = None
+    ) -> MetricValue:
+        """Return the number of `key` for some rows of the table; `lists` are theirs, if they were made before."""
+        metric = key.metric
+        if isinstance(metric, QueryLevel):
+            lacking = no_lists(self.protocol, key.setting)
+            if lacking:
+                return MetricValue.undefined(lacking)
+            if lists is None:
+                lists, _ = query_lists(rows, self.protocol, key.setting)
+            return metric.chance_of(lists) if at_chance else metric.compute_lists(lists, key.ties)
         better, tied, rivals = (rows[f"{name}_{key.setting}"].to_numpy() for name in ("better", "tied", "rivals"))
-        return key.metric.compute(better, tied, rivals, key.ties)
+        return metric.chance(rivals) if at_chance else metric.compute(better, tied, rivals, key.ties)
+
+    def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
+        """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
+
+        All candidates of the query stand in its list, its ranked answers relevant; in the filtered setting
+        its other known answers are no candidates.
+
+        Returns
+        -------
+        Lists
+            ``names`` are (side, relation label, label of the given entity).
+
+        Raises
+        ------
+        MetricError
+            If the filter of the protocol does not know the ranked splits.
+        """
+        check_one_of("setting", setting, SETTINGS, MetricError)
+        check_one_of("side", side, SIDE_WORDS, MetricError)
+        lacking = no_lists(self.protocol, setting)
+        if lacking:
+            raise MetricError(lacking)
+        lists, rows = query_lists(self._rows(SIDE_WORDS[side]), self.protocol, setting)
+        given = np.where((rows["side"] == "subject").to_numpy(), rows["o"].to_numpy(), rows["s"].to_numpy())
+        columns = [
+            rows["side"].astype(str).to_numpy(dtype=object),
+            np.array(self.relations.labels, dtype=object)[rows["p"].to_numpy()],
+            np.array(self.entities.labels, dtype=object)[given],
+        ]
+        return replace(lists, names=pd.MultiIndex.from_arrays(columns, names=["side", "relation", "given"]))
+
+    def per_query(
+        self,
+        metrics: Sequence[str | ListMetric] | str,
+        side: str = "both",
+        setting: str = "filtered",
+        ties: str = "expected",
+    ) -> pd.DataFrame:
+        """Return query-level metrics of each query.
+
+        Parameters
+        ----------
+        metrics : sequence of str or ListMetric, or one string with commas
+            As in ``query.`` keys, with or without the prefix: ``"map,ndcg@10"``.
+        side, setting, ties : str
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by side, relation and given entity (labels); columns ``n`` (answers) and the metrics.
+        """
+        lists = self.lists(side, setting)
+        asked = split_list(metrics) if isinstance(metrics, str) else metrics
+        plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in asked]
+        frame = tabulate(lists, plain, ties, average=None)
+        frame.insert(0, "n", lists.n_relevant)
+        return frame
 
     @property
     def sides(self) -> tuple[str, ...]:
         """``both`` and each side, or the only side asked."""
         return ("both", *self.protocol.sides) if len(self.protocol.sides) > 1 else tuple(self.protocol.sides)
 
-    def summary(self, metrics: Sequence[str | Metric] | str = DEFAULT_METRICS, ties: str = "realistic") -> pd.DataFrame:
+    def summary(self, metrics: Sequence[str | Metric] | str = DEFAULT_METRICS, ties: str | None = None) -> pd.DataFrame:
         """Return a table of metrics: rows are settings by sides, columns n and metrics.
 
-        Undefined values are NaN; ``frame.attrs["reasons"]`` says why.
+        Undefined values are NaN; ``frame.attrs["reasons"]`` says why. Without `ties`, each metric has its
+        default: realistic ties, or expected ones for ``query.`` metrics.
         """
-        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+        _check_ties(ties)
         parsed = parse_all(metrics)
         groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {
             (setting, side): (setting, self._rows(side)) for setting in reversed(SETTINGS) for side in self.sides
         }
-        return _metric_frame(groups, ["setting", "side"], parsed, ties)
+        return self._metric_frame(groups, ["setting", "side"], parsed, ties)
 
     def by(
         self,
         *columns: str,
         metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
         setting: str = "filtered",
-        ties: str = "realistic",
+        ties: str | None = None,
     ) -> pd.DataFrame:
         """Return metrics per group of ranks.
 
@@ -196,7 +229,9 @@ class EvaluationResult:
         *columns : str
             One or more of ``"relation"``, ``"side"``, ``"split"``.
         metrics : sequence of str or Metric
-        setting, ties : str
+        setting : str
+        ties : str, optional
+            As in `summary`.
 
         Returns
         -------
@@ -204,7 +239,7 @@ class EvaluationResult:
             Indexed by the groups (relations by label), columns n and metrics, most ranks first.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
-        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+        _check_ties(ties)
         if not columns:
             raise MetricError("say what to group by: 'relation', 'side' or 'split'")
         for column in columns:
@@ -214,7 +249,36 @@ class EvaluationResult:
         grouped = self.table.groupby(keys, observed=True, sort=True).indices
         order = sorted(grouped.items(), key=lambda item: -len(item[1]))
         groups = {self._group_label(columns, name): (setting, self.table.iloc[np.sort(rows)]) for name, rows in order}
-        return _metric_frame(groups, list(columns), parsed, ties)
+        return self._metric_frame(groups, list(columns), parsed, ties)
+
+    def _metric_frame(
+        self,
+        groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]],
+        names: list[str],
+        metrics: list[RankMetric | QueryLevel],
+        ties: str | None,
+    ) -> pd.DataFrame:
+        records, reasons = [], {}
+        for label, (setting, rows) in groups.items():
+            record: dict[str, float] = {"n": len(rows)}
+            has_lists = any(isinstance(metric, QueryLevel) for metric in metrics) and not no_lists(
+                self.protocol, setting
+            )
+            lists = query_lists(rows, self.protocol, setting)[0] if has_lists else None
+            for metric in metrics:
+                found = self._compute(Key(metric, setting=setting, ties=ties or ""), rows, lists=lists)
+                record[metric.heading] = found.value
+                if found.reason:
+                    reasons[(*label, metric.heading)] = found.reason
+            records.append(record)
+        index: pd.Index[Any] = (
+            pd.MultiIndex.from_tuples(list(groups), names=names)
+            if len(names) > 1
+            else pd.Index([label[0] for label in groups], name=names[0], dtype=object)
+        )
+        frame = pd.DataFrame(records, index=index, columns=["n", *dict.fromkeys(metric.heading for metric in metrics)])
+        frame.attrs["reasons"] = reasons
+        return frame
 
     def _group_label(self, columns: Sequence[str], name: Any) -> tuple[str, ...]:
         parts = name if isinstance(name, tuple) else (name,)
@@ -268,7 +332,14 @@ class EvaluationResult:
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
         """Return what must be known about the values of `metrics` on these ranks, if anything."""
         rivals = self.table["rivals_filtered"].to_numpy()
-        said = [metric.caution(rivals) for metric in parse_all(metrics)]
+        parsed = parse_all(metrics)
+        said = [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
+        if any(isinstance(metric, QueryLevel) for metric in parsed):
+            n_queries = len(query_lists(self.table, self.protocol, "raw")[0])
+            said.append(
+                f"query. metrics count each of the {n_queries:,} queries once, all its ranked answers "
+                "relevant together; expected ties unless others are asked"
+            )
         return list(dict.fromkeys(caution for caution in said if caution))
 
     def head(self, ties: str = "realistic") -> list[str]:
@@ -300,29 +371,9 @@ class EvaluationResult:
         )
 
 
-def _metric_frame(
-    groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]],
-    names: list[str],
-    metrics: list[Metric],
-    ties: str,
-) -> pd.DataFrame:
-    records, reasons = [], {}
-    for label, (setting, rows) in groups.items():
-        record: dict[str, float] = {"n": len(rows)}
-        for metric in metrics:
-            found = EvaluationResult._compute(Key(metric, setting=setting, ties=ties), rows)
-            record[metric.heading] = found.value
-            if found.reason:
-                reasons[(*label, metric.heading)] = found.reason
-        records.append(record)
-    index: pd.Index[Any] = (
-        pd.MultiIndex.from_tuples(list(groups), names=names)
-        if len(names) > 1
-        else pd.Index([label[0] for label in groups], name=names[0], dtype=object)
-    )
-    frame = pd.DataFrame(records, index=index, columns=["n", *dict.fromkeys(metric.heading for metric in metrics)])
-    frame.attrs["reasons"] = reasons
-    return frame
+def _check_ties(ties: str | None) -> None:
+    if ties is not None:
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
 
 
 def load_result(path: str | Path) -> EvaluationResult:

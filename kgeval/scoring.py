@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, check_one_of
-from kgeval.dataset import Dataset
+from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import ScoreError
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Reals, Vectors, exact_pair_scores
 from kgeval.queries import SIDES, Queries
@@ -22,6 +22,8 @@ from kgeval.queries import SIDES, Queries
 Scores = npt.NDArray[Any]
 
 MAX_PAIRS = 1 << 20
+ROW_BATCH_BYTES = 1 << 26
+MOST_QUERIES = 1024
 
 
 class TripleScorer(typing.Protocol):
@@ -125,15 +127,19 @@ class FunctionRows:
         n, c = len(given), len(candidates)
         fixed, asked = np.repeat(given, c), np.tile(candidates, n)
         s, o = (asked, fixed) if side == "subject" else (fixed, asked)
-        with _explained(self.name, n * c, "triples"):
-            raw = self.function(s, np.repeat(relation, c), o)
+        return self.pairs(s, np.repeat(relation, c), o).reshape(n, c)
+
+    def pairs(self, s: Ids, p: Ids, o: Ids) -> Scores:
+        """Return the scores of triples, shape (n,), from one call."""
+        with _explained(self.name, len(s), "triples"):
+            raw = self.function(s, p, o)
         scores = as_scores(raw, self.name)
-        if scores.shape != (n * c,):
-            hint = "" if scores.size == n * c else "; the function must score each triple by itself"
+        if scores.shape != s.shape:
+            hint = "" if scores.size == len(s) else "; the function must score each triple by itself"
             raise ScoreError(
-                f"{self.name} was given {n * c} triples and must return shape ({n * c},); got {scores.shape}{hint}"
+                f"{self.name} was given {len(s)} triples and must return shape ({len(s)},); got {scores.shape}{hint}"
             )
-        return scores.reshape(n, c)
+        return scores
 
 
 @dataclass(frozen=True)
@@ -296,6 +302,96 @@ def check_no_nan(scores: Scores, queries: Queries, candidates: Ids, dataset: Dat
         f"{len(at) - 1} more of the {scores.size} scores of {len(scores)} queries; a NaN cannot be ranked. "
         "Check the parameters of these entities, or run kgeval.check_scorer"
     )
+
+
+def row_batch(limits: Limits, n_candidates: int) -> int:
+    """Return how many queries whole rows are asked for at a time."""
+    return limits.batch_size or max(1, min(MOST_QUERIES, ROW_BATCH_BYTES // (8 * n_candidates)))
+
+
+def pair_side(rows: RowScorer) -> str:
+    """Return the side that is asked where single triples are scored: object, unless a scorer has subjects only."""
+    return "subject" if isinstance(rows, MatrixRows) and not hasattr(rows.scorer, "score_objects") else "object"
+
+
+def score_triples(rows: RowScorer, triples: Ids) -> Scores:
+    """Return the score of each triple, as the ranker has it when it asks `pair_side`.
+
+    A function is called with at most ``max_pairs`` triples at a time. Other scorers are asked each distinct query
+    once, in batches; embedding models are exact in float64.
+
+    Parameters
+    ----------
+    rows : RowScorer
+        See `as_row_scorer`.
+    triples : int64 array, shape (n, 3)
+
+    Returns
+    -------
+    array, shape (n,)
+        In the scorer's dtype; float64 where n is 0.
+
+    Raises
+    ------
+    ScoreError
+        If shape or dtype are wrong; NaN is left to `check_triple_scores`.
+
+    Examples
+    --------
+    >>> rows = as_row_scorer(lambda s, p, o: s + 10 * o, n_entities=3)
+    >>> score_triples(rows, np.array([[0, 0, 1], [2, 0, 1]]))
+    array([10, 12])
+    """
+    scores: Scores | None = None
+    for places, part in _scored_parts(rows, triples):
+        if scores is None:
+            scores = np.empty(len(triples), dtype=part.dtype)
+        if part.dtype != scores.dtype:
+            raise ScoreError(f"{rows.name} gave {scores.dtype} scores, then {part.dtype}; keep to one dtype")
+        scores[places] = part
+    return np.empty(0) if scores is None else scores
+
+
+def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]:
+    """Yield places in `triples` with their scores, which are good until the next ones are asked for."""
+    if isinstance(rows, FunctionRows):
+        for start in range(0, len(triples), rows.limits.max_pairs):
+            places = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
+            yield places, rows.pairs(*(triples[places, column] for column in range(3)))
+        return
+    queries = Queries.of(triples, pair_side(rows))
+    size = MOST_QUERIES
+    if isinstance(rows, MatrixRows):
+        size = row_batch(rows.limits, rows.n_entities)
+    for start in range(0, len(queries), size):
+        part = queries.part(start, min(start + size, len(queries)))
+        yield part.rows, _answer_scores(rows, part)
+
+
+def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
+    """Return the score of each answer of `queries`."""
+    row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
+    asked, column_of = np.unique(queries.answers, return_inverse=True)
+    if isinstance(rows, GeometryRows):
+        vectors = rows.queries(queries.side, queries.given, queries.relation)
+        candidates = rows.vectors(queries.side, asked)
+        check_width(vectors, candidates, rows.name)
+        return exact_pair_scores(rows.model.geometry, vectors, candidates, row_of, column_of.reshape(-1))
+    scores = rows.rows(queries.side, queries.given, queries.relation, asked)
+    return np.asarray(scores[row_of, column_of])
+
+
+def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: RowScorer) -> None:
+    """Raise a ScoreError that names the first triple whose score is NaN, or infinite from an embedding model."""
+    wrong = np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        what = "NaN" if np.isnan(scores[place]) else str(scores[place])
+        raise ScoreError(
+            f"{rows.name} gave {what} for {triple_labels(dataset, *triples[place])} and {int(wrong.sum()) - 1} more of "
+            f"the {len(scores)} triples are like it; such a score cannot be compared. Check the parameters of these "
+            "entities, or run kgeval.check_scorer"
+        )
 
 
 def check_width(queries: Vectors, candidates: Vectors, name: str) -> None:

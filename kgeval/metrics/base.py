@@ -1,16 +1,18 @@
-"""What a metric is: a frozen value whose formula is `value(rank)`, and the registry of all of them."""
+"""What every metric is: a frozen value that names and describes itself; and the families they belong to."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of, suggest
+from kgeval.checks import suggest
 from kgeval.errors import MetricError
 
 Reals = npt.NDArray[np.float64]
@@ -28,23 +30,29 @@ class MetricValue:
     value : float
     reason : str
         Empty unless `value` is NaN.
+    excluded : int
+        Queries or groups without a value of their own, which the mean leaves out.
+    excluded_weight : float
+        Their share of all the weight, 0 to 1.
     """
 
     value: float
     reason: str = ""
+    excluded: int = 0
+    excluded_weight: float = 0.0
 
     @classmethod
-    def undefined(cls, reason: str) -> MetricValue:
+    def undefined(cls, reason: str, excluded: int = 0, excluded_weight: float = 0.0) -> MetricValue:
         """Return NaN with its reason."""
-        return cls(float("nan"), reason)
+        return cls(float("nan"), reason, excluded, excluded_weight)
 
 
 class Metric:
-    """Base of all rank metrics: parameters are dataclass fields, traits are class attributes.
+    """Base of all metrics: parameters are dataclass fields, traits are class attributes.
 
-    A subclass gives `value`; its mean over the positives is the metric. What random tie breaking and
-    random ranking lead to is derived from `value`, since both are ranks uniform on a range: from
-    better + 1 to better + tied + 1, and from 1 to the number of candidates.
+    There are three families: metrics of ranks (`kgeval.metrics.ranking`), of ranked lists with several
+    answers (`kgeval.metrics.retrieval`), and of single predictions (`kgeval.metrics.pointwise`).
+    A metric is written ``name(parameter=value,...)@k``, parameters at their defaults left out.
     """
 
     name: ClassVar[str]
@@ -53,161 +61,141 @@ class Metric:
     higher_is_better: ClassVar[bool]
     bounds: ClassVar[tuple[float, float]]
     reference: ClassVar[str]
+    undefined_when: ClassVar[str]
     tie_policies: ClassVar[tuple[str, ...]] = TIE_POLICIES
-    has_chance_level: ClassVar[bool] = True
-
-    def value(self, rank: Any) -> Reals:
-        """Return the metric of each 1-based rank, elementwise; ranks may be halves."""
-        raise TypeError(f"{type(self).__name__} does not say its value of a rank")
-
-    def aggregate(self, ranks: Reals) -> float:
-        """Return the metric of all ranks together; the mean of `value` unless a metric says otherwise."""
-        return float(np.mean(self.value(ranks)))
-
-    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
-        """Return the metric of positives with these counts.
-
-        Parameters
-        ----------
-        better, tied, rivals : int64 arrays, shape (positives,)
-        ties : str
-            ``"optimistic"``: the positive first among equals; ``"pessimistic"``: last;
-            ``"realistic"``: the mean of both ranks; ``"expected"``: the expectation of the metric
-            over random tie breaking.
-        """
-        check_one_of("ties", ties, TIE_POLICIES, MetricError)
-        if not len(better):
-            return MetricValue.undefined("no triples")
-        if ties not in self.tie_policies:
-            return MetricValue.undefined(f"{self} has no exact expectation over random tie breaking")
-        if ties == "expected":
-            return MetricValue(self.expectation(better + 1, better + tied + 1))
-        share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
-        return MetricValue(self.aggregate(better + 1 + share * tied))
-
-    def expectation(self, low: Ids, high: Ids) -> float:
-        """Return the expected metric when each rank is uniform on ``low..high``, independently."""
-        return float(np.mean(mean_over_range(self.value, low, high)))
-
-    def variance(self, low: Ids, high: Ids) -> float:
-        """Return the variance of the metric when each rank is uniform on ``low..high``, independently."""
-        first = mean_over_range(self.value, low, high)
-        second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
-        return float(np.maximum(second - first**2, 0.0).sum() / len(low) ** 2)
-
-    def chance(self, rivals: Ids) -> MetricValue:
-        """Return the expected metric of a scorer that knows nothing: every rank equally likely."""
-        if not len(rivals):
-            return MetricValue.undefined("no triples")
-        if not self.has_chance_level:
-            return MetricValue.undefined(f"{self} has no closed form of its chance level")
-        return MetricValue(self.expectation(np.ones_like(rivals), rivals + 1))
-
-    @property
-    def best(self) -> float:
-        """The metric when every positive is first."""
-        return self.aggregate(np.ones(1))
-
-    def caution(self, rivals: Ids) -> str:
-        """Return a sentence where the value says less than it seems, else an empty string."""
-        return ""
+    default_ties: ClassVar[str] = "realistic"
 
     def __str__(self) -> str:
-        return self.name
+        said, cut_off = [], ""
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name == "k":
+                cut_off = "" if value is None else f"@{value}"
+            elif value != field.default:
+                said.append(f"{field.name}={_shown(value)}")
+        return self.name + (f"({','.join(said)})" if said else "") + cut_off
 
     @property
     def heading(self) -> str:
         """How tables name the metric."""
-        return self.title
+        return self.title + str(self).removeprefix(self.name)
 
 
-def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
-    """Return, per row, the mean of ``value`` over the integers ``low..high``."""
-    result = value(low.astype(np.float64))
-    is_range = high > low
-    if is_range.any():
-        table = np.zeros(int(high.max()) + 1, dtype=np.longdouble)
-        np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])
-        lo, hi = low[is_range], high[is_range]
-        result[is_range] = (table[hi] - table[lo - 1]) / (hi - lo + 1)
-    return result
+M = TypeVar("M", bound=Metric)
 
 
-_PLAIN: dict[str, type[Metric]] = {}
-_WRAPPERS: dict[str, type[Any]] = {}
-_SHORTHANDS: dict[str, str] = {}
-
-
-def register(metric: type[Metric]) -> type[Metric]:
-    """Make a metric known under its name and synonyms."""
-    for name in (metric.name, *metric.synonyms):
-        _PLAIN[name] = metric
-    return metric
-
-
-def register_wrapper(wrapper: type[Any]) -> type[Any]:
-    """Make a wrapper known; it is written ``name(metric)``, or by one of its shorthands."""
-    _WRAPPERS[wrapper.name] = wrapper
-    _SHORTHANDS.update(wrapper.shorthands)
-    return wrapper
-
-
-def registered() -> dict[str, type[Metric]]:
-    """Return every plain metric by its own name."""
-    return {metric.name: metric for metric in _PLAIN.values()}
-
-
-def parse(text: str | Metric) -> Metric:
-    """Return the metric that `text` names.
+class Family(Generic[M]):
+    """The metrics of one kind under their names, and how their texts are read.
 
     Parameters
     ----------
-    text : str or Metric
-        ``"mrr"``, ``"hits@10"``, ``"adjusted(mr)"`` (or ``"amri"``), ``"z(hits@3)"``.
+    what : str
+        What messages call a member.
+    base : type
+        What all members are.
+    """
 
-    Raises
-    ------
-    MetricError
-        If the name is unknown, with the nearest known one, or a parameter is missing or wrong.
+    def __init__(self, what: str, base: type[M]) -> None:
+        self.what = what
+        self.base = base
+        self._classes: dict[str, type[M]] = {}
+
+    def register(self, metric: type[M]) -> type[M]:
+        """Make a metric known under its name and synonyms; a decorator."""
+        for name in (metric.name, *metric.synonyms):
+            self._classes[name] = metric
+        return metric
+
+    def registered(self) -> dict[str, type[M]]:
+        """Return every metric by its own name."""
+        return {metric.name: metric for metric in self._classes.values()}
+
+    def spellings(self) -> list[str]:
+        """Return how each metric may be written, for messages."""
+        return [name + ("@10" if _needs_cut_off(metric) else "") for name, metric in self.registered().items()]
+
+    def parse(self, text: str | Metric, known: Sequence[str] = ()) -> M:
+        """Return the metric that `text` names.
+
+        Parameters
+        ----------
+        text : str or Metric
+        known : sequence of str
+            What else could have been written, for the message.
+
+        Raises
+        ------
+        MetricError
+            If the name is unknown, with the nearest known one, or a parameter is unknown, missing or wrong.
+        """
+        if isinstance(text, Metric):
+            if not isinstance(text, self.base):
+                raise MetricError(f"expected a {self.what}; got {text!r}")
+            return text
+        if not isinstance(text, str):
+            raise MetricError(f"a {self.what} is named by a string such as {self.spellings()[0]!r}; got {text!r}")
+        spec = text.strip().lower()
+        parts = re.fullmatch(r"([^(@]*)(?:\((.*)\))?(?:(@)(.*))?", spec, re.S)
+        name, options, at, cut_off = parts.groups() if parts else (spec, None, None, None)
+        if name not in self._classes:
+            spellings = sorted({*self.spellings(), *known})
+            raise MetricError(f"unknown {self.what} {text!r}{suggest(spec, spellings)}; known: {', '.join(spellings)}")
+        made = self._classes[name]
+        fields = {field.name: field for field in dataclasses.fields(made)}  # type: ignore[arg-type]
+        if "k" not in fields and at:
+            raise MetricError(f"{name} takes no cut-off; got {text!r}")
+        if "k" in fields and (at or _needs_cut_off(made)) and not re.fullmatch(r"[0-9]{1,18}", cut_off or ""):
+            raise MetricError(f"{name} needs a cut-off, a positive integer, such as '{name}@10'; got {text!r}")
+        arguments: dict[str, Any] = {"k": int(cut_off)} if cut_off else {}
+        named = {key: field for key, field in fields.items() if key != "k"}
+        return made(**arguments, **_read_options(made, options, text, named))
+
+
+def _shown(value: Any) -> str:
+    return "e" if value == math.e else repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _needs_cut_off(metric: type[Metric]) -> bool:
+    fields = getattr(metric, "__dataclass_fields__", {})
+    return "k" in fields and fields["k"].default is not None
+
+
+def _read_options(
+    metric: type[Metric], options: str | None, text: str, fields: dict[str, dataclasses.Field[Any]]
+) -> dict[str, Any]:
+    """Return the parameters between the parentheses, each as the type of its default."""
+    if options is None:
+        return {}
+    found: dict[str, Any] = {}
+    for option in options.split(","):
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not equals or key not in fields:
+            takes = ", ".join(f"{key}=" for key in fields) or "no parameters"
+            raise MetricError(f"{metric.name} takes {takes}; got {option.strip()!r} in {text!r}")
+        if key in found:
+            raise MetricError(f"{key} stands twice in {text!r}")
+        wanted: Any = type(fields[key].default)
+        try:
+            found[key] = math.e if wanted is float and value == "e" else wanted(value)
+        except ValueError:
+            kind = {int: "an integer", float: "a number"}.get(wanted, "a word")
+            raise MetricError(f"{key} of {metric.name} must be {kind}; got {value!r} in {text!r}") from None
+    return found
+
+
+def split_list(text: str) -> list[str]:
+    """Return the parts of `text` between commas that stand in no parentheses, none of them empty.
 
     Examples
     --------
-    >>> parse("hits@10")
-    Hits(k=10)
-    >>> str(parse("amri"))
-    'adjusted(mr)'
+    >>> split_list("mrr, ndcg(gain=exponential,empty=zero)@10")
+    ['mrr', 'ndcg(gain=exponential,empty=zero)@10']
     """
-    if isinstance(text, Metric):
-        return text
-    if not isinstance(text, str):
-        raise MetricError(f"a metric is named by a string such as 'mrr' or 'hits@10'; got {text!r}")
-    spec = _SHORTHANDS.get(text.strip().lower(), text.strip().lower())
-    wrapped = re.fullmatch(r"(\w+)\((.*)\)", spec)
-    if wrapped:
-        name, inner = wrapped.groups()
-        if name not in _WRAPPERS:
-            raise MetricError(f"unknown wrapper {name!r} in {text!r}; known: {', '.join(sorted(_WRAPPERS))}")
-        made: Metric = _WRAPPERS[name](parse(inner))
-        return made
-    name, at, parameter = spec.partition("@")
-    if name not in _PLAIN:
-        hint = suggest(spec, _spellings())
-        raise MetricError(f"unknown metric {text!r}{hint}; known: {', '.join(_spellings())}")
-    needs_k = "k" in getattr(_PLAIN[name], "__dataclass_fields__", {})
-    if needs_k and not re.fullmatch(r"[0-9]{1,18}", parameter):
-        raise MetricError(f"{name} needs a cut-off, a positive integer, such as '{name}@10'; got {text!r}")
-    if not needs_k and at:
-        raise MetricError(f"{name} takes no cut-off; got {text!r}")
-    return _PLAIN[name](int(parameter)) if needs_k else _PLAIN[name]()  # type: ignore[call-arg]
-
-
-def parse_all(metrics: Sequence[str | Metric] | str) -> list[Metric]:
-    """Return the metrics named by a sequence, or by one string with commas."""
-    return [parse(metric) for metric in (metrics.split(",") if isinstance(metrics, str) else metrics)]
-
-
-def _spellings() -> list[str]:
-    plain = [
-        name + ("@10" if "k" in getattr(m, "__dataclass_fields__", {}) else "") for name, m in registered().items()
-    ]
-    return sorted([*plain, *_SHORTHANDS, *(f"{name}(...)" for name in _WRAPPERS)])
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

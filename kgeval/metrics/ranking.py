@@ -2,23 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids, check_positive_int
+from kgeval.checks import Ids, check_one_of, check_positive_int
 from kgeval.errors import MetricError
-from kgeval.metrics.base import UNBOUNDED, Metric, Reals, mean_over_range, register
+from kgeval.metrics.base import TIE_POLICIES, UNBOUNDED, Family, Metric, MetricValue, Reals
 
 _BORDES = "Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS"
 _HOYT = "Hoyt et al. (2022), A Unified Framework for Rank-based Evaluation Metrics, arXiv:2203.07544"
 _NO_EXPECTATION = ("optimistic", "pessimistic", "realistic")
 
 
-@register
+class RankMetric(Metric):
+    """Base of the metrics of one positive's rank.
+
+    A subclass gives `value`; its mean over the positives is the metric. What random tie breaking and
+    random ranking lead to is derived from `value`, since both are ranks uniform on a range: from
+    better + 1 to better + tied + 1, and from 1 to the number of candidates.
+    """
+
+    has_chance_level: ClassVar[bool] = True
+    undefined_when: ClassVar[str] = "there is no triple"
+
+    def value(self, rank: Any) -> Reals:
+        """Return the metric of each 1-based rank, elementwise; ranks may be halves."""
+        raise TypeError(f"{type(self).__name__} does not say its value of a rank")
+
+    def aggregate(self, ranks: Reals) -> float:
+        """Return the metric of all ranks together; the mean of `value` unless a metric says otherwise."""
+        return float(np.mean(self.value(ranks)))
+
+    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
+        """Return the metric of positives with these counts.
+
+        Parameters
+        ----------
+        better, tied, rivals : int64 arrays, shape (positives,)
+        ties : str
+            ``"optimistic"``: the positive first among equals; ``"pessimistic"``: last;
+            ``"realistic"``: the mean of both ranks; ``"expected"``: the expectation of the metric
+            over random tie breaking.
+        """
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+        if not len(better):
+            return MetricValue.undefined("no triples")
+        if ties not in self.tie_policies:
+            return MetricValue.undefined(f"{self} has no exact expectation over random tie breaking")
+        if ties == "expected":
+            return MetricValue(self.expectation(better + 1, better + tied + 1))
+        share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
+        return MetricValue(self.aggregate(better + 1 + share * tied))
+
+    def expectation(self, low: Ids, high: Ids) -> float:
+        """Return the expected metric when each rank is uniform on ``low..high``, independently."""
+        return float(np.mean(mean_over_range(self.value, low, high)))
+
+    def variance(self, low: Ids, high: Ids) -> float:
+        """Return the variance of the metric when each rank is uniform on ``low..high``, independently."""
+        first = mean_over_range(self.value, low, high)
+        second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
+        return float(np.maximum(second - first**2, 0.0).sum() / len(low) ** 2)
+
+    def chance(self, rivals: Ids) -> MetricValue:
+        """Return the expected metric of a scorer that knows nothing: every rank equally likely."""
+        if not len(rivals):
+            return MetricValue.undefined("no triples")
+        if not self.has_chance_level:
+            return MetricValue.undefined(f"{self} has no closed form of its chance level")
+        return MetricValue(self.expectation(np.ones_like(rivals), rivals + 1))
+
+    @property
+    def best(self) -> float:
+        """The metric when every positive is first."""
+        return self.aggregate(np.ones(1))
+
+    def caution(self, rivals: Ids) -> str:
+        """Return a sentence where the value says less than it seems, else an empty string."""
+        return ""
+
+
+def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
+    """Return, per row, the mean of ``value`` over the integers ``low..high``."""
+    result = value(low.astype(np.float64))
+    is_range = high > low
+    if is_range.any():
+        table = np.zeros(int(high.max()) + 1, dtype=np.longdouble)
+        np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])
+        lo, hi = low[is_range], high[is_range]
+        result[is_range] = (table[hi] - table[lo - 1]) / (hi - lo + 1)
+    return result
+
+
+RANKS: Family[RankMetric] = Family("metric", RankMetric)
+
+
+@RANKS.register
 @dataclass(frozen=True)
-class Hits(Metric):
+class Hits(RankMetric):
     """Share of positives among the best k candidates: the mean of [rank <= k].
 
     Parameters
@@ -56,16 +140,8 @@ class Hits(Metric):
         share = float(np.mean(rivals + 1 <= self.k)) if len(rivals) else 0.0
         return f"{self} is 1 by definition for {share:.1%} of the ranks ({self.k} candidates or fewer)" if share else ""
 
-    def __str__(self) -> str:
-        return f"hits@{self.k}"
 
-    @property
-    def heading(self) -> str:
-        """How tables name the metric."""
-        return str(self)
-
-
-class _RankAverage(Metric):
+class _RankAverage(RankMetric):
     """What all averages of the ranks themselves share; they differ in `aggregate`."""
 
     higher_is_better = False
@@ -76,7 +152,7 @@ class _RankAverage(Metric):
         return np.array(rank, dtype=np.float64)
 
 
-@register
+@RANKS.register
 @dataclass(frozen=True)
 class MR(_RankAverage):
     """Mean rank; 1 is best.
@@ -97,9 +173,9 @@ class MR(_RankAverage):
     reference: ClassVar[str] = _BORDES
 
 
-@register
+@RANKS.register
 @dataclass(frozen=True)
-class MRR(Metric):
+class MRR(RankMetric):
     """Mean reciprocal rank: the mean of 1 / rank.
 
     Under realistic ties this is the reciprocal of the mean rank within each tie, as usually published,
@@ -129,7 +205,7 @@ class MRR(Metric):
         return 1.0 / np.asarray(rank, dtype=np.float64)
 
 
-@register
+@RANKS.register
 @dataclass(frozen=True)
 class MedianRank(_RankAverage):
     """Median rank; the mean of the two middle ones where their number is even.
@@ -156,7 +232,7 @@ class MedianRank(_RankAverage):
         return float(np.median(ranks))
 
 
-@register
+@RANKS.register
 @dataclass(frozen=True)
 class GMR(_RankAverage):
     """Geometric mean rank: exp of the mean of ln(rank).
@@ -200,7 +276,7 @@ class GMR(_RankAverage):
         return float(np.log1p(moments[is_range]).sum() + np.log(low[~is_range]).sum() * share)
 
 
-@register
+@RANKS.register
 @dataclass(frozen=True)
 class HMR(_RankAverage):
     """Harmonic mean rank: 1 / MRR.

@@ -9,17 +9,18 @@ import numpy as np
 
 from kgeval.checks import Ids
 from kgeval.errors import MetricError
-from kgeval.metrics.base import UNBOUNDED, Metric, MetricValue, register_wrapper
+from kgeval.metrics.base import UNBOUNDED, MetricValue
+from kgeval.metrics.ranking import RankMetric
 
 
-class _AgainstChance(Metric):
+class AgainstChance(RankMetric):
     """What both wrappers share: the wrapped metric's ties, cautions and its value at random ranking."""
 
-    metric: Metric
+    metric: RankMetric
     higher_is_better = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.metric, Metric) or isinstance(self.metric, _AgainstChance):
+        if not isinstance(self.metric, RankMetric) or isinstance(self.metric, AgainstChance):
             raise MetricError(f"{self.name}(...) wraps a plain metric such as MRR(); got {self.metric!r}")
 
     @property
@@ -51,9 +52,8 @@ class _AgainstChance(Metric):
         return f"{self.name}({self.metric})"
 
 
-@register_wrapper
 @dataclass(frozen=True)
-class Adjusted(_AgainstChance):
+class Adjusted(AgainstChance):
     """Adjusted index: (M - E[M]) / (best - E[M]); 1 is best, 0 is chance, less is worse than chance.
 
     E[M] is the expectation over random ranks with the candidates that each positive really has.
@@ -61,7 +61,7 @@ class Adjusted(_AgainstChance):
 
     Parameters
     ----------
-    metric : Metric
+    metric : RankMetric
 
     References
     ----------
@@ -75,12 +75,11 @@ class Adjusted(_AgainstChance):
     0.5
     """
 
-    metric: Metric
+    metric: RankMetric
     name: ClassVar[str] = "adjusted"
     title: ClassVar[str] = "adjusted"
     bounds: ClassVar[tuple[float, float]] = (-UNBOUNDED, 1.0)
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
-    shorthands: ClassVar[dict[str, str]] = {"amri": "adjusted(mr)"}
 
     def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
         """Return (value - level) / (best - level); NaN where chance already reaches the best value."""
@@ -100,14 +99,13 @@ class Adjusted(_AgainstChance):
         return "AMRI" if str(self.metric) == "mr" else str(self)
 
 
-@register_wrapper
 @dataclass(frozen=True)
-class ZScore(_AgainstChance):
+class ZScore(AgainstChance):
     """Standardised metric: (M - E[M]) / sqrt(Var[M]) under random ranks, the sign such that larger is better.
 
     Parameters
     ----------
-    metric : Metric
+    metric : RankMetric
 
     References
     ----------
@@ -120,12 +118,11 @@ class ZScore(_AgainstChance):
     1.414213562373
     """
 
-    metric: Metric
+    metric: RankMetric
     name: ClassVar[str] = "z"
     title: ClassVar[str] = "z"
     bounds: ClassVar[tuple[float, float]] = (-UNBOUNDED, UNBOUNDED)
     reference: ClassVar[str] = "Hoyt et al. (2022), arXiv:2203.07544"
-    shorthands: ClassVar[dict[str, str]] = {}
 
     def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
         """Return (value - level) in standard deviations; NaN where the metric cannot vary."""

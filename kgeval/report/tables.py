@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_one_of
@@ -36,7 +37,7 @@ def printable(label: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
 
 
-def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], ties: str) -> pd.DataFrame:
+def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], ties: str | None) -> pd.DataFrame:
     """Return the summary with the chance level as one more row, its index one column of names."""
     frame = result.summary(metrics, ties)
     chance: dict[str, Any] = {"n": len(result.table)}
@@ -106,9 +107,11 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
         record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), parts))
         undefined = {}
         for column, value in zip(frame.columns, row):
-            record[column] = None if math.isnan(value) else int(value) if column == "n" else float(value)
-            if math.isnan(value):
-                undefined[column] = reasons.get((*parts, column), "undefined")
+            record[column] = (
+                None if not math.isfinite(value) else int(value) if _is_count(column, value) else float(value)
+            )
+            if not math.isfinite(value):
+                undefined[column] = "infinite" if math.isinf(value) else reasons.get((*parts, column), "undefined")
         records.append(record | ({"undefined": undefined} if undefined else {}))
     return records
 
@@ -148,8 +151,12 @@ def _index_parts(label: Any) -> list[str]:
     return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]
 
 
+def _is_count(column: str, value: float) -> bool:
+    return column == "n" or isinstance(value, (int, np.integer))
+
+
 def _number(column: str, value: float) -> str:
-    if column == "n":
+    if _is_count(column, value):
         return str(int(value))
     if math.isnan(value):
         return "-"

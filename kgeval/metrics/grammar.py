@@ -1,0 +1,59 @@
+"""How a metric is written wherever a result is asked: ranks, their wrappers, and query-level metrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kgeval.errors import MetricError
+from kgeval.metrics.base import Metric, split_list
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranking import RANKS, RankMetric
+from kgeval.metrics.wrappers import Adjusted, AgainstChance, ZScore
+
+WRAPPERS: dict[str, type[AgainstChance]] = {"adjusted": Adjusted, "z": ZScore}
+SHORTHANDS = {"amri": "adjusted(mr)"}
+
+
+def parse(text: str | Metric) -> RankMetric | QueryLevel:
+    """Return the metric that `text` names.
+
+    Parameters
+    ----------
+    text : str or Metric
+        ``"mrr"``, ``"hits@10"``, ``"adjusted(mr)"`` (or ``"amri"``), ``"z(hits@3)"``;
+        ``"query.map"``, ``"query.micro.recall@10"``.
+
+    Raises
+    ------
+    MetricError
+        If the name is unknown, with the nearest known one, or a parameter is missing or wrong.
+
+    Examples
+    --------
+    >>> parse("hits@10")
+    Hits(k=10)
+    >>> str(parse("amri"))
+    'adjusted(mr)'
+    >>> str(parse("query.NDCG@10"))
+    'query.ndcg@10'
+    """
+    if isinstance(text, QueryLevel):
+        return text
+    if isinstance(text, str):
+        spec = text.strip().lower()
+        spec = SHORTHANDS.get(spec, spec)
+        if spec.startswith("query."):
+            return QueryLevel.parse(spec)
+        wrapped = re.fullmatch(r"(\w+)\(([^=]*)\)", spec, re.S)
+        if wrapped:
+            name, inner = wrapped.groups()
+            if name not in WRAPPERS:
+                raise MetricError(f"unknown wrapper {name!r} in {text!r}; known: {', '.join(sorted(WRAPPERS))}")
+            return WRAPPERS[name](parse(inner))  # type: ignore[call-arg]
+    return RANKS.parse(text, [*SHORTHANDS, *(f"{name}(...)" for name in WRAPPERS), "query.map"])
+
+
+def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
+    """Return the metrics named by a sequence, or by one string with commas."""
+    return [parse(metric) for metric in (split_list(metrics) if isinstance(metrics, str) else metrics)]
