@@ -1,0 +1,233 @@
+"""`kgeval classify`: what it prints and refuses; every number is that of kgeval.classify."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import kgeval as kg
+from kgeval.cli import main
+
+SCORERS = """
+import numpy as np
+
+def objects(s, p, o):
+    assert len(s) <= LONGEST
+    return o
+
+LONGEST = 1 << 20
+"""
+GRAPH = {"train": "Ada r Bo", "valid": "Ada r Di", "test": "Ada r Di/Ada r Cy"}
+FALSE = {"valid_negatives": "Ada r Bo", "test_negatives": "Ada r Ada/Ada r Bo"}
+LABELLED = {
+    "train": "Ada r Bo",
+    "valid": "Ada r Di 1/Ada r Bo -1",
+    "test": "Ada r Di 1/Ada r Cy 1/Ada r Ada 0/Ada r Bo 0",
+}
+CALL = ("classify", "graph", "--score", "scorers:objects")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """A folder with graphs and a module of scorers, made the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "scorers", raising=False)
+    (tmp_path / "scorers.py").write_text(SCORERS)
+    write(tmp_path / "graph", **GRAPH, **FALSE)
+    yield
+    sys.modules.pop("scorers", None)
+
+
+def write(folder, **files):
+    """Text files, spaces standing for tabs and slashes for line ends."""
+    folder.mkdir(exist_ok=True)
+    for stem, text in files.items():
+        (folder / f"{stem}.txt").write_text("".join(line.replace(" ", "\t") + "\n" for line in text.split("/")))
+
+
+def printed(capsys, *arguments):
+    """What a successful command prints, and to standard error."""
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.removeprefix("kgeval: ").rstrip("\n")
+
+
+def as_json(capsys, *arguments):
+    """The JSON report; NaN and Infinity, which are not JSON, fail."""
+    text = printed(capsys, *arguments, "--format", "json").out
+    return json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} in JSON"))
+
+
+def test_the_report(capsys):
+    """The threshold is Di's 3: tp 1, fn 1, tn 2; DATASET holds the negatives unless another folder is named."""
+    dataset = kg.read_dataset("graph")
+    lines = printed(capsys, *CALL, "--metrics", "accuracy,f1,log_loss").out.splitlines()
+    assert lines[:2] == [
+        "graph: 4 entities, 1 relations; test 2 positives and 2 negatives, 0 dropped",
+        "1 thresholds of relations and 0 global ones, from valid (1 and 1)",
+    ]
+    assert lines[2].startswith("negatives: files in graph, sha256 ")
+    assert f"dataset {dataset.fingerprint[:8]}, kgeval {kg.__version__}" in lines[2]
+    assert "dataset: 1 rows of test also in valid" in lines
+    assert "note: 1 of 2 negatives of test are known triples; they count as false" in lines
+    table = lines.index("average  n  accuracy      F1  log loss")
+    assert lines[table + 1 : table + 3] == [
+        "micro    4    0.7500  0.6667         -",
+        "macro    4    0.7500  0.6667         -",
+    ]
+    assert any(line.startswith("undefined: log loss of micro, macro: scores are no probabilities") for line in lines)
+    assert lines[-1].startswith("done in ")
+    assert lines[-1].endswith(" s. Breakdown: --by relation.")
+
+
+def test_json_equals_the_call(capsys):
+    """Facts, notes, metrics and breakdown; what is undefined is null with its reason."""
+    content = as_json(capsys, *CALL, "--by", "relation", "--metrics", "accuracy,auc,brier")
+    result = kg.classify(lambda s, p, o: o, kg.read_dataset("graph"), "graph")
+    assert content["about"] == {**result.about, "scorer": "objects"}
+    assert (content["dropped"], content["notes"]) == ({}, list(result.notes))
+    micro, macro = content["metrics"]
+    assert (micro["average"], micro["n"], micro["accuracy"], micro["AUC"]) == ("micro", 4, 0.75, 1.0)
+    assert (macro["average"], macro["n"], macro["Brier"]) == ("macro", 4, None)
+    assert macro["undefined"]["Brier"].startswith("scores are no probabilities")
+    assert [(row["relation"], row["n"], row["accuracy"]) for row in content["by"]] == [("r", 4, 0.75)]
+
+
+def test_other_formats_carry_the_table_alone(capsys):
+    """Notes, dropped and undefined ones go to standard error."""
+    out, err = printed(capsys, *CALL, "--format", "csv", "--metrics", "recall,ece")
+    assert out.splitlines() == ["average,n,recall,ECE", "micro,4,0.5,", "macro,4,0.5,"]
+    assert "kgeval: note: 1 of 2 negatives of valid are known triples" not in err
+    assert "kgeval: note: 1 of 1 negatives of valid are known triples; they count as false\n" in err
+    assert "kgeval: undefined: ECE of micro, macro: scores are no probabilities" in err
+    out, _ = printed(capsys, *CALL, "--format", "markdown", "--metrics", "recall", "--by", "relation")
+    assert out.splitlines()[2] == "| r | 4 | 0.5000 |"
+
+
+def test_labelled_files_and_headers(tmp_path, capsys):
+    """The same triples with a label column, and with header lines, give the same numbers."""
+    wanted = as_json(capsys, *CALL)
+    write(tmp_path / "labelled", **LABELLED)
+    found = as_json(capsys, "classify", "labelled", "--labelled", "--score", "scorers:objects")
+    assert found["metrics"] == wanted["metrics"]
+    assert found["about"]["negatives_sha256"] == wanted["about"]["negatives_sha256"]
+    assert found["about"]["negatives"] == "files in labelled"
+    headed = {name: "head relation tail label/" + text for name, text in LABELLED.items() if name != "train"}
+    write(tmp_path / "labelled", **headed, train="head relation tail/" + LABELLED["train"])
+    found = as_json(capsys, "classify", "labelled", "--labelled", "--header", "--score", "scorers:objects")
+    assert found["metrics"] == wanted["metrics"]
+    write(tmp_path / "graph", **{name: "head relation tail/" + text for name, text in {**GRAPH, **FALSE}.items()})
+    assert as_json(capsys, *CALL, "--header")["metrics"] == wanted["metrics"]
+
+
+def test_negatives_elsewhere(tmp_path, capsys):
+    """A folder of its own, beside a labelled dataset too, whose false lines are then not asked for."""
+    write(tmp_path / "hard", valid_negatives="Di r Bo", test_negatives="Di r Bo/Di r Cy/Bo r Bo")
+    content = as_json(capsys, *CALL, "--negatives", "hard")
+    assert (content["about"]["negatives"], content["about"]["n_test_negative"]) == ("files in hard", 3)
+    write(tmp_path / "labelled", **LABELLED)
+    call = ("classify", "labelled", "--labelled", "--score", "scorers:objects", "--negatives", "hard")
+    assert as_json(capsys, *call)["about"]["n_test_negative"] == 3
+
+
+def test_uniform_negatives(root, capsys):
+    """Seed 0 unless told otherwise; the numbers of kgeval.classify."""
+    folder = root / "data" / "countries"
+    dataset = kg.read_dataset(folder)
+    model = kg.load_model(folder / "complex.npz", dataset)
+    call = ("classify", folder, "--model", folder / "complex.npz", "--negatives", "uniform")
+    for options, seed in (((), 0), (("--seed", 0), 0), (("--seed", 5), 5)):
+        content = as_json(capsys, *call, *options)
+        result = kg.classify(model, dataset, "uniform", seed=seed)
+        assert content["about"] == result.about
+        assert content["metrics"][0]["accuracy"] == result["accuracy"]
+        assert content["metrics"][1]["F1"] == result["macro.f1"]
+        assert content["about"]["seed"] == seed
+
+
+def test_calibration(root, capsys):
+    """Options reach the call; an infinite loss is null in JSON, with that as the reason, and inf in a table."""
+    pytest.importorskip("sklearn", reason="calibration is scikit-learn's")
+    folder = root / "data" / "countries"
+    dataset = kg.read_dataset(folder)
+    model = kg.load_model(folder / "complex.npz", dataset)
+    call = (
+        "classify",
+        folder,
+        "--model",
+        folder / "complex.npz",
+        "--negatives",
+        "uniform",
+        "--metrics",
+        "log_loss,brier",
+    )
+    content = as_json(capsys, *call, "--calibrate", "platt", "--prior", "0.2")
+    result = kg.classify(model, dataset, "uniform", calibrate="platt", prior=0.2)
+    assert content["metrics"][0]["log loss"] == result["log_loss"]
+    assert (content["about"]["calibrate"], content["about"]["prior"]) == ("platt", 0.2)
+    content = as_json(capsys, *call, "--calibrate", "isotonic")
+    result = kg.classify(model, dataset, "uniform", calibrate="isotonic")
+    assert result["log_loss"] == np.inf
+    assert content["metrics"][0] == {
+        "average": "micro",
+        "n": 658,
+        "log loss": None,
+        "Brier": result["brier"],
+        "undefined": {"log loss": "infinite"},
+    }
+    assert "micro    658       inf" in printed(capsys, *call, "--calibrate", "isotonic").out
+
+
+def test_long_calls_can_be_cut(tmp_path, capsys):
+    """The function refuses more than two triples at a time."""
+    (tmp_path / "scorers.py").write_text(SCORERS.replace("1 << 20", "2"))
+    assert "raised AssertionError" in refused(capsys, *CALL)
+    assert as_json(capsys, *CALL, "--max-pairs", "2")["metrics"][0]["accuracy"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--seed", "1"), "--seed needs --negatives uniform"),
+        (("--seed", "1", "--negatives", "graph"), "--seed needs --negatives uniform"),
+        (("--seed", "-1", "--negatives", "uniform"), "seed must be an integer of at least 0; got -1"),
+        (("--norm", "1"), "--norm needs --model"),
+        (("--by", "side"), "--by must be one of 'relation'; got 'side'"),
+        (("--metrics", "acuracy"), "unknown pointwise metric 'acuracy'; did you mean 'accuracy'?"),
+        (("--metrics", "f1(threshold=2)"), "brings a threshold of its own"),
+        (("--negatives", "none"), "none: no such folder"),
+        (("--prior", "0.5"), "prior is of calibration; say calibrate="),
+        (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
+    ],
+)
+def test_refusals(capsys, options, message):
+    assert message in refused(capsys, *CALL, *options)
+
+
+def test_what_lacks_is_said(tmp_path, capsys):
+    """No negatives: both ways out; a label column that was not announced."""
+    for stem in FALSE:
+        (tmp_path / "graph" / f"{stem}.txt").unlink()
+    said = refused(capsys, *CALL)
+    assert "expected valid_negatives.txt and test_negatives.txt (or .tsv)" in said
+    assert said.endswith("kgeval.classify can draw some (negatives='uniform', --negatives uniform)")
+    write(tmp_path / "graph", **LABELLED)
+    assert refused(capsys, *CALL).endswith("say labelled=True (kgeval classify --labelled)")
+    write(tmp_path / "bare", train="a r b", test="a r c")
+    said = refused(capsys, "classify", "bare", "--score", "scorers:objects", "--negatives", "uniform")
+    assert said.startswith("dataset 'bare' has no split 'valid'")
+
+
+def test_no_side_can_be_asked(capsys):
+    """Triples are scored, not sides: the option of the other commands does not exist."""
+    with pytest.raises(SystemExit) as stop:
+        main([*CALL, "--side", "object"])
+    assert stop.value.code == 2
+    assert "unrecognized arguments: --side object" in capsys.readouterr().err

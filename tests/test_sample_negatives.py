@@ -1,0 +1,187 @@
+"""Drawn negatives: never known, distinct within a query, uniform, repeatable, and counted where there are too few."""
+
+import random
+import re
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from oracle import random_graph
+
+import kgeval as kg
+from kgeval.errors import ProtocolError
+
+SIDES = ("subject", "object")
+
+
+def make(splits, n, m):
+    """A dataset of these lists of triples."""
+    return kg.Dataset.from_arrays(
+        **{split: np.array(rows, dtype=np.int64).reshape(-1, 3) for split, rows in splits.items()},
+        n_entities=n,
+        n_relations=m,
+    )
+
+
+def rows_of(array):
+    return [tuple(row) for row in array.tolist()]
+
+
+def queries_of(triples, side):
+    """The (relation, given entity) of each triple when `side` is asked."""
+    return [(p, o) if side == "subject" else (p, s) for s, p, o in triples]
+
+
+def allowed(known, query, side, n):
+    """The entities that make no known triple, by trying each."""
+    p, given = query
+    return [e for e in range(n) if ((e, p, given) if side == "subject" else (given, p, e)) not in known]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_one_side_against_sets(seed):
+    """Each query gives min(asked, allowed) distinct negatives, none known, and each positive at most n.
+
+    Small graphs, so that many queries run out of candidates; some filters leave the split out, which is known still.
+    """
+    rng = random.Random(seed)
+    n, m, splits = random_graph(rng)
+    splits = {split: rows for split, rows in splits.items() if rows}
+    dataset = make(splits, n, m)
+    for split in splits:
+        side, asked = rng.choice(SIDES), rng.choice([1, 2, 3, n])
+        filter_splits = rng.choice([None, tuple(splits), ("test",), ()])
+        known_splits = {split, *(splits if filter_splits is None else filter_splits)}
+        known = {row for name in known_splits for row in splits[name]}
+        drawn = rows_of(kg.sample_negatives(dataset, split, asked, side, seed, filter_splits))
+        wanted, found = Counter(queries_of(splits[split], side)), Counter(queries_of(drawn, side))
+        assert set(found) <= set(wanted)
+        for query, times in wanted.items():
+            assert found[query] == min(asked * times, len(allowed(known, query, side, n)))
+        assert len(set(drawn)) == len(drawn)
+        assert not set(drawn) & known
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_both_sides_share_the_negatives(seed, n):
+    """200 entities, so that no query runs out: n per positive, in their order, and n // 2 of each side at least."""
+    rng = random.Random(seed)
+    positives = list({(rng.randrange(100), rng.randrange(2), rng.randrange(100, 200)) for _ in range(30)})
+    drawn = rows_of(kg.sample_negatives(make({"valid": positives}, 200, 2), "valid", n, seed=seed))
+    assert len(drawn) == n * len(positives)
+    for i, (s, p, o) in enumerate(positives):
+        mine = drawn[n * i : n * (i + 1)]
+        sides = Counter("subject" if row[1:] == (p, o) else "object" if row[:2] == (s, p) else "none" for row in mine)
+        assert sides["subject"] + sides["object"] == n
+        assert min(sides["subject"], sides["object"]) >= n // 2
+    assert not set(drawn) & set(positives)
+
+
+def test_the_odd_one_falls_on_either_side():
+    """Of 2,000 positives with n = 1 the replaced subjects are binomial: 1,000, deviation 22.4; within 5 of them."""
+    positives = [(i, 0, i + 2000) for i in range(2000)]
+    drawn = kg.sample_negatives(make({"test": positives}, 4000, 1), "test", seed=3)
+    n_subjects = sum(row[2] == o for row, (_, _, o) in zip(rows_of(drawn), positives))
+    assert abs(n_subjects - 1000) < 112
+
+
+def test_draws_are_uniform():
+    """One draw with each of 4,000 seeds, 12 allowed entities: 333.3 expected of each.
+
+    Chi-square with 11 degrees of freedom exceeds 31.26 with probability 0.001. Known answers lie below, between and
+    above the allowed ones, so that the allowed ones have different numbers of known ones to be stepped over.
+    """
+    known_answers = [0, 3, 4, 9, 15, 18, 19, 7]
+    dataset = make({"train": [(19, 0, e) for e in known_answers], "test": [(19, 0, 3)]}, 20, 1)
+    counts = Counter()
+    for seed in range(4000):
+        counts[int(kg.sample_negatives(dataset, "test", 1, "object", seed)[0, 2])] += 1
+    assert sorted(counts) == [1, 2, 5, 6, 8, 10, 11, 12, 13, 14, 16, 17]
+    assert sum((counts[e] - 4000 / 12) ** 2 / (4000 / 12) for e in counts) < 31.26
+
+
+def test_sets_of_several_are_uniform():
+    """Two of five allowed entities, drawn for one query's two positives: each of the 10 pairs is equally likely.
+
+    Of 3,000 draws 300 are expected per pair; chi-square with 9 degrees of freedom exceeds 27.88 with probability
+    0.001. Which of the two positives gets which entity is even too: 1,500 with deviation 27.4, within 5 of them.
+    """
+    dataset = make({"valid": [(0, 0, 1), (0, 0, 4)]}, 7, 1)
+    pairs, first_is_lower = Counter(), 0
+    for seed in range(3000):
+        one, other = kg.sample_negatives(dataset, "valid", 1, "object", seed)[:, 2].tolist()
+        pairs[frozenset((one, other))] += 1
+        first_is_lower += one < other
+    assert set(pairs) == {frozenset(pair) for pair in combinations([0, 2, 3, 5, 6], 2)}
+    assert sum((count - 300) ** 2 / 300 for count in pairs.values()) < 27.88
+    assert abs(first_is_lower - 1500) < 137
+
+
+def test_the_seed_alone_decides():
+    """The same seed gives the same negatives, whatever numpy's global state, which stays; another seed others."""
+    rng = random.Random(0)
+    positives = [(rng.randrange(50), 0, rng.randrange(50)) for _ in range(40)]
+    dataset = make({"test": positives}, 50, 1)
+    first = kg.sample_negatives(dataset, "test", 2, seed=5)
+    np.random.seed(1)
+    before = np.random.get_state()[1].tolist()
+    assert kg.sample_negatives(dataset, "test", 2, seed=5).tolist() == first.tolist()
+    assert kg.sample_negatives(dataset, "test", 2, seed=np.int64(5)).tolist() == first.tolist()
+    assert np.random.get_state()[1].tolist() == before
+    assert kg.sample_negatives(dataset, "test", 2, seed=6).tolist() != first.tolist()
+    assert first.dtype == np.int64
+    assert rows_of(dataset["test"].array) == positives
+
+
+def test_candidates_run_out():
+    """(0, 0, ?) knows 1, 2 and 3 of five entities, so its three positives share 0 and 4; (?, 0, 1) has four."""
+    dataset = make({"train": [(0, 0, 3)], "test": [(0, 0, 1), (0, 0, 2), (0, 0, 1)]}, 5, 1)
+    drawn = rows_of(kg.sample_negatives(dataset, "test", 1, "object"))
+    assert sorted(drawn) == [(0, 0, 0), (0, 0, 4)]
+    assert len(kg.sample_negatives(dataset, "test", 9, "object")) == 2
+    # Subjects of object 1: all but 0, asked 2 * 9 times; of object 2: all but 0, asked 9 times.
+    assert len(kg.sample_negatives(dataset, "test", 9, "subject")) == 8
+
+
+def test_nothing_is_left():
+    """Every object of (0, 0, ?) is known: no negatives, shape (0, 3); an empty split gives none either."""
+    dataset = make({"valid": [], "test": [(0, 0, e) for e in range(3)]}, 3, 1)
+    assert kg.sample_negatives(dataset, "test", 2, "object").shape == (0, 3)
+    assert kg.sample_negatives(dataset, "valid").shape == (0, 3)
+
+
+def test_a_positive_is_never_its_own_negative():
+    """Also where the filter does not name its split: only entity 2 is left beside 0 and 1, for any seed."""
+    dataset = make({"train": [(0, 0, 0)], "test": [(0, 0, 1)]}, 3, 1)
+    for seed in range(20):
+        assert kg.sample_negatives(dataset, "test", 1, "o", seed, ("train",)).tolist() == [[0, 0, 2]]
+        assert kg.sample_negatives(dataset, "test", 1, "o", seed, "train").tolist() == [[0, 0, 2]]
+
+
+def test_the_filter_is_a_choice():
+    """Without train in the filter, its answers may be drawn."""
+    dataset = make({"train": [(0, 0, 0)], "test": [(0, 0, 1)]}, 2, 1)
+    assert kg.sample_negatives(dataset, "test", 1, "object", filter_splits=()).tolist() == [[0, 0, 0]]
+    assert kg.sample_negatives(dataset, "test", 1, "object").tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n must be an integer of at least 1; got 0"),
+        ({"n": 1.0}, "n must be an integer of at least 1; got 1.0"),
+        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
+        ({"seed": True}, "seed must be an integer of at least 0; got True"),
+        ({"seed": None}, "seed must be an integer of at least 0; got None"),
+        ({"sides": "left"}, "side must be 'subject' or 'object'"),
+        ({"split": "valid"}, "has no split 'valid'; it has test"),
+        ({"filter_splits": ["train"]}, "has no split 'train'; it has test"),
+    ],
+)
+def test_refusals(arguments, message):
+    """What is wrong, what came, what is there."""
+    dataset = make({"test": [(0, 0, 1)]}, 3, 1)
+    with pytest.raises(ProtocolError, match=re.escape(message)):
+        kg.sample_negatives(**{"dataset": dataset, "split": "test", **arguments})
