@@ -88,6 +88,8 @@ def test_sets_and_rankings():
     ranked = from_run({1: [10, 9]}, {1: [8, 9, 10]})
     assert same(MAP().per_query(ranked), [(1 / 2 + 2 / 3) / 2])
     assert ranked.notes == ("1 items without label count as irrelevant",)
+    many = {10: ["a"], "9": ["a"], 9: ["a"], "10": ["a"]}
+    assert from_run(many, many).names.tolist() == [9, 10, "10", "9"]
     assert len(from_run({}, {})) == 0
     assert len(from_run({}, {"q": ["a"]})) == 0
     assert from_run({"q": ["a"]}, {}).length.tolist() == [0]
