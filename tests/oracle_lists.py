@@ -141,8 +141,8 @@ def average(text, ratios, how):
     empty = read(text)[1].get("empty", "skip")
     kept = [(above, below) for above, below in ratios if below > 0]
     excluded = len(ratios) - len(kept)
-    if empty == "zero":
-        kept, excluded = kept + [(0, 1)] * excluded, 0
+    if empty == "zero":  # counts in a mean, and adds nothing to either sum
+        kept, excluded = kept + [(0, 1 if how == "macro" or not kept else 0)] * excluded, 0
     if not kept or (excluded and empty == "nan"):
         return None, excluded
     if how == "micro":

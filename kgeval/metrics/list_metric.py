@@ -58,12 +58,12 @@ class ListMetric(Metric):
         if n_empty and (empty == "nan" or (n_empty == len(lists) and empty != "zero")):
             said = f"{n_empty} of {len(lists)} queries: {self.undefined_when}"
             return MetricValue.undefined(said, *excluded)
-        if empty == "zero":
-            above, below = np.where(is_defined, above, 0.0), np.where(is_defined, below, 1.0)
-            is_defined, excluded = np.ones_like(is_defined), (0, 0.0)
+        above, below, n = above[is_defined], below[is_defined], len(lists) - n_empty
+        if empty == "zero":  # counts in a mean, and adds nothing to either sum
+            excluded, n = (0, 0.0), len(lists)
         if average == "micro":
-            return MetricValue(float(above[is_defined].sum() / below[is_defined].sum()), "", *excluded)
-        return MetricValue(float(np.mean(above[is_defined] / below[is_defined])), "", *excluded)
+            return MetricValue(float(above.sum() / below.sum()) if len(below) else 0.0, "", *excluded)
+        return MetricValue(float((above / below).sum() / n), "", *excluded)
 
     def per_query(self, lists: Lists, ties: str = "expected") -> Reals:
         """Return the metric of each list, float64 (queries,); NaN (0 under ``empty=zero``) where it has none."""
