@@ -276,7 +276,7 @@ def test_what_happens_without_relevant_items():
     table = tabulate(lists, "map,map(empty=zero),map(empty=nan),rr", average="micro")
     wanted = {
         "map": [0.5, math.nan, 0.5],
-        "map(empty=zero)": [0.5, 0, 0.25],
+        "map(empty=zero)": [0.5, 0, 0.5],  # the sums are 1/2 and 1 answer: nothing is added to either
         "map(empty=nan)": [0.5, math.nan, math.nan],
     }
     pd.testing.assert_frame_equal(
