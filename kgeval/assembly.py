@@ -120,21 +120,25 @@ def _cautions(result: EvaluationResult) -> list[str]:
             "(compare optimistic.mrr, pessimistic.mrr and expected.mrr)"
         )
     for side in result.protocol.sides:
-        z, amri = result[f"{side}.z(mr)"], round(result[f"{side}.amri"], 3) + 0.0  # no -0.000
+        z = result[f"{side}.z(mr)"]
         if z < BELOW_CHANCE:
             cautions.append(
-                f"the {side} side ranks far worse than chance (AMRI {amri:.3f}); are distances given "
+                f"the {side} side ranks far worse than chance (AMRI {_amri(result, side)}); are distances given "
                 "as scores? Higher must be better: negate them"
             )
         elif z < ABOVE_CHANCE and len(result.table) >= MANY_RANKS:
             cautions.append(
-                f"the {side} side ranks no better than chance (AMRI {amri:.3f}); are the rows of the "
+                f"the {side} side ranks no better than chance (AMRI {_amri(result, side)}); are the rows of the "
                 "model in the order of dataset.entities.labels and dataset.relations.labels?"
             )
     n_infinite = int(np.isinf(result.table["score"].to_numpy(dtype=np.float64)).sum())
     if n_infinite:
         cautions.append(f"{n_infinite} positives score infinity; infinities are ranked as numbers and tie")
     return cautions
+
+
+def _amri(result: EvaluationResult, side: str) -> str:
+    return f"{round(result[f'{side}.amri'], 3) + 0.0:.3f}"  # no -0.000
 
 
 def _frames_inside() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,47 +14,40 @@ from kgeval.checks import Ids, check_one_of, check_positive_int
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError, ProtocolError
 from kgeval.queries import Queries, check_side, check_sides, given_and_asked
-from kgeval.triples import group_rows
+from kgeval.triples import RowKeys, distinct_sorted, rank_in
 
 SETTINGS = ("raw", "filtered")
 
 
 @dataclass(frozen=True)
 class KnownIndex:
-    """The distinct known answers of every (given entity, relation) of one side, as CSR.
+    """The distinct known triples of one side as one sorted array of keys: relation, given entity, answer.
 
-    Keys are looked up by rank among the index's own relations and entities: a code is below the
-    square of the number of known triples, so it cannot overflow, however many ids there are.
+    The answers of a query stand together in it, and binary search finds them.
 
     Parameters
     ----------
-    relations, givens : int64 arrays
-        The distinct relations and given entities of the known triples, sorted.
-    codes : int64 array, shape (keys,)
-        Sorted ``rank of relation * len(givens) + rank of given``.
-    offsets : int64 array, shape (keys + 1,)
-    answers : int64 array
-        The answers of key i are ``answers[offsets[i]:offsets[i + 1]]``, sorted and distinct.
+    layout : RowKeys
+        How a key is made of (relation, given entity, answer).
+    keys : int64 array, shape (known,)
+        Sorted and distinct.
     """
 
-    relations: Ids
-    givens: Ids
-    codes: Ids
-    offsets: Ids
-    answers: Ids
+    layout: RowKeys
+    keys: Ids
 
     @classmethod
     def of(cls, triples: Ids, side: str) -> KnownIndex:
         """Index `triples`, int64 (n, 3), for queries that ask `side`; repeated triples count once."""
         given, answer = given_and_asked(triples, side)
-        order, starts = group_rows(triples[:, 1], given, answer)
-        distinct = order[starts[:-1]]
-        relation, given, answer = triples[distinct, 1], given[distinct], answer[distinct]
-        relations, givens = np.unique(relation), np.unique(given)
-        codes = np.searchsorted(relations, relation) * len(givens) + np.searchsorted(givens, given)
-        is_new = np.append(True, codes[1:] != codes[:-1]) if len(codes) else np.zeros(0, dtype=bool)
-        offsets = np.append(np.flatnonzero(is_new), len(codes)).astype(np.int64)
-        return cls(relations, givens, codes[is_new], offsets, answer)
+        layout, keys = RowKeys.of(triples[:, 1], given, answer)
+        keys.sort()
+        return cls(layout, distinct_sorted(keys))
+
+    @cached_property
+    def answers(self) -> Ids:
+        """The answers of all queries, int64 (known,); `spans` tells where those of a query are."""
+        return self.layout.last_ids(self.keys)
 
     def lookup(self, relation: Ids, given: Ids) -> tuple[Ids, Ids]:
         """Return the known answers of each query as CSR.
@@ -71,22 +65,12 @@ class KnownIndex:
         starts, stops = self.spans(relation, given)
         offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
-        return offsets, self.answers[places]
+        return offsets, self.layout.last_ids(self.keys[places])
 
     def contains(self, relation: Ids, given: Ids, answer: Ids) -> npt.NDArray[np.bool_]:
-        """Tell which triples are known, shape (n,); a binary search among the answers of each key."""
-        low, stops = self.spans(relation, given)
-        high = stops
-        while (low < high).any():
-            middle = (low + high) // 2
-            is_less = self.answers[np.minimum(middle, len(self.answers) - 1)] < answer
-            low, high = (
-                np.where((low < high) & is_less, middle + 1, low),
-                np.where(is_less, high, np.minimum(middle, high)),
-            )
-        result = low < stops
-        result[result] = self.answers[low[result]] == answer[result]
-        return result
+        """Tell which triples are known, shape (n,)."""
+        wanted, is_possible = self.layout.encode(relation, given, answer)
+        return rank_in(self.keys, wanted)[1] & is_possible
 
     def count_others(self, triples: Ids, side: str) -> Ids:
         """Return, per triple, how many known answers its query has beside its own, int64 (n,)."""
@@ -95,19 +79,12 @@ class KnownIndex:
         return stops - starts - self.contains(triples[:, 1], given, answer)
 
     def spans(self, relation: Ids, given: Ids) -> tuple[Ids, Ids]:
-        """Return where the answers of each query start and stop; an unknown query has none."""
-        if not len(self.codes):
-            return np.zeros(len(relation), dtype=np.int64), np.zeros(len(relation), dtype=np.int64)
-        relation_rank, has_relation = _rank_in(self.relations, relation)
-        given_rank, has_given = _rank_in(self.givens, given)
-        key, has_key = _rank_in(self.codes, relation_rank * len(self.givens) + given_rank)
-        found = has_relation & has_given & has_key
-        return np.where(found, self.offsets[key], 0), np.where(found, self.offsets[key + 1], 0)
-
-
-def _rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    rank = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
-    return rank, values[rank] == wanted
+        """Return where the answers of each query start and stop; those of an unknown query at 0."""
+        least, greatest, is_possible = self.layout.spans(relation, given)
+        starts = np.searchsorted(self.keys, least)
+        stops = np.searchsorted(self.keys, greatest, side="right")
+        is_known = is_possible & (starts < stops)
+        return np.where(is_known, starts, 0), np.where(is_known, stops, 0)
 
 
 def known_triples(dataset: Dataset, splits: Sequence[str]) -> Ids:

@@ -176,7 +176,7 @@ class Dataset:
             places.append(np.argsort(np.array(order, dtype=np.int64), kind="stable"))
         for split, triples in sorted(self.splits.items()):
             s, p, o = places[0][triples.s], places[1][triples.p], places[0][triples.o]
-            order_of_rows = np.lexsort((o, p, s))
+            order_of_rows, _ = group_rows(s, p, o)
             digest.update(f"\n{split} {len(triples)}\n".encode())
             digest.update(np.column_stack([s, p, o])[order_of_rows].astype("<i8").tobytes())
         return digest.hexdigest()

@@ -11,7 +11,7 @@ from oracle import random_graph
 from kgeval import Dataset, negatives
 from kgeval.corruption import KnownIndex, known_triples
 from kgeval.errors import DataError, ProtocolError
-from kgeval.queries import SIDES
+from kgeval.queries import SIDES, given_and_asked
 
 FATHERS = [("A", "father", "B"), ("B", "father", "C")]
 
@@ -90,6 +90,83 @@ def test_index_of_huge_ids(seed):
     check_index(triples, near, near, rng)
 
 
+@pytest.mark.parametrize("seed", range(200))
+def test_index_of_any_small_graph(seed):
+    """From one triple to many, with repeats, at offsets where keys take 6 bits up to far more than 63."""
+    rng = random.Random(seed)
+    n, m, size = rng.randint(1, 9), rng.randint(1, 4), rng.choice([1, 2, 5, 40])
+    far_e, far_r = rng.choice([0, 2**21 - 9, 2**31, 2**40, 2**62]), rng.choice([0, 2**20, 2**40])
+    pool_e, pool_r = range(far_e, far_e + n), range(far_r, far_r + m)
+    triples = [(rng.choice(pool_e), rng.choice(pool_r), rng.choice(pool_e)) for _ in range(size)]
+    near_e, near_r = [*pool_e, 0, far_e - 1, far_e + n, far_e // 2, -1], [*pool_r, 0, far_r - 1, far_r + m, -1]
+    check_index(triples + triples[: size // 2], near_e, near_r, rng)
+
+
+@pytest.mark.parametrize(
+    ("n_entities", "n_relations", "ranked"),
+    [
+        (14_541, 237, [(False, False)] * 3),
+        (2**26, 2**11, [(False, False)] * 3),
+        (2**26 + 1, 2**11, [(False, False), (False, False), (True, False)]),
+        (91_230_610, 1_387, [(False, False), (False, False), (True, False)]),
+        (2**40, 2**20, [(False, False), (False, False), (True, False)]),
+        (2**61, 2**20, [(False, False), (True, True), (True, True)]),
+    ],
+    ids=["FB15k-237", "63 bits", "65 bits", "WikiKG90Mv2", "60 and 40 bits", "81 and 61 bits"],
+)
+def test_ids_stand_in_keys_while_they_fit(n_entities, n_relations, ranked):
+    """Trap C24: ids stand side by side in up to 63 bits; in more, ranks stand for what came before, then for ids."""
+    rng = random.Random(n_entities)
+    pool_e = [0, 1, n_entities - 2, n_entities - 1, *rng.choices(range(n_entities), k=5)]
+    pool_r = [0, n_relations - 1, *rng.choices(range(n_relations), k=3)]
+    triples = [(rng.choice(pool_e), rng.choice(pool_r), rng.choice(pool_e)) for _ in range(1000)]
+    triples += [(n_entities - 1, n_relations - 1, n_entities - 1)] * 2
+    index = KnownIndex.of(np.array(triples), "object")
+    assert [(part.before is not None, part.ids is not None) for part in index.layout.parts] == ranked
+    assert (index.keys >= 0).all()
+    assert (np.diff(index.keys) > 0).all()
+    check_index(triples, [*pool_e, n_entities], [*pool_r, n_relations], rng)
+
+
+def test_the_greatest_key():
+    """With 63 bits in use the last key is 2**63 - 1, and its query is found without going beyond."""
+    top_e, top_r = 2**26 - 1, 2**11 - 1
+    index = KnownIndex.of(np.array([[top_e, top_r, top_e], [top_e, top_r, 0]]), "object")
+    assert index.keys.tolist() == [2**63 - 2**26, 2**63 - 1]
+    assert [part.tolist() for part in index.spans(np.array([top_r, top_r]), np.array([top_e, 0]))] == [[0, 0], [2, 0]]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("n_bits", [12, 14, 16])
+def test_ranks_wherever_they_begin(seed, n_bits, monkeypatch):
+    """With room for few bits, small ids too take the way of ranks, at any of the three columns."""
+    monkeypatch.setattr("kgeval.triples.KEY_BITS", n_bits)
+    rng = random.Random(seed)
+    pool_e, pool_r = rng.choices(range(2 ** rng.randint(1, 14)), k=5), rng.choices(range(2 ** rng.randint(1, 14)), k=4)
+    triples = [(rng.choice(pool_e), rng.choice(pool_r), rng.choice(pool_e)) for _ in range(40)]
+    check_index(triples, [*pool_e, 0, 1, -1, 2**14], [*pool_r, 0, 1, -1, 2**14], rng)
+
+
+def test_rows_that_even_ranks_cannot_tell_apart(monkeypatch):
+    """More rows than 2**31, played with 5 bits: 5 pairs and 5 answers need 3 bits each; refused, not mixed up."""
+    monkeypatch.setattr("kgeval.triples.KEY_BITS", 5)
+    triples = np.array([[i, i, i] for i in range(5)])
+    with pytest.raises(DataError) as caught:
+        KnownIndex.of(triples, "object")
+    assert str(caught.value) == "5 rows are too many to be told apart by 5 bits"
+
+
+def test_triples_are_left_as_they_came():
+    """Indexing and asking write into no array of the caller."""
+    triples = np.array([[2, 1, 0], [0, 0, 2], [2, 1, 0]])
+    triples.setflags(write=False)
+    for side in SIDES:
+        index = KnownIndex.of(triples, side)
+        assert index.contains(triples[:, 1], *given_and_asked(triples, side)).tolist() == [True] * 3
+        assert index.count_others(triples, side).tolist() == [0, 0, 0]
+        assert (len(index.keys), index.answers.dtype) == (2, np.int64)
+
+
 def test_keys_that_a_product_would_mix_up():
     """r * n + e of (r=0, e=n) and (r=1, e=0), or equal modulo 2**64, are one number but two keys."""
     n = 2**32
@@ -119,8 +196,9 @@ def test_duplicates_are_harmless(seed):
     repeated = rng.sample(triples * 3, k=3 * len(triples))
     for side in SIDES:
         once, thrice = (KnownIndex.of(np.array(rows), side) for rows in (sorted(set(triples)), repeated))
-        for field in ("relations", "givens", "codes", "offsets", "answers"):
-            assert getattr(once, field).tolist() == getattr(thrice, field).tolist()
+        assert once.keys.tolist() == thrice.keys.tolist()
+        assert once.answers.tolist() == thrice.answers.tolist()
+        assert len(once.keys) == len(set(triples))
 
 
 def test_keys_belong_to_one_side():

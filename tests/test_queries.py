@@ -119,6 +119,32 @@ def test_queries_of_huge_ids(side):
     assert as_table(Queries.of(triples, side)) == naive(triples.tolist(), side)
 
 
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("n_bits", [50, 53, 54, 55, 60, 63, 64, 100])
+def test_queries_at_the_edge_of_63_bits(side, n_bits):
+    """Ids of n_bits together, 9 bits for the rows' places: positives keep their order with and without room for it."""
+    rng = np.random.default_rng(n_bits)
+    top_p, top_e = 2 ** (n_bits // 2), 2 ** (n_bits - n_bits // 2)
+    given, relation = (
+        np.append(rng.integers(0, top, 6), [0, top - 1])[rng.integers(0, 8, 400)] for top in (top_e, top_p)
+    )
+    triples = np.column_stack([given, relation, given[::-1]])
+    triples[7] = (top_e - 1, top_p - 1, top_e - 1)
+    assert as_table(Queries.of(triples, side)) == naive(triples.tolist(), side)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("n_bits", [10, 12, 14])
+def test_queries_by_ranks(seed, n_bits, monkeypatch):
+    """With room for few bits small ids too take the way of ranks and of a stable argsort."""
+    monkeypatch.setattr("kgeval.triples.KEY_BITS", n_bits)
+    rng = np.random.default_rng(seed)
+    pool = rng.integers(0, 2 ** rng.integers(1, 13), size=6)
+    triples = rng.choice(pool, size=(30, 3))
+    for side in SIDES:
+        assert as_table(Queries.of(triples, side)) == naive(triples.tolist(), side)
+
+
 @pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10**6])
 def test_batches_hold_every_query_once_in_order(seed, size):
