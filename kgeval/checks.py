@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -83,18 +84,58 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     return array.astype(np.int64)
 
 
-def check_float_parameters(name: str, values: npt.ArrayLike, ndim: int) -> npt.NDArray[np.floating[Any]]:
+def is_tensor(values: Any) -> bool:
+    """Tell whether `values` is a torch tensor; torch need not be there, since whoever has a tensor imported it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def as_array(values: Any) -> Any:
+    """Return a tensor detached and where it is, anything else as a numpy array; not copied."""
+    return values.detach() if is_tensor(values) else np.asarray(values)
+
+
+def kind_of(array: Any) -> str:
+    """Return numpy's letter for the kind of an array's or tensor's dtype: f, c, i, u, b, ...
+
+    Examples
+    --------
+    >>> kind_of(np.zeros(2, dtype=np.float32))
+    'f'
+    """
+    if not is_tensor(array):
+        return str(array.dtype.kind)
+    return "f" if array.is_floating_point() else str(array.dtype).removeprefix("torch.")[0]
+
+
+def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     """Return `values` as a real floating array of `ndim` dimensions, never of objects.
 
-    Integers become float64, float16 becomes float32 (without loss), complex is refused.
+    Parameters
+    ----------
+    name : str
+        What the array is, for the message.
+    values : array_like or torch tensor
+        Not modified.
+    ndim : int
+
+    Returns
+    -------
+    float32 or float64 array, or tensor on the device it came from
+        Integers become float64, float16 and bfloat16 become float32 (without loss); not copied otherwise.
+
+    Raises
+    ------
+    DataError
+        If the dtype is another, such as a complex one, or the number of dimensions differs.
     """
-    array = np.asarray(values)
-    if array.dtype.kind in "iu":
-        array = array.astype(np.float64)
-    if array.dtype == np.float16:
-        array = array.astype(np.float32)
-    if array.dtype not in (np.float32, np.float64):
+    array = as_array(values)
+    if kind_of(array) in ("i", "u"):
+        array = array.double() if is_tensor(array) else array.astype(np.float64)
+    if str(array.dtype) in ("float16", "torch.float16", "torch.bfloat16"):
+        array = array.float() if is_tensor(array) else array.astype(np.float32)
+    if str(array.dtype).removeprefix("torch.") not in ("float32", "float64"):
         raise DataError(f"{name} must be a real numeric array; got dtype {array.dtype}")
     if array.ndim != ndim:
-        raise DataError(f"{name} must have {ndim} dimension(s); got shape {array.shape}")
+        raise DataError(f"{name} must have {ndim} dimension(s); got shape {tuple(array.shape)}")
     return array

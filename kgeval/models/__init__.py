@@ -1,8 +1,9 @@
 """Ready embedding models: parameters in, scores out.
 
 Each model says its geometry and gives query and candidate vectors; `kgeval.kernels.geometry` defines
-the score. Arrays hold one row per id of the dataset. Every model takes ``inverse_relations``, which
-says where the rows of inverse relations stand if (?, p, o) is to be answered as (o, inverse of p, ?):
+the score. Arrays hold one row per id of the dataset; torch tensors serve as well, and stay on their
+device. Every model takes ``inverse_relations``, which says where the rows of inverse relations stand
+if (?, p, o) is to be answered as (o, inverse of p, ?):
 
 - ``None``: there are none; the subject side uses the model's own formula.
 - ``"after"``: row ``n_relations + p``.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, as_array, kind_of
 from kgeval.errors import DataError
-from kgeval.kernels.geometry import Reals
+from kgeval.models.arrays import Array, as_double, like, on_host, parts, rows
 from kgeval.models.base import (
     EmbeddingModel,
-    as_double,
     check_width,
     complex_product,
     in_halves,
@@ -49,15 +48,15 @@ class TransE(EmbeddingModel):
         norm: int = 1,
         inverse_relations: str | None = None,
     ) -> None:
-        self.entities, self.relations = real_tables(entities, relations)
+        self.entities, self.relations = real_tables(entities=entities, relations=relations)
         self.geometry = norm_geometry(norm, {1: "l1", 2: "l2"})
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        return as_double(self.entities[s]) + as_double(self.relations[row])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return rows(self.entities, s) + rows(self.relations, row)
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        return as_double(self.entities[o]) - as_double(self.relations[row])
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return rows(self.entities, o) - rows(self.relations, row)
 
 
 class RotatE(EmbeddingModel):
@@ -93,14 +92,13 @@ class RotatE(EmbeddingModel):
         inverse_relations: str | None = None,
     ) -> None:
         self.entities = in_halves("entities", entities, layout)
-        phases = np.asarray(relations)
-        if phases.ndim == 2 and phases.dtype.kind == "f" and 2 * phases.shape[1] == self.entities.shape[1]:
-            relations = np.exp(1j * phases.astype(np.float64))
+        phases = as_array(relations)
+        if phases.ndim == 2 and kind_of(phases) == "f" and 2 * phases.shape[1] == self.entities.shape[1]:
+            relations = like(phases, np.exp(1j * on_host(as_double(phases))))  # devices round exp differently
         self.relations = in_halves("relations", relations, layout)
-        check_width(self.entities, self.relations)
+        check_width(entities=self.entities, relations=self.relations)
         self.geometry = norm_geometry(norm, {1: "modulus", 2: "l2"})
-        d = self.relations.shape[1] // 2
-        off = np.abs(np.hypot(self.relations[:, :d], self.relations[:, d:]) - 1.0)
+        off = np.abs(np.hypot(*parts(on_host(self.relations), 2)) - 1.0)
         if (off > UNIT_TOLERANCE).any():
             row, k = np.argwhere(off > UNIT_TOLERANCE)[0]
             raise DataError(
@@ -109,8 +107,8 @@ class RotatE(EmbeddingModel):
             )
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        return complex_product(self.entities[s], self.relations[row])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return complex_product(rows(self.entities, s), rows(self.relations, row))
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        return complex_product(self.entities[o], self.relations[row], conjugate=True)
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return complex_product(rows(self.entities, o), rows(self.relations, row), conjugate=True)

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids
-from kgeval.kernels.geometry import Reals
+from kgeval.models.arrays import Array, join, library, parts, rows, square_root
 from kgeval.models.base import (
     EmbeddingModel,
-    as_double,
     check_same_shape,
     check_width,
     complex_product,
@@ -39,13 +38,13 @@ class DistMult(EmbeddingModel):
     """
 
     def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
-        self.entities, self.relations = real_tables(entities, relations)
+        self.entities, self.relations = real_tables(entities=entities, relations=relations)
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        return as_double(self.entities[s]) * as_double(self.relations[row])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return rows(self.entities, s) * rows(self.relations, row)
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
         return self._object_queries(o, row)
 
 
@@ -76,14 +75,14 @@ class ComplEx(EmbeddingModel):
         layout: str = "halves",
         inverse_relations: str | None = None,
     ) -> None:
-        self.entities, self.relations = complex_tables(entities, relations, layout)
+        self.entities, self.relations = complex_tables(layout, entities=entities, relations=relations)
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        return complex_product(self.entities[s], self.relations[row])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return complex_product(rows(self.entities, s), rows(self.relations, row))
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        return complex_product(self.entities[o], self.relations[row], conjugate=True)
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return complex_product(rows(self.entities, o), rows(self.relations, row), conjugate=True)
 
 
 class CP(EmbeddingModel):
@@ -112,17 +111,18 @@ class CP(EmbeddingModel):
         relations: npt.ArrayLike,
         inverse_relations: str | None = None,
     ) -> None:
-        self.subjects, self.relations = real_tables(subjects, relations)
-        self.objects, _ = real_tables(objects, relations)
+        self.subjects, self.objects, self.relations = real_tables(
+            subjects=subjects, objects=objects, relations=relations
+        )
         check_same_shape(self.subjects, self.objects)
         super().__init__(self.objects, len(self.relations), inverse_relations)
         self._subjects = self.subjects
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        return as_double(self.subjects[s]) * as_double(self.relations[row])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return rows(self.subjects, s) * rows(self.relations, row)
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        return as_double(self.objects[o]) * as_double(self.relations[row])
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return rows(self.objects, o) * rows(self.relations, row)
 
 
 class SimplE(EmbeddingModel):
@@ -153,22 +153,23 @@ class SimplE(EmbeddingModel):
         relations_inverse: npt.ArrayLike,
         inverse_relations: str | None = None,
     ) -> None:
-        self.subjects, self.relations = real_tables(subjects, relations)
-        self.objects, self.relations_inverse = real_tables(objects, relations_inverse)
+        self.subjects, self.objects, self.relations, self.relations_inverse = real_tables(
+            subjects=subjects, objects=objects, relations=relations, relations_inverse=relations_inverse
+        )
         check_same_shape(self.subjects, self.objects)
         check_same_shape(self.relations, self.relations_inverse)
-        super().__init__(np.hstack([self.objects, self.subjects]), len(self.relations), inverse_relations)
-        self._subjects = np.hstack([self.subjects, self.objects])
+        super().__init__(join([self.objects, self.subjects]), len(self.relations), inverse_relations)
+        self._subjects = join([self.subjects, self.objects])
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        forward = as_double(self.subjects[s]) * as_double(self.relations[row])
-        backward = as_double(self.objects[s]) * as_double(self.relations_inverse[row])
-        return 0.5 * np.hstack([forward, backward])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        forward = rows(self.subjects, s) * rows(self.relations, row)
+        backward = rows(self.objects, s) * rows(self.relations_inverse, row)
+        return 0.5 * join([forward, backward])
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        forward = as_double(self.objects[o]) * as_double(self.relations[row])
-        backward = as_double(self.subjects[o]) * as_double(self.relations_inverse[row])
-        return 0.5 * np.hstack([forward, backward])
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        forward = rows(self.objects, o) * rows(self.relations, row)
+        backward = rows(self.subjects, o) * rows(self.relations_inverse, row)
+        return 0.5 * join([forward, backward])
 
 
 class HolE(EmbeddingModel):
@@ -194,21 +195,21 @@ class HolE(EmbeddingModel):
     """
 
     def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
-        self.entities, self.relations = real_tables(entities, relations)
+        self.entities, self.relations = real_tables(entities=entities, relations=relations)
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        vectors, weights = as_double(self.entities[s]), as_double(self.relations[row])
-        result = np.zeros_like(vectors)
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        vectors, weights = rows(self.entities, s), rows(self.relations, row)
+        result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
         for k in range(vectors.shape[1]):
-            result += weights[:, k, None] * np.roll(vectors, k, axis=1)
+            result += weights[:, k, None] * roll(vectors, k, 1)
         return result
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        vectors, weights = as_double(self.entities[o]), as_double(self.relations[row])
-        result = np.zeros_like(vectors)
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        vectors, weights = rows(self.entities, o), rows(self.relations, row)
+        result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
         for k in range(vectors.shape[1]):
-            result += weights[:, k, None] * np.roll(vectors, -k, axis=1)
+            result += weights[:, k, None] * roll(vectors, -k, 1)
         return result
 
 
@@ -243,22 +244,22 @@ class QuatE(EmbeddingModel):
     ) -> None:
         self.entities = in_parts("entities", entities, layout, 4)
         self.relations = in_parts("relations", relations, layout, 4)
-        check_width(self.entities, self.relations)
+        check_width(entities=self.entities, relations=self.relations)
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
         return self._rotated(s, row, 1.0)
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
         return self._rotated(o, row, -1.0)
 
-    def _rotated(self, entity: Ids, row: Ids, sign: float) -> Reals:
-        a, b, c, d = np.split(as_double(self.entities[entity]), 4, axis=1)
-        w, x, y, z = np.split(as_double(self.relations[row]), 4, axis=1)
+    def _rotated(self, entity: Ids, row: Ids, sign: float) -> Array:
+        a, b, c, d = parts(rows(self.entities, entity), 4)
+        w, x, y, z = parts(rows(self.relations, row), 4)
         with np.errstate(invalid="ignore", divide="ignore"):
-            norm = np.sqrt(w * w + x * x + y * y + z * z)
+            norm = square_root(w * w + x * x + y * y + z * z)
             w, x, y, z = w / norm, sign * x / norm, sign * y / norm, sign * z / norm
-        return np.hstack(
+        return join(
             [
                 a * w - b * x - c * y - d * z,
                 a * x + b * w + c * z - d * y,

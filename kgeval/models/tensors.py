@@ -8,11 +8,8 @@ import numpy.typing as npt
 from kgeval.checks import Ids, check_float_parameters
 from kgeval.errors import DataError
 from kgeval.kernels.geometry import Reals
-from kgeval.models.base import (
-    EmbeddingModel,
-    as_double,
-    times_matrices,
-)
+from kgeval.models.arrays import Array, as_double, check_one_place, join, library, like, on_host, row_sums, rows
+from kgeval.models.base import EmbeddingModel, times_matrices
 
 
 class RESCAL(EmbeddingModel):
@@ -38,16 +35,17 @@ class RESCAL(EmbeddingModel):
     def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
         self.entities = check_float_parameters("entities", entities, 2)
         self.relations = check_float_parameters("relations", relations, 3)
+        check_one_place(entities=self.entities, relations=self.relations)
         d = self.entities.shape[1]
         if not d or self.relations.shape[1:] != (d, d):
-            raise DataError(f"relations must have shape (relations, {d}, {d}); got {self.relations.shape}")
+            raise DataError(f"relations must have shape (relations, {d}, {d}); got {tuple(self.relations.shape)}")
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        return times_matrices(self.entities[s], row, lambda p: self.relations[p])
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return times_matrices(rows(self.entities, s), row, lambda p: self.relations[p])
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        return times_matrices(self.entities[o], row, lambda p: self.relations[p].T)
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return times_matrices(rows(self.entities, o), row, lambda p: self.relations[p].T)
 
 
 class TuckER(EmbeddingModel):
@@ -85,28 +83,34 @@ class TuckER(EmbeddingModel):
         self.entities = check_float_parameters("entities", entities, 2)
         self.relations = check_float_parameters("relations", relations, 2)
         self.core = check_float_parameters("core", core, 3)
+        check_one_place(entities=self.entities, relations=self.relations, core=self.core)
         d = self.entities.shape[1]
         if not d or self.core.shape != (d, self.relations.shape[1], d):
-            raise DataError(f"core must have shape {(d, self.relations.shape[1], d)}; got {self.core.shape}")
-        self._scale_in, self._shift_in = subject_norm.affine(d) if subject_norm else (np.ones(d), np.zeros(d))
-        self._scale_out, self._shift_out = product_norm.affine(d) if product_norm else (np.ones(d), np.zeros(d))
+            raise DataError(f"core must have shape {(d, self.relations.shape[1], d)}; got {tuple(self.core.shape)}")
+        (self._scale_in, self._shift_in), (self._scale_out, self._shift_out) = (
+            [like(self.entities, values) for values in (norm.affine(d) if norm else (np.ones(d), np.zeros(d)))]
+            for norm in (subject_norm, product_norm)
+        )
         super().__init__(self.entities, len(self.relations), inverse_relations)
         if inverse_relations is None:  # the constant of a subject query is a weight on a column of ones
-            self._subjects = np.column_stack([self.entities, np.ones(len(self.entities), self.entities.dtype)])
+            self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
 
-    def _matrix(self, row: int) -> Reals:
-        weights: Reals = as_double(self.core) * as_double(self.relations[row])[None, :, None]
-        return np.asarray(weights.sum(axis=1))
+    def _matrix(self, row: int) -> Array:
+        weights = as_double(self.relations[row])
+        total = like(self.core, np.zeros((self.core.shape[0], self.core.shape[2])))
+        for k in range(len(weights)):
+            total += as_double(self.core[:, k]) * weights[k]
+        return total
 
-    def _object_queries(self, s: Ids, row: Ids) -> Reals:
-        inputs = as_double(self.entities[s]) * self._scale_in + self._shift_in
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        inputs = rows(self.entities, s) * self._scale_in + self._shift_in
         return times_matrices(inputs, row, self._matrix) * self._scale_out + self._shift_out
 
-    def _subject_queries(self, row: Ids, o: Ids) -> Reals:
-        outputs = as_double(self.entities[o])
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        outputs = rows(self.entities, o)
         weights = times_matrices(outputs * self._scale_out, row, lambda p: self._matrix(p).T)
-        constant = (weights * self._shift_in).sum(axis=1) + (outputs * self._shift_out).sum(axis=1)
-        return np.column_stack([weights * self._scale_in, constant])
+        constant = row_sums(weights * self._shift_in) + row_sums(outputs * self._shift_out)
+        return join([weights * self._scale_in, constant])
 
 
 class BatchNorm:
@@ -115,6 +119,7 @@ class BatchNorm:
     Parameters
     ----------
     weight, bias, mean, var : real arrays, shape (d,)
+        Tensors are fetched to the host, so that they may lie elsewhere than the model's.
     eps : float
 
     Examples
@@ -132,7 +137,7 @@ class BatchNorm:
         eps: float = 1e-5,
     ) -> None:
         values = {"weight": weight, "bias": bias, "mean": mean, "var": var}
-        arrays = {name: as_double(check_float_parameters(name, value, 1)) for name, value in values.items()}
+        arrays = {name: on_host(as_double(check_float_parameters(name, value, 1))) for name, value in values.items()}
         if not (arrays["var"] + eps > 0).all():
             raise DataError("batch normalisation needs var + eps above 0")
         self._scale = arrays["weight"] / np.sqrt(arrays["var"] + eps)
