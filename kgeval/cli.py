@@ -90,6 +90,7 @@ def _evaluate(options: argparse.Namespace) -> str:
             block_size=options.block_size,
             max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
             threads=options.threads,
+            device=options.device,
             progress=options.progress,
         )
     if options.out is not None:
@@ -236,7 +237,7 @@ def _trec(options: argparse.Namespace) -> str:
 def _check_options(options: argparse.Namespace) -> None:
     """Refuse an option that the chosen scorer would ignore."""
     of_models = ("model_type", "norm", "layout", "inverse_relations")
-    of_runs = ("batch_size", "block_size", "max_pairs", "threads")
+    of_runs = ("batch_size", "block_size", "max_pairs", "threads", "device")
     ignored: tuple[str, ...] = () if options.model is not None else of_models
     if getattr(options, "scores", None) is not None:
         ignored += of_runs
@@ -327,6 +328,7 @@ def _parser() -> argparse.ArgumentParser:
     resources.add_argument("--block-size", type=int, metavar="N", help="candidates at a time")
     resources.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
     resources.add_argument("--threads", type=int, metavar="N", help="default: one per processor")
+    resources.add_argument("--device", metavar="NAME", help="numpy (default), cpu (faster, needs torch), cuda")
     resources.add_argument("--no-progress", dest="progress", action="store_false", help="no bar on a terminal")
     evaluate.set_defaults(run=_evaluate)
     _add_classify(commands.add_parser("classify", help="tell true test triples from false ones, and print the metrics"))

@@ -13,6 +13,7 @@ from kgeval.checks import Ids, check_positive_int
 from kgeval.corruption import KnownIndex, known_triples
 from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import DataError, ProtocolError
+from kgeval.kernels.backends import check_device
 from kgeval.models import EmbeddingModel
 from kgeval.probe import check_missing, probe
 from kgeval.protocol import Protocol
@@ -32,6 +33,7 @@ def evaluate(
     block_size: int | None = None,
     max_pairs: int = MAX_PAIRS,
     threads: int | None = None,
+    device: str | None = None,
     progress: bool = True,
 ) -> EvaluationResult:
     """Rank every triple of a split against its corruptions.
@@ -54,6 +56,9 @@ def evaluate(
         The longest arrays that a function is given.
     threads : int, optional
         Workers for embedding models; by default one per processor.
+    device : str, optional
+        Where embedding models are ranked: ``"numpy"``; ``"cpu"``, with torch's faster products; ``"cuda"`` or
+        ``"cuda:1"``. By default numpy for arrays, and for tensors their own device. Counts are the same everywhere.
     progress : bool
         Whether a terminal shows a bar.
 
@@ -87,6 +92,7 @@ def evaluate(
         block_size=block_size,
         max_pairs=max_pairs,
         threads=threads,
+        device=device,
         progress=progress,
     )
 
@@ -139,22 +145,20 @@ class Evaluator:
         block_size: int | None = None,
         max_pairs: int = MAX_PAIRS,
         threads: int | None = None,
+        device: str | None = None,
         progress: bool = True,
     ) -> EvaluationResult:
         """Rank with `scorer`; see `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
             if value is not None:
                 check_positive_int(name, value)
-        limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs))
+        limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), check_device(device))
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
         candidates = next(iter(plan.tasks.values())).candidates
         report = probe(rows, self.dataset, plan.positives.triples[plan.kept], candidates, plan.protocol.sides)
-        ranked = {
-            side: rank(rows, task, limits, threads or available_threads(), progress)
-            for side, task in plan.tasks.items()
-        }
+        ranked = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
         return self._result(plan, ranked, rows.name, [*report.notes, *self._notes(scorer, plan, ranked)])
 
     def _notes(self, scorer: Any, plan: _Plan, ranked: dict[str, Ranked]) -> list[str]:

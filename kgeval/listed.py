@@ -14,15 +14,16 @@ from kgeval.checks import Ids
 from kgeval.corruption import KnownIndex, known_triples
 from kgeval.dataset import Dataset, as_labels, frame_columns, triple_labels
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.kernels.numpy_kernels import count_row
+from kgeval.kernels.counts import Places, count_known
 from kgeval.protocol import Protocol
 from kgeval.queries import Queries, given_and_asked
 from kgeval.ranks import RankCounts
 from kgeval.results import EvaluationResult
-from kgeval.scoring import as_scores
-from kgeval.triples import group_rows
+from kgeval.scores import as_scores
+from kgeval.triples import RowKeys, group_rows, rank_in
 
 Scores = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
 NO_NEGATIVES = "no negative is listed for it on this side"
 
 
@@ -71,8 +72,10 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
         )
     asked = replace(given_protocol, candidates="listed").resolved(dataset)
     positives = Positives.of(dataset, asked)
-    known = known_triples(dataset, asked.filter_splits or ())
-    ranked = {side: _rank_side(dataset, positives.triples, side, listed, values, known) for side in asked.sides}
+    known = KnownIndex.of(known_triples(dataset, asked.filter_splits or ()), "object")
+    is_known = known.contains(listed[:, 1], listed[:, 0], listed[:, 2])
+    rows = _rows_of(dataset, positives.triples, listed)
+    ranked = {side: (values[rows], _count_side(side, listed, values, is_known, rows)) for side in asked.sides}
     has_rivals = {side: counts["filtered"].rivals > 0 for side, (_, counts) in ranked.items()}
     sides = tuple(side for side in asked.sides if has_rivals[side].any())
     if not sides:
@@ -128,36 +131,40 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]
     return np.column_stack(columns), values
 
 
-def _rank_side(
-    dataset: Dataset, triples: Ids, side: str, listed: Ids, values: Scores, known: Ids
-) -> tuple[Scores, dict[str, RankCounts]]:
-    """Return the positives' scores and their counts among the listed, in the triples' order."""
-    given, answer = given_and_asked(listed, side)
-    order = np.lexsort((answer, given, listed[:, 1]))
-    row_scores = values[order]
-    is_known_row = KnownIndex.of(known, side).contains(listed[:, 1], given, answer)[order]
-    listing = KnownIndex.of(listed, side)
-    queries = Queries.of(triples, side)
-    starts, stops = listing.spans(queries.relation, queries.given)
-    counts = {setting: RankCounts.zeros(len(triples)) for setting in ("raw", "known")}
-    scores = np.empty(len(triples), dtype=values.dtype)
-    for i in range(len(queries)):
-        query, here = queries.part(i, i + 1), slice(starts[i], stops[i])
-        row, candidates, is_known = row_scores[here], listing.answers[here], is_known_row[here]
-        is_listed = np.isin(query.answers, candidates)
-        if not is_listed.all():
-            s, p, o = triples[query.rows[~is_listed][0]]
-            raise DataError(
-                f"scores: the positive {triple_labels(dataset, s, p, o)} has no score in the table; add its row"
-            )
-        places = np.searchsorted(candidates, query.answers)
-        scores[query.rows] = row[places]
-        for setting, among, is_self in (
-            ("raw", row, np.ones(len(places), dtype=np.int64)),
-            ("known", row[is_known], is_known[places].astype(np.int64)),
-        ):
-            better, equal = count_row(among, row[places])
-            counts[setting].better[query.rows] = better
-            counts[setting].tied[query.rows] = equal - is_self
-            counts[setting].rivals[query.rows] = len(among) - is_self
-    return scores, {"raw": counts["raw"], "filtered": counts["raw"] - counts["known"]}
+def _rows_of(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
+    """Return the row of the table in which each triple stands."""
+    layout, keys = RowKeys.of(*listed.T)
+    order = np.argsort(keys)
+    wanted, is_possible = layout.encode(*triples.T)
+    places, is_listed = rank_in(keys[order], wanted)
+    is_listed &= is_possible
+    if not is_listed.all():
+        s, p, o = triples[~is_listed][0]
+        raise DataError(
+            f"scores: the positive {triple_labels(dataset, s, p, o)} has no score in the table; add its row"
+        )
+    return order[places]
+
+
+def _count_side(side: str, listed: Ids, values: Scores, is_known: Mask, rows: Ids) -> dict[str, RankCounts]:
+    """Return the counts of the positives, which stand in `rows` of the table, among what is listed with each."""
+    given, asked = given_and_asked(listed, side)
+    order, starts = group_rows(listed[:, 1], given)
+    query = np.empty(len(listed), dtype=np.int64)
+    query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    by_query = np.argsort(query[rows], kind="stable")
+    mine = rows[by_query]
+    counts = {}
+    for setting, among, is_self in (
+        ("raw", order, np.ones(len(mine), dtype=np.int64)),
+        ("known", order[is_known[order]], is_known[mine].astype(np.int64)),
+    ):
+        better, equal = count_known(
+            Places(query[mine], asked[mine], query[among], asked[among]), values[among], values[mine]
+        )
+        n_listed = np.bincount(query[among], minlength=len(starts))[query[mine]]
+        counts[setting] = RankCounts.zeros(len(rows))
+        counts[setting].better[by_query] = better
+        counts[setting].tied[by_query] = equal - is_self
+        counts[setting].rivals[by_query] = n_listed - is_self
+    return {"raw": counts["raw"], "filtered": counts["raw"] - counts["known"]}

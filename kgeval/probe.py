@@ -13,17 +13,8 @@ from kgeval.dataset import Dataset
 from kgeval.errors import ScoreError
 from kgeval.models import EmbeddingModel
 from kgeval.queries import SIDES, Queries, check_sides, given_and_asked
-from kgeval.scoring import (
-    FunctionRows,
-    Limits,
-    MatrixRows,
-    RowScorer,
-    Scores,
-    as_row_scorer,
-    check_no_nan,
-    describe_query,
-    missing_ids,
-)
+from kgeval.scores import Scores, as_scores, check_no_nan, describe_query
+from kgeval.scoring import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
 
 PROBED_CANDIDATES = 256
 PROBED_QUERIES = 3
@@ -120,20 +111,20 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     for side in sides:
         queries = _some_queries(triples, side, len(candidates))
         columns = _some_candidates(rows, candidates)
-        together = rows.rows(side, queries.given, queries.relation, columns).copy()
+        together = _fetched(rows, queries, columns).copy()
         check_no_nan(together, queries, columns, dataset, rows.name)
         dtype = str(together.dtype)
-        again = rows.rows(side, queries.given, queries.relation, columns)
+        again = _fetched(rows, queries, columns)
         notes += _compare(together, again, rows, dataset, queries, columns, "called twice", "is dropout still on?")
         for i in range(len(queries)):
-            one = slice(i, i + 1)
-            alone = rows.rows(side, queries.given[one], queries.relation[one], columns)
+            one = queries.part(i, i + 1)
+            alone = _fetched(rows, one, columns)
             how = "scored alone and in a batch"
             hint = "does it normalise over the batch?"
-            notes += _compare(together[one], alone, rows, dataset, queries.part(i, i + 1), columns, how, hint)
+            notes += _compare(together[i : i + 1], alone, rows, dataset, one, columns, how, hint)
         few = np.unique(columns[[0, -1]])
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
-            part = rows.rows(side, queries.given, queries.relation, few)
+            part = _fetched(rows, queries, few)
             whole = together[:, np.searchsorted(columns, few)]
             how = "scored among few candidates and among many"
             hint = "does it depend on the other candidates, or score places instead of ids?"
@@ -147,6 +138,11 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
     given, answers = given_and_asked(picked, side)
     return Queries(side, given, picked[:, 1], answers, np.arange(n), np.arange(n + 1))
+
+
+def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
+    """Return the scores of these few queries as a numpy array, wherever the scorer made them."""
+    return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
 
 
 def _some_candidates(rows: RowScorer, candidates: Ids) -> Ids:

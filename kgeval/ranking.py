@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, is_tensor
 from kgeval.corruption import KnownIndex
 from kgeval.dataset import Dataset
-from kgeval.errors import ScoreError
-from kgeval.kernels.geometry import Reals, Screen, Vectors, exact_pair_scores, make_screen
-from kgeval.kernels.numpy_kernels import count_row, count_screened
+from kgeval.errors import ProtocolError, ScoreError
+from kgeval.kernels import torch_kernels
+from kgeval.kernels.backends import Counter, address, largest_in_rows, make_counter, one_thread_each
+from kgeval.kernels.counts import Counts, Places
+from kgeval.kernels.geometry import Reals
+from kgeval.kernels.numpy_kernels import count_rows
 from kgeval.queries import Queries
 from kgeval.ranks import RankCounts
-from kgeval.scoring import GeometryRows, Limits, RowScorer, Scores, check_no_nan, check_width, describe_query, row_batch
+from kgeval.scores import Scores, check_no_nan, describe_query
+from kgeval.scoring import GeometryRows, Limits, RowScorer, check_width, row_batch
 
-TILES = {"dot": (256, 4096), "l2": (256, 4096), "l1": (64, 2048), "modulus": (64, 2048)}
+LEAST_BATCH, BATCHES = 128, 4  # batches of this many queries or more, so that each worker has a few
 LARGEST = 1e145  # squares of larger numbers, summed, can overflow float64
 
 
@@ -78,10 +84,16 @@ class Task:
             raise ScoreError("an entity that must be ranked is not among the candidates")
         return places
 
-    def known_of(self, start: int, stop: int) -> tuple[Ids, Ids]:
-        """Return the CSR of the known answers of queries ``start:stop``."""
-        offsets = self.known_offsets[start : stop + 1]
-        return offsets - offsets[0], self.known[offsets[0] : offsets[-1]]
+    def places(self, start: int, stop: int) -> Places:
+        """Return where the positives and the known answers of queries ``start:stop`` stand among the candidates."""
+        offsets, known_offsets = self.queries.offsets[start : stop + 1], self.known_offsets[start : stop + 1]
+        rows = np.arange(stop - start)
+        return Places(
+            np.repeat(rows, np.diff(offsets)),
+            self.positions(self.queries.answers[offsets[0] : offsets[-1]]),
+            np.repeat(rows, np.diff(known_offsets)),
+            self.positions(self.known[known_offsets[0] : known_offsets[-1]]),
+        )
 
 
 @dataclass(frozen=True)
@@ -103,13 +115,18 @@ class Ranked:
     is_infinite: bool = False
 
 
-def rank(scorer: RowScorer, task: Task, limits: Limits, threads: int = 1, progress: bool = True) -> Ranked:
-    """Rank every positive of `task` among the candidates.
+RankBatch = Callable[[int, int], Ranked]
+
+
+def rank(
+    scorer: RowScorer, tasks: Mapping[str, Task], limits: Limits, threads: int = 1, progress: bool = True
+) -> dict[str, Ranked]:
+    """Rank every positive of every side's task among the candidates.
 
     Parameters
     ----------
     scorer : RowScorer
-    task : Task
+    tasks : mapping of side to Task
     limits : Limits
         Sizes of batches and blocks.
     threads : int
@@ -121,33 +138,36 @@ def rank(scorer: RowScorer, task: Task, limits: Limits, threads: int = 1, progre
     ------
     ScoreError
         If a score is NaN or has a wrong shape; names query and candidate.
+    ProtocolError
+        If a device is asked for and `scorer` is no embedding model, which alone can be moved there.
     """
-    if not len(task.queries):
-        return Ranked(RankCounts.zeros(0), RankCounts.zeros(0), np.zeros(0))
-    if isinstance(scorer, GeometryRows):
-        size, rank_batch = _geometry_work(scorer, task, limits)
-    else:
-        size, rank_batch = _row_work(scorer, task, limits)
-        threads = 1
-    n = len(task.queries)
-    bounds = [(start, min(start + size, n)) for start in range(0, n, size)]
-    parts: list[Ranked] = []
-    with tqdm(
-        total=n,
-        desc=f"{task.queries.side} queries",
-        unit="q",
-        disable=None if progress else True,
-        leave=False,
-    ) as bar:
-        for (start, stop), part in zip(bounds, _in_order(rank_batch, bounds, threads)):
-            parts.append(part)
+    if limits.device is not None and not isinstance(scorer, GeometryRows):
+        raise ProtocolError(
+            f"device={limits.device!r} is for embedding models; {scorer.name} computes where it likes, and tensors "
+            "that it returns are counted where they are. Leave device= out"
+        )
+    total = sum(len(task.queries) for task in tasks.values())
+    work: list[tuple[str, int, int]] = []
+    rankers: dict[str, RankBatch] = {}
+    counters: dict[Any, tuple[Any, float, Counter]] = {}
+    for side, task in tasks.items():
+        if isinstance(scorer, GeometryRows):
+            size, rankers[side] = _geometry_work(scorer, task, limits, counters)
+        else:
+            size, rankers[side] = _row_work(scorer, task, limits)
+        n = len(task.queries)
+        if limits.batch_size is None and isinstance(scorer, GeometryRows):
+            size = min(size, max(LEAST_BATCH, -(-total // (BATCHES * max(1, threads)))))
+        work += [(side, start, min(start + size, n)) for start in range(0, n, size)]
+    parts: dict[str, list[Ranked]] = {side: [] for side in tasks}
+    with (
+        tqdm(total=total, desc="queries", unit="q", disable=None if progress else True, leave=False) as bar,
+        _workers(threads if isinstance(scorer, GeometryRows) else 0) as in_order,
+    ):
+        for (side, start, stop), part in zip(work, in_order(lambda item: rankers[item[0]](*item[1:]), work)):
+            parts[side].append(part)
             bar.update(stop - start)
-    return Ranked(
-        _joined([part.raw for part in parts]),
-        _joined([part.known for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        any(part.is_infinite for part in parts),
-    )
+    return {side: _joined(of_side) for side, of_side in parts.items()}
 
 
 def available_threads() -> int:
@@ -155,98 +175,86 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_order(
-    rank_batch: Callable[[int, int], Ranked], bounds: list[tuple[int, int]], threads: int
-) -> Iterator[Ranked]:
-    if threads == 1:
-        yield from (rank_batch(start, stop) for start, stop in bounds)
+@contextmanager
+def _workers(threads: int) -> Iterator[Callable[..., Iterator[Ranked]]]:
+    """Give a `map` over `threads` workers, each with one thread of its own for products; 0 is the plain `map`."""
+    if not threads:
+        yield map
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with threadpool_limits(1, user_api="blas"), one_thread_each() as start_worker:
+        pool = ThreadPoolExecutor(threads, initializer=start_worker)
         try:
-            yield from pool.map(lambda bound: rank_batch(*bound), bounds)
+            yield pool.map
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _joined(counts: list[RankCounts]) -> RankCounts:
-    return RankCounts(
-        np.concatenate([c.better for c in counts]),
-        np.concatenate([c.tied for c in counts]),
-        np.concatenate([c.rivals for c in counts]),
+def _joined(parts: list[Ranked]) -> Ranked:
+    if not parts:
+        return Ranked(RankCounts.zeros(0), RankCounts.zeros(0), np.zeros(0))
+    return Ranked(
+        RankCounts.joined([part.raw for part in parts]),
+        RankCounts.joined([part.known for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        any(part.is_infinite for part in parts),
     )
 
 
-def _row_work(scorer: RowScorer, task: Task, limits: Limits) -> tuple[int, Callable[[int, int], Ranked]]:
+def _row_work(scorer: RowScorer, task: Task, limits: Limits) -> tuple[int, RankBatch]:
     """Batches for scorers that give whole rows: every count comes from the row itself."""
-    size = row_batch(limits, len(task.candidates))
+    size = row_batch(scorer, limits, len(task.candidates))
 
     def rank_batch(start: int, stop: int) -> Ranked:
         queries = task.queries.part(start, stop)
         rows = scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, scorer.name)
-        answers = task.positions(queries.answers)
-        known_offsets, known = task.known_of(start, stop)
-        known_places = task.positions(known)
-        counts = np.empty((4, len(answers)), dtype=np.int64)
-        scores = np.empty(len(answers), dtype=rows.dtype)
-        for i, row in enumerate(rows):
-            mine = slice(queries.offsets[i], queries.offsets[i + 1])
-            scores[mine] = row[answers[mine]]
-            counts[:2, mine] = count_row(row, scores[mine])
-            counts[2:, mine] = count_row(row[known_places[known_offsets[i] : known_offsets[i + 1]]], scores[mine])
-        return replace(_ranked(task, start, stop, counts, scores), is_infinite=bool(np.isinf(largest)))
+        count = torch_kernels.count_rows if is_tensor(rows) else count_rows
+        counts = count(rows, task.places(start, stop))
+        return replace(_ranked(task, start, stop, counts), is_infinite=largest == np.inf)
 
     return size, rank_batch
 
 
-def _geometry_work(scorer: GeometryRows, task: Task, limits: Limits) -> tuple[int, Callable[[int, int], Ranked]]:
-    """Batches for embedding models: exact scores of positives and known answers, screened counts."""
-    geometry = scorer.model.geometry
+def _geometry_work(
+    scorer: GeometryRows, task: Task, limits: Limits, counters: dict[Any, tuple[Any, float, Counter]]
+) -> tuple[int, RankBatch]:
+    """Batches for embedding models, counted by the exact kernels; sides with the same candidates share a counter."""
     candidates = scorer.vectors(task.queries.side, task.candidates)
-    _check_finite_candidates(candidates, task, scorer.name)
-    screen = make_screen(geometry, candidates)
-    size = limits.batch_size or TILES[geometry][0]
-    block_size = limits.block_size or TILES[geometry][1]
+    key = address(candidates)
+    if key not in counters:
+        largest_of = largest_in_rows(candidates)
+        _check_finite_candidates(largest_of, task, scorer.name)
+        made = make_counter(scorer.model.geometry, candidates, limits.device, limits.block_size)
+        counters[key] = candidates, float(largest_of.max()), made
+    _, largest, counter = counters[key]
 
     def rank_batch(start: int, stop: int) -> Ranked:
         queries = task.queries.part(start, stop)
         vectors = scorer.queries(queries.side, queries.given, queries.relation)
-        _check_queries(vectors, screen, queries, task, scorer.name)
-        rows = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
-        positives = exact_pair_scores(geometry, vectors, candidates, rows, task.positions(queries.answers))
-        known_offsets, known = task.known_of(start, stop)
-        known_rows = np.repeat(np.arange(len(queries)), np.diff(known_offsets))
-        known_scores = exact_pair_scores(geometry, vectors, candidates, known_rows, task.positions(known))
-        counts = np.empty((4, len(positives)), dtype=np.int64)
-        counts[:2] = count_screened(screen, vectors, rows, positives, block_size)
-        for i in range(len(queries)):
-            mine = slice(queries.offsets[i], queries.offsets[i + 1])
-            counts[2:, mine] = count_row(known_scores[known_offsets[i] : known_offsets[i + 1]], positives[mine])
-        return _ranked(task, start, stop, counts, positives)
+        check_width(vectors, candidates, scorer.name)
+        _check_queries(largest_in_rows(vectors) + largest, queries, task, scorer.name)
+        return _ranked(task, start, stop, counter.count(vectors, task.places(start, stop)))
 
-    return size, rank_batch
+    return limits.batch_size or counter.batch_size, rank_batch
 
 
-def _ranked(task: Task, start: int, stop: int, counts: Ids, scores: Scores) -> Ranked:
+def _ranked(task: Task, start: int, stop: int, counts: Counts) -> Ranked:
     """Take each positive out of its own counts: it equals itself, also where it is known."""
-    better, equal, known_better, known_equal = counts
     offsets = task.queries.offsets[start : stop + 1]
     is_known = task.is_known[offsets[0] : offsets[-1]]
-    if (equal < 1).any() or (known_equal < is_known).any():
+    if (counts.equal < 1).any() or (counts.known_equal < is_known).any():
         raise ScoreError("a positive did not equal its own score; this is a fault of kgeval, please report it")
     n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
-    n_rivals = np.full(len(scores), len(task.candidates) - 1, dtype=np.int64)
+    n_rivals = np.full(len(is_known), len(task.candidates) - 1, dtype=np.int64)
     return Ranked(
-        RankCounts(better, equal - 1, n_rivals),
-        RankCounts(known_better, known_equal - is_known, n_known - is_known),
-        scores,
+        RankCounts(counts.better, counts.equal - 1, n_rivals),
+        RankCounts(counts.known_better, counts.known_equal - is_known, n_known - is_known),
+        counts.scores,
     )
 
 
-def _check_finite_candidates(vectors: Vectors, task: Task, name: str) -> None:
-    if np.isfinite(vectors.sum(dtype=np.float64)):
-        return
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+def _check_finite_candidates(largest: Reals, task: Task, name: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(largest))
     if len(bad):
         label = task.dataset.entities.labels[task.candidates[bad[0]]]
         raise ScoreError(
@@ -255,9 +263,7 @@ def _check_finite_candidates(vectors: Vectors, task: Task, name: str) -> None:
         )
 
 
-def _check_queries(vectors: Reals, screen: Screen, queries: Queries, task: Task, name: str) -> None:
-    check_width(vectors, screen.candidates, name)
-    largest = np.abs(vectors).max(axis=1) + screen.unit
+def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
     is_bad = ~(largest < LARGEST)
     if is_bad.any():
         i = int(np.flatnonzero(is_bad)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,15 @@ class RankCounts:
     def zeros(cls, n: int) -> RankCounts:
         """Return counts of zero for `n` positives."""
         return cls(*(np.zeros(n, dtype=np.int64) for _ in range(3)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[RankCounts]) -> RankCounts:
+        """Return the counts of several parts, one after another."""
+        return cls(
+            np.concatenate([part.better for part in parts]),
+            np.concatenate([part.tied for part in parts]),
+            np.concatenate([part.rivals for part in parts]),
+        )
 
     def __add__(self, other: RankCounts) -> RankCounts:
         return RankCounts(self.better + other.better, self.tied + other.tied, self.rivals + other.rivals)

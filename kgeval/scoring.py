@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import math
+import sys
 import threading
 import typing
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.checks import Ids, check_one_of, is_tensor
 from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import ScoreError
+from kgeval.kernels.backends import on_host
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Reals, Vectors, exact_pair_scores
 from kgeval.queries import SIDES, Queries
+from kgeval.scores import Rows, Scores, as_rows, as_scores, check_same_dtype, empty_like
 
-Scores = npt.NDArray[Any]
-
-MAX_PAIRS = 1 << 20
+MAX_PAIRS = 1 << 17  # ids and scores stay in a processor's cache, and their memory is used again without new pages
 ROW_BATCH_BYTES = 1 << 26
+FUNCTION_BATCH_BYTES = 1 << 23
 MOST_QUERIES = 1024
 
 
@@ -73,8 +75,8 @@ class RowScorer(typing.Protocol):
     def name(self) -> str:
         """What messages call the scorer."""
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
-        """Return the scores of each query with each candidate, shape (queries, candidates)."""
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Rows:
+        """Return the scores of each query with each candidate, shape (queries, candidates), where they are."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,14 @@ class Limits:
         Candidates at a time, where the scorer can be asked for some only.
     max_pairs : int
         The longest arrays that a function ``score(s, p, o)`` is given.
+    device : str, optional
+        Where embedding models are ranked; see `kgeval.kernels.backends.check_device`.
     """
 
     batch_size: int | None = None
     block_size: int | None = None
     max_pairs: int = MAX_PAIRS
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,11 +110,11 @@ class FunctionRows:
     name: str
     kind: str = "function"
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Rows:
         """See `RowScorer`."""
         width = min(len(candidates), self.limits.max_pairs, self.limits.block_size or len(candidates))
         height = max(1, self.limits.max_pairs // width)
-        result: Scores | None = None
+        result: Rows | None = None
         for top in range(0, len(given), height):
             for left in range(0, len(candidates), width):
                 r, c = slice(top, top + height), slice(left, left + width)
@@ -117,27 +122,27 @@ class FunctionRows:
                 if part.shape == (len(given), len(candidates)):
                     return part
                 if result is None:
-                    result = np.empty((len(given), len(candidates)), dtype=part.dtype)
-                if part.dtype != result.dtype:
-                    raise ScoreError(f"{self.name} gave {result.dtype} scores, then {part.dtype}; keep to one dtype")
+                    result = empty_like(part, (len(given), len(candidates)))
+                check_same_dtype(self.name, result, part)
                 result[r, c] = part
         return np.empty((0, len(candidates))) if result is None else result
 
-    def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
+    def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Rows:
         n, c = len(given), len(candidates)
         fixed, asked = np.repeat(given, c), np.tile(candidates, n)
         s, o = (asked, fixed) if side == "subject" else (fixed, asked)
         return self.pairs(s, np.repeat(relation, c), o).reshape(n, c)
 
-    def pairs(self, s: Ids, p: Ids, o: Ids) -> Scores:
-        """Return the scores of triples, shape (n,), from one call."""
+    def pairs(self, s: Ids, p: Ids, o: Ids) -> Rows:
+        """Return the scores of triples, shape (n,), from one call, where they are."""
         with _explained(self.name, len(s), "triples"):
             raw = self.function(s, p, o)
-        scores = as_scores(raw, self.name)
-        if scores.shape != s.shape:
-            hint = "" if scores.size == len(s) else "; the function must score each triple by itself"
+        scores = as_rows(raw, self.name)
+        shape = tuple(scores.shape)
+        if shape != s.shape:
+            hint = "" if math.prod(shape) == len(s) else "; the function must score each triple by itself"
             raise ScoreError(
-                f"{self.name} was given {len(s)} triples and must return shape ({len(s)},); got {scores.shape}{hint}"
+                f"{self.name} was given {len(s)} triples and must return shape ({len(s)},); got {shape}{hint}"
             )
         return scores
 
@@ -152,7 +157,7 @@ class MatrixRows:
     name: str
     kind: str = "matrix"
 
-    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Rows:
         """See `RowScorer`."""
         if not self.takes_candidates(side):
             scores = self._call(side, given, relation, None)
@@ -160,13 +165,14 @@ class MatrixRows:
         width = min(len(candidates), self.limits.block_size or len(candidates))
         if width == len(candidates):
             return self._call(side, given, relation, candidates)
-        parts = [
-            self._call(side, given, relation, candidates[left : left + width]).copy()  # it may reuse its buffer
-            for left in range(0, len(candidates), width)
-        ]
-        if len({part.dtype for part in parts}) > 1:
-            raise ScoreError(f"{self.name} gave scores of different dtypes; keep to one dtype")
-        return np.concatenate(parts, axis=1)
+        result: Rows | None = None
+        for left in range(0, len(candidates), width):
+            part = self._call(side, given, relation, candidates[left : left + width])
+            if result is None:
+                result = empty_like(part, (len(given), len(candidates)))
+            check_same_dtype(self.name, result, part)
+            result[:, left : left + width] = part
+        return result
 
     def takes_candidates(self, side: str) -> bool:
         """Tell whether the method of `side` can be asked for some columns only."""
@@ -184,18 +190,17 @@ class MatrixRows:
             )
         return method
 
-    def _call(self, side: str, given: Ids, relation: Ids, candidates: Ids | None) -> Scores:
+    def _call(self, side: str, given: Ids, relation: Ids, candidates: Ids | None) -> Rows:
         arguments = (relation, given) if side == "subject" else (given, relation)
         options = {} if candidates is None else {"candidates": candidates.copy()}
         with _explained(f"{self.name}.score_{side}s", len(given), "queries"):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
-        scores = as_scores(raw, self.name)
-        wanted = (len(given), self.n_entities if candidates is None else len(candidates))
-        if scores.shape != wanted:
-            hint = "; is it transposed?" if scores.shape == wanted[::-1] else ""
+        scores = as_rows(raw, self.name)
+        shape, wanted = tuple(scores.shape), (len(given), self.n_entities if candidates is None else len(candidates))
+        if shape != wanted:
+            hint = "; is it transposed?" if shape == wanted[::-1] else ""
             raise ScoreError(
-                f"{self.name}.score_{side}s must return shape (queries, candidates) = {wanted}; "
-                f"got {scores.shape}{hint}"
+                f"{self.name}.score_{side}s must return shape (queries, candidates) = {wanted}; got {shape}{hint}"
             )
         return scores
 
@@ -210,32 +215,44 @@ class GeometryRows:
     kind: str = "geometry"
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def queries(self, side: str, given: Ids, relation: Ids) -> Reals:
-        """Return the query vectors as float64, shape (n, d), checked."""
+    def queries(self, side: str, given: Ids, relation: Ids) -> Any:
+        """Return the query vectors as float64, array or tensor as the model has them, shape (n, d), checked."""
         with self.lock, _explained(f"{self.name}.query_vectors", len(given), "queries"):
-            raw = as_scores(self.model.query_vectors(side, given.copy(), relation.copy()), self.name)
-            vectors = np.array(raw, dtype=np.float64, order="C")  # a copy: the model may reuse its buffer
+            vectors = self._numbers(self.model.query_vectors(side, given.copy(), relation.copy()))
+            # a copy, since the model may reuse its buffer
+            vectors = vectors.double().clone() if is_tensor(vectors) else np.array(vectors, np.float64, order="C")
         if vectors.ndim != 2 or len(vectors) != len(given):
-            raise ScoreError(f"{self.name}.query_vectors must return shape ({len(given)}, d); got {vectors.shape}")
+            raise ScoreError(
+                f"{self.name}.query_vectors must return shape ({len(given)}, d); got {tuple(vectors.shape)}"
+            )
         return vectors
 
-    def vectors(self, side: str, candidates: Ids) -> Vectors:
-        """Return the candidate vectors in their own precision, shape (candidates, d), checked."""
-        raw = as_scores(self.model.candidate_vectors(side), self.name)
+    def vectors(self, side: str, candidates: Ids) -> Any:
+        """Return the candidate vectors in their own precision, shape (candidates, d), checked.
+
+        The same array or tensor as the model's own where all entities are candidates.
+        """
+        raw = self._numbers(self.model.candidate_vectors(side))
         if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
             raise ScoreError(
                 f"{self.name}.candidate_vectors({side!r}) must return shape ({self.n_entities}, d), one row per "
-                f"entity; got {raw.shape}"
+                f"entity; got {tuple(raw.shape)}"
             )
         if self.model.geometry == "modulus" and raw.shape[1] % 2:
             raise ScoreError(f"{self.name}: geometry 'modulus' needs an even number of columns; got {raw.shape[1]}")
-        if raw.dtype not in (np.float32, np.float64):
+        if not is_tensor(raw) and raw.dtype not in (np.float32, np.float64):
             raw = raw.astype(np.float64)
         return raw if len(candidates) == self.n_entities else raw[candidates]
 
+    def _numbers(self, values: Any) -> Any:
+        """Return vectors as a numeric array, or the tensor itself where it holds floats."""
+        if is_tensor(values) and values.is_floating_point():
+            return values.detach()
+        return as_scores(values, self.name)
+
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
         """See `RowScorer`."""
-        q, e = self.queries(side, given, relation), self.vectors(side, candidates)
+        q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
         check_width(q, e, self.name)
         r, c = np.repeat(np.arange(len(q)), len(e)), np.tile(np.arange(len(e)), len(q))
         return exact_pair_scores(self.model.geometry, q, e, r, c).reshape(len(q), len(e))
@@ -266,47 +283,12 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
     )
 
 
-def as_scores(values: Any, name: str) -> Scores:
-    """Return what a scorer gave as a numeric numpy array; torch tensors are fetched from their device.
-
-    Raises
-    ------
-    ScoreError
-        If the dtype cannot be ranked exactly (bool, complex, object, string, masked, dates).
-    """
-    if values is None:
-        raise ScoreError(f"{name} returned None; does it lack a return?")
-    if hasattr(values, "detach") and hasattr(values, "cpu"):
-        values = values.detach().cpu()
-        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    if isinstance(values, np.ma.MaskedArray):
-        raise ScoreError(f"{name} gave a masked array; fill it first (a masked candidate still has a rank)")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ScoreError(f"{name} gave rows of different lengths: {error}") from error
-    if array.dtype.kind not in "fiu":
-        raise ScoreError(f"{name} must give real numbers (float or integer); got dtype {array.dtype}")
-    return array
-
-
-def check_no_nan(scores: Scores, queries: Queries, candidates: Ids, dataset: Dataset, name: str) -> float:
-    """Return the largest score; if one is NaN, raise a ScoreError that names its query and candidate."""
-    largest = float(np.max(scores)) if scores.size else 0.0
-    if not np.isnan(largest):
-        return largest
-    at = np.argwhere(np.isnan(scores))
-    query = describe_query(dataset, queries.side, queries.given[at[0, 0]], queries.relation[at[0, 0]])
-    raise ScoreError(
-        f"{name} gave NaN for {query} at candidate {dataset.entities.labels[candidates[at[0, 1]]]!r} and "
-        f"{len(at) - 1} more of the {scores.size} scores of {len(scores)} queries; a NaN cannot be ranked. "
-        "Check the parameters of these entities, or run kgeval.check_scorer"
-    )
-
-
-def row_batch(limits: Limits, n_candidates: int) -> int:
+def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     """Return how many queries whole rows are asked for at a time."""
-    return limits.batch_size or max(1, min(MOST_QUERIES, ROW_BATCH_BYTES // (8 * n_candidates)))
+    n_bytes = ROW_BATCH_BYTES
+    if isinstance(rows, FunctionRows):  # made of several calls anyway, they are few enough to be counted in the cache
+        n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
+    return limits.batch_size or max(1, min(MOST_QUERIES, n_bytes // (8 * n_candidates)))
 
 
 def pair_side(rows: RowScorer) -> str:
@@ -346,8 +328,7 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
     for places, part in _scored_parts(rows, triples):
         if scores is None:
             scores = np.empty(len(triples), dtype=part.dtype)
-        if part.dtype != scores.dtype:
-            raise ScoreError(f"{rows.name} gave {scores.dtype} scores, then {part.dtype}; keep to one dtype")
+        check_same_dtype(rows.name, scores, part)
         scores[places] = part
     return np.empty(0) if scores is None else scores
 
@@ -357,12 +338,12 @@ def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]
     if isinstance(rows, FunctionRows):
         for start in range(0, len(triples), rows.limits.max_pairs):
             places = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
-            yield places, rows.pairs(*(triples[places, column] for column in range(3)))
+            yield places, as_scores(rows.pairs(*(triples[places, column] for column in range(3))), rows.name)
         return
     queries = Queries.of(triples, pair_side(rows))
     size = MOST_QUERIES
     if isinstance(rows, MatrixRows):
-        size = row_batch(rows.limits, rows.n_entities)
+        size = row_batch(rows, rows.limits, rows.n_entities)
     for start in range(0, len(queries), size):
         part = queries.part(start, min(start + size, len(queries)))
         yield part.rows, _answer_scores(rows, part)
@@ -373,12 +354,12 @@ def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
     row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
     asked, column_of = np.unique(queries.answers, return_inverse=True)
     if isinstance(rows, GeometryRows):
-        vectors = rows.queries(queries.side, queries.given, queries.relation)
-        candidates = rows.vectors(queries.side, asked)
+        vectors = on_host(rows.queries(queries.side, queries.given, queries.relation))
+        candidates = on_host(rows.vectors(queries.side, asked))
         check_width(vectors, candidates, rows.name)
         return exact_pair_scores(rows.model.geometry, vectors, candidates, row_of, column_of.reshape(-1))
     scores = rows.rows(queries.side, queries.given, queries.relation, asked)
-    return np.asarray(scores[row_of, column_of])
+    return as_scores(scores[row_of, column_of], rows.name)
 
 
 def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: RowScorer) -> None:
@@ -400,12 +381,6 @@ def check_width(queries: Vectors, candidates: Vectors, name: str) -> None:
         raise ScoreError(f"{name}: query vectors have {queries.shape[1]} dimensions, candidates {candidates.shape[1]}")
 
 
-def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> str:
-    """Return a query as text with labels, for messages."""
-    entity, predicate = dataset.entities.labels[given], dataset.relations.labels[relation]
-    return f"(?, {predicate!r}, {entity!r})" if side == "subject" else f"({entity!r}, {predicate!r}, ?)"
-
-
 def missing_ids(scorer: Any, what: str) -> Ids:
     """Return the ids that `scorer` says it has no vector for (`missing_entities`, `missing_relations`)."""
     return np.asarray(getattr(scorer, f"missing_{what}", ()), dtype=np.int64)
@@ -413,8 +388,11 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 @contextmanager
 def _explained(name: str, n: int, what: str) -> Iterator[None]:
+    """Say what a scorer was doing when it failed; its tensors, if torch is there, keep no graph."""
+    torch = sys.modules.get("torch")
     try:
-        yield
+        with torch.no_grad() if torch else nullcontext():
+            yield
     except ScoreError:
         raise
     except Exception as error:

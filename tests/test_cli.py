@@ -365,7 +365,23 @@ def test_resources_reach_evaluate(capsys, monkeypatch):
     monkeypatch.setattr(kgeval, "evaluate", lambda *call, **options: given.update(options) or real(*call, **options))
     options = ("--batch-size", 2, "--block-size", 3, "--max-pairs", 4, "--threads", 5, "--no-progress")
     printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
-    assert given == {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5, "progress": False}
+    sizes = {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5}
+    assert given == {**sizes, "device": None, "progress": False}
+
+
+def test_device(root, capsys):
+    """--device is handed on: numpy ranks as by default; a function cannot be moved; others are refused by name."""
+    folder = root / "data" / "countries"
+    model = ("--model", folder / "complex.npz")
+    moved, plain = (as_json(capsys, folder, *model, *extra)["metrics"] for extra in (("--device", "numpy"), ()))
+    assert moved == plain
+    assert refused(capsys, "evaluate", folder, *model, "--device", "gpu") == (
+        "device must be None, 'numpy', 'cpu', 'cuda' or 'cuda:<number>'; got 'gpu'"
+    )
+    assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--device", "numpy") == (
+        "device='numpy' is for embedding models; total computes where it likes, and tensors that it returns are "
+        "counted where they are. Leave device= out"
+    )
 
 
 def test_header(tmp_path, capsys):

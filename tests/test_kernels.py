@@ -1,38 +1,104 @@
-"""The compare-and-count kernels against brute force over exact scores, on inputs made to mislead them."""
-
-import fractions
-import itertools
-import math
+"""The counters against brute force over exact scores, on inputs made to mislead them."""
 
 import numpy as np
 import pytest
 
 from kgeval.kernels import geometry as geometries
-from kgeval.kernels.geometry import GEOMETRIES, exact_pair_scores, exact_scores, make_screen
-from kgeval.kernels.numpy_kernels import count_row, count_screened
+from kgeval.kernels import numpy_kernels
+from kgeval.kernels.backends import multiplies_bytes
+from kgeval.kernels.counts import Places
+from kgeval.kernels.geometry import GEOMETRIES, exact_pair_scores, exact_scores
+from kgeval.kernels.numpy_kernels import NumpyCounter
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
-def brute_force(geometry, queries, candidates, rows, positives):
-    """Counts from a score of every pair, one pair at a time."""
-    scores = [[exact_scores(geometry, q[None], e[None])[0] for e in candidates] for q in queries]
-    pairs = list(zip(rows, positives, strict=True))
-    better = [sum(bool(x > positive) for x in scores[row]) for row, positive in pairs]
-    return better, [sum(bool(x == positive) for x in scores[row]) for row, positive in pairs]
+def over(counters):
+    """A decorator that runs a test with each (geometry, with_torch)."""
+    names = [f"{geometry}-torch" if with_torch else geometry for geometry, with_torch in counters]
+    return pytest.mark.parametrize(("geometry", "with_torch"), counters, ids=names)
 
 
-def screened(geometry, queries, candidates, rows, positives, block_size=1 << 30):
-    """Counts from the screen, as lists."""
-    screen = make_screen(geometry, candidates)
-    counts = count_screened(screen, queries, rows, positives, block_size)
-    return counts[0].tolist(), counts[1].tolist()
+COUNTERS = [(geometry, with_torch) for geometry in GEOMETRIES for with_torch in (False, True)]
+EVERY_COUNTER = over(COUNTERS)
+DIFFERENT_COUNTERS = over([*((geometry, False) for geometry in GEOMETRIES), ("dot", True)])
 
 
-def draw_positives(rng, geometry, queries, candidates, n=24):
-    """Query rows and exact scores of some candidates, as the ranker gives them."""
-    rows = np.sort(rng.integers(0, len(queries), n))
-    return rows, exact_pair_scores(geometry, queries, candidates, rows, rng.integers(0, len(candidates), n))
+def make_counter(geometry, candidates, block_size, with_torch):
+    """A counter; without torch, or where it cannot multiply bytes, the test that wants it is skipped."""
+    if with_torch:
+        pytest.importorskip("torch", reason="byte products need torch")
+        if not multiplies_bytes():
+            pytest.skip("torch does not multiply bytes exactly and fast on this processor")
+    return NumpyCounter(geometry, candidates, block_size, with_torch)
+
+
+def exact_matrix(geometry, queries, candidates):
+    """The exact score of every query with every candidate."""
+    return np.array([exact_scores(geometry, np.tile(q, (len(candidates), 1)), candidates) for q in queries])
+
+
+def brute_force(matrix, places):
+    """The five arrays of Counts as lists, one positive after another."""
+    counts = []
+    for row, answer in zip(places.rows.tolist(), places.answers.tolist()):
+        values, mine = matrix[row], matrix[row, answer]
+        known = values[places.known[places.known_rows == row]]
+        counts.append(
+            [(values > mine).sum(), (values == mine).sum(), (known > mine).sum(), (known == mine).sum(), mine]
+        )
+    return [[value.item() for value in column] for column in zip(*counts)]
+
+
+def as_lists(counts):
+    """The five arrays of Counts, the first four of them int64, as lists."""
+    arrays = [counts.better, counts.equal, counts.known_better, counts.known_equal]
+    assert {x.dtype for x in arrays} == {np.dtype(np.int64)}
+    return [x.tolist() for x in (*arrays, counts.scores)]
+
+
+def draw_places(rng, n_queries, n_candidates, n_positives):
+    """Positives, of one query too many or none, and known answers: none, a few, or nearly all."""
+    rows = np.sort(rng.integers(0, n_queries, n_positives))
+    is_known = rng.random((n_queries, n_candidates)) < rng.choice([0.0, 0.1, 0.5, 0.95], (n_queries, 1))
+    return Places(rows, rng.integers(0, n_candidates, n_positives), *np.nonzero(is_known))
+
+
+def wrong_blocks(geometry, with_torch, queries, candidates, places, block_sizes, change=None):
+    """The block sizes with which the counts of a counter, perhaps changed first, are not brute force's."""
+    expected = brute_force(exact_matrix(geometry, queries, candidates), places)
+    wrong = []
+    for block_size in block_sizes:
+        counter = make_counter(geometry, candidates, block_size, with_torch)
+        if change is not None:
+            change(counter)
+        if as_lists(counter.count(queries, places)) != expected:
+            wrong.append(block_size)
+    return wrong
+
+
+def small_case(seed, geometry):
+    """A few vectors: integers that tie, duplicates, or all different; as float32 or float64."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.choice([1, 2, 3, 7, 8, 33])) * (2 if geometry == "modulus" else 1)
+    n, m = int(rng.choice([1, 2, 9, 40, 75])), int(rng.integers(1, 7))
+    candidates, queries = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    if seed % 3 == 0:
+        candidates, queries = rng.integers(-2, 3, (n, d)).astype(float), rng.integers(-2, 3, (m, d)).astype(float)
+    elif seed % 3 == 1:
+        candidates, queries[0] = candidates[rng.integers(0, n, n)], 0.0
+    candidates = candidates.astype(rng.choice([np.float32, np.float64]))
+    return queries, candidates, draw_places(rng, m, n, int(rng.choice([1, m, 3 * m, 150])))
+
+
+@pytest.mark.parametrize("seed", range(51))
+@EVERY_COUNTER
+def test_counts_equal_brute_force(geometry, with_torch, seed):
+    """408 small cases, each with blocks of 1, 3, 8, 9 and all candidates: integer for integer, score for score."""
+    queries, candidates, places = small_case(seed, geometry)
+    before = queries.tobytes(), candidates.tobytes()
+    assert wrong_blocks(geometry, with_torch, queries, candidates, places, (1, 3, 8, 9, 1 << 30)) == []
+    assert (queries.tobytes(), candidates.tobytes()) == before
 
 
 # Candidates and queries made to mislead: each takes (rng, n, d) and gives n candidates and 5 queries.
@@ -44,6 +110,13 @@ def near_copies(rng, n, d):
     """All within a few float64 steps of three vectors; float32 cannot tell them apart."""
     base = rng.normal(size=(3, d))[rng.integers(0, 3, n)]
     return base * (1 + rng.integers(-3, 4, (n, d)) * 2.0**-52), rng.normal(size=(5, d))
+
+
+def one_step_apart(rng, n, d):
+    """Scores that follow each other in float64, with nothing between them: only one number differs."""
+    candidates = np.zeros((n, d))
+    candidates[:, 0] = 1 + rng.integers(0, 4, n) * 2.0**-52
+    return candidates, np.eye(d)[np.zeros(5, dtype=int)]
 
 
 def float32_neighbours(rng, n, d):
@@ -89,16 +162,29 @@ def all_zero(rng, n, d):
     return np.zeros((n, d)), np.zeros((5, d))
 
 
-def mixed_norms(rng, n, d):
-    """Norms from 1e-30 to 1e30 among the candidates, and among the queries."""
+def one_giant(rng, n, d):
+    """One candidate a million times larger than the others, which share its scale."""
     candidates, queries = gaussian(rng, n, d)
-    return candidates * 10.0 ** rng.integers(-30, 31, (n, 1)), queries * 10.0 ** rng.integers(-30, 31, (5, 1))
+    candidates[rng.integers(0, n)] *= 1e6
+    return candidates, queries
+
+
+def mixed_norms(rng, n, d):
+    """Norms from 1e-40 to 1e38 among the candidates, and among the queries: all that float32 holds, and subnormals."""
+    candidates, queries = gaussian(rng, n, d)
+    return candidates * 10.0 ** rng.integers(-40, 38, (n, 1)), queries * 10.0 ** rng.integers(-40, 38, (5, 1))
+
+
+def far_norms(rng, n, d):
+    """Norms from 1e-200 to 1e140, beyond which squares overflow float64."""
+    candidates, queries = gaussian(rng, n, d)
+    return candidates * 10.0 ** rng.integers(-200, 141, (n, 1)), queries * 10.0 ** rng.integers(-200, 141, (5, 1))
 
 
 def huge_queries(rng, n, d):
     """Queries that dwarf every candidate: distances differ in their last digits only."""
     candidates, queries = gaussian(rng, n, d)
-    return candidates, queries * 10.0 ** np.array([[8], [16], [20], [25], [30]])
+    return candidates, queries * 10.0 ** np.array([[8], [12], [16], [20], [30]])
 
 
 def huge(rng, n, d):
@@ -114,14 +200,26 @@ def denormal(rng, n, d):
     return tuple(1e-42 * x for x in float32_neighbours(rng, n, d))
 
 
+def denormal_float64(rng, n, d):
+    """Small multiples of the smallest float64, 5e-324."""
+    return rng.integers(-5, 6, (n, d)) * 5e-324, rng.normal(size=(5, d))
+
+
 def biased_sums(rng, n, d):
     """Equal steps, whose float32 sum drifts one way while it grows."""
     return 0.1 + rng.normal(size=(n, d)) * 1e-9, np.full((5, d), 0.4)
 
 
+def decaying(rng, n, d):
+    """A few axes hold most of the sizes, as in trained embeddings; some candidates are copies."""
+    sizes = 0.9 ** np.arange(d)
+    return rng.normal(size=(n, d))[rng.integers(0, n, n)] * sizes, rng.normal(size=(5, d)) * sizes
+
+
 INPUTS = (
     gaussian,
     near_copies,
+    one_step_apart,
     float32_neighbours,
     cancelling,
     near_the_queries,
@@ -130,246 +228,185 @@ INPUTS = (
     all_equal,
     zeros,
     all_zero,
+    one_giant,
     mixed_norms,
+    far_norms,
     huge_queries,
     huge,
     tiny,
     denormal,
+    denormal_float64,
     biased_sums,
+    decaying,
 )
 
 
-def is_exact(geometry, draw, dtype, seeds=4):
-    """Whether screened counts equal brute force, for several dimensions and block sizes."""
-    for seed, d in itertools.product(range(seeds), (2, 6, 50)):
-        rng = np.random.default_rng([seed, d])
-        candidates, queries = draw(rng, 40, d)
-        candidates, queries = candidates.astype(dtype), queries.astype(dtype).astype(np.float64)
-        rows, positives = draw_positives(rng, geometry, queries, candidates)
-        expected = brute_force(geometry, queries, candidates, rows, positives)
-        for block_size in (1, 7, 1 << 30):
-            if screened(geometry, queries, candidates, rows, positives, block_size) != expected:
-                return False
-    return True
+def drawn(draw, dtype, seed, n, d):
+    """Candidates of `draw` as `dtype`, the queries, and a generator for more."""
+    rng = np.random.default_rng([seed, d])
+    candidates, queries = draw(rng, n, d)
+    if dtype == np.float32:
+        candidates, queries = (np.clip(x, -3e38, 3e38).astype(np.float32) for x in (candidates, queries))
+    return candidates, queries.astype(np.float64), rng
+
+
+def wrong_cases(geometry, with_torch, draw, dtype, dimensions=(2, 8, 50), change=None):
+    """The (d, block size) with which counts are not brute force's; 72 candidates, 24 positives."""
+    wrong = []
+    for d in dimensions:
+        candidates, queries, rng = drawn(draw, dtype, 0, 72, d)
+        places = draw_places(rng, 5, 72, 24)
+        found = wrong_blocks(geometry, with_torch, queries, candidates, places, (9, 64, 1 << 30), change)
+        wrong += [(d, block_size) for block_size in found]
+    return wrong
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("draw", INPUTS)
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_screened_counts_are_exact(geometry, draw, dtype):
+@DIFFERENT_COUNTERS
+def test_misleading_inputs(geometry, with_torch, draw, dtype):
     """Integer for integer what comparing every exact score gives, without a RuntimeWarning."""
-    assert is_exact(geometry, draw, dtype)
+    assert wrong_cases(geometry, with_torch, draw, dtype) == []
 
 
-@pytest.mark.parametrize("exponent", [-300, -200, -160, -100, 100, 140])
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_far_scales(geometry, exponent):
-    """Float64 vectors whose products underflow tie where their exact scores do, and large ones still differ."""
-
-    def scaled(rng, n, d):
-        return tuple(10.0**exponent * x for x in gaussian(rng, n, d))
-
-    assert is_exact(geometry, scaled, np.float64, seeds=2)
+FAR = [(e, e) for e in (-300, -200, -160, -100, 100, 140)]
+UNDERFLOWING = [(-150, -138), (-170, -138), (-180, -138), (-186, -138), (0, -160), (0, -310), (0, -320), (-320, 0)]
+UNEQUAL = [(-100, 100), (-160, 160), (-250, 250), (100, -100), (200, -200), (98, 98), (99, -99)]
 
 
-@pytest.mark.parametrize(
-    ("e", "q"), [(-150, -138), (-170, -138), (-180, -138), (-186, -138), (0, -160), (0, -310), (0, -320), (-320, 0)]
-)
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_scales_that_underflow_together(geometry, e, q):
+def scaled(e, q):
+    """Gaussian candidates of sizes around 10**e, and queries around 10**q."""
+    return lambda rng, n, d: (rng.normal(size=(n, d)) * 10.0**e, rng.normal(size=(5, d)) * 10.0**q)
+
+
+@pytest.mark.parametrize(("e", "q"), FAR + UNDERFLOWING)
+@DIFFERENT_COUNTERS
+def test_far_scales(geometry, with_torch, e, q):
     """Products near and below the smallest float64 (5e-324) tie, although each factor may be far above it."""
-
-    def small(rng, n, d):
-        return rng.normal(size=(n, d)) * 10.0**e, rng.normal(size=(5, d)) * 10.0**q
-
-    assert is_exact(geometry, small, np.float64, seeds=2)
+    assert wrong_cases(geometry, with_torch, scaled(e, q), np.float64) == []
 
 
-@pytest.mark.parametrize("exponent", [100, 160, 250])
-def test_large_queries_of_small_candidates(exponent):
-    """Products of ordinary size, although the square of a query overflows."""
-
-    def unequal(rng, n, d):
-        return rng.normal(size=(n, d)) * 10.0**-exponent, rng.normal(size=(5, d)) * 10.0**exponent
-
-    assert is_exact("dot", unequal, np.float64, seeds=2)
+WITH_AND_WITHOUT = pytest.mark.parametrize("with_torch", [False, True])
 
 
-@pytest.mark.parametrize("factor", [0.0, 0.01])
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_too_narrow_bounds_are_caught(geometry, factor, monkeypatch):
-    """These inputs do test the bound: with an interval that is too narrow some of them fail."""
-    for screen in (geometries.DotScreen, geometries.DistanceScreen):
-        original = screen.interval
-
-        def narrowed(self, ready, rows, block, original=original):
-            low, high = original(self, ready, rows, block)
-            centre = (low + high) / 2
-            return centre + (low - centre) * factor, centre + (high - centre) * factor
-
-        monkeypatch.setattr(screen, "interval", narrowed)
-    cases = itertools.product(INPUTS, (np.float32, np.float64))
-    failed = {(draw, dtype) for draw, dtype in cases if not is_exact(geometry, draw, dtype, seeds=1)}
-    assert len(failed) >= 6
-    assert (float32_neighbours, np.float64) in failed
+@pytest.mark.parametrize(("e", "q"), UNEQUAL)
+@WITH_AND_WITHOUT
+def test_products_of_large_and_small(with_torch, e, q):
+    """Dot products of ordinary size, although the square of a factor overflows or lies beyond what is screened."""
+    assert wrong_cases("dot", with_torch, scaled(e, q), np.float64) == []
 
 
-@pytest.mark.parametrize(("geometry", "d"), [("dot", 100), ("l2", 100), ("l1", 40), ("modulus", 40)])
-def test_thousands_of_candidates(geometry, d):
+@WITH_AND_WITHOUT
+def test_zeros_and_tiny_queries(with_torch):
+    """A block of zeros, whose scale is the smallest there is, beside queries of 1e-30: products tie, none overflows."""
+    candidates = np.zeros((4, 8))
+    candidates[2:, :2] = [[1.0, 2.0], [3.0, 4.0]]
+    places = Places(np.zeros(4, dtype=int), np.arange(4), np.zeros(0, dtype=int), np.zeros(0, dtype=int))
+    for first, second in ((1e-30, 1e-31), (-1e-90, 1e-99)):
+        queries = np.array([[first, second] * 4])
+        assert wrong_blocks("dot", with_torch, queries, candidates, places, (1, 2, 4)) == []
+
+
+@pytest.mark.parametrize("geometry", ["l1", "l2", "modulus"])
+def test_the_largest_float32(geometry):
+    """The power of two above 3e38 is beyond float32: nothing may be divided by it there."""
+    rng = np.random.default_rng(4)
+    candidates = (rng.normal(size=(72, 6)) * 1e38).clip(-3e38, 3e38).astype(np.float32)
+    candidates[:36] = candidates[36:] * (1 + rng.integers(-3, 4, (36, 6)) * np.float32(2.0**-23))
+    places = draw_places(rng, 5, 72, 72)
+    queries = rng.normal(size=(5, 6)) * 1e38
+    assert wrong_blocks(geometry, False, queries, candidates, places, (9, 1 << 30)) == []
+
+
+@DIFFERENT_COUNTERS
+def test_far_queries_of_equal_candidates(geometry, with_torch):
+    """A single candidate, or copies of one, have no spread to choose a step by; the queries are 1e8 times larger."""
+    for n in (1, 40):
+        candidates, queries, rng = drawn(all_equal, np.float64, 0, n, 8)
+        places = draw_places(rng, 5, n, 20)
+        assert wrong_blocks(geometry, with_torch, 1e8 * queries, candidates, places, (9, 64)) == []
+
+
+def test_norms_as_far_apart_as_float64_allows():
+    """Candidates of sizes 1e-200 to 1e200 and queries that keep every product finite."""
+
+    def far(rng, n, d):
+        return rng.normal(size=(n, d)) * 10.0 ** rng.integers(-200, 201, (n, 1)), rng.normal(size=(5, d)) * 1e-50
+
+    assert wrong_cases("dot", False, far, np.float64) == []
+
+
+@DIFFERENT_COUNTERS
+def test_thousands_of_candidates(geometry, with_torch):
     """4,000 float32 candidates in blocks of 512, a tenth of them one float32 step from another."""
     rng = np.random.default_rng(0)
+    d = 100 if geometry in ("dot", "l2") else 40
     candidates = rng.normal(size=(4000, d)).astype(np.float32)
     candidates[:400] = np.nextafter(candidates[400:800], np.float32(9))
     candidates[800:900] = candidates[900:1000]
     queries = rng.normal(size=(20, d))
-    rows = np.repeat(np.arange(20), 10)
-    positives = exact_pair_scores(geometry, queries, candidates, rows, rng.integers(0, 1200, 200))
-    pairs = np.repeat(np.arange(20), 4000), np.tile(np.arange(4000), 20)
-    scores = exact_pair_scores(geometry, queries, candidates, *pairs).reshape(20, 4000)[rows]
-    expected = (scores > positives[:, None]).sum(axis=1), (scores == positives[:, None]).sum(axis=1)
-    assert expected[1].max() == 2
+    is_known = rng.random((20, 4000)) < 0.3
+    places = Places(np.repeat(np.arange(20), 10), rng.integers(0, 1200, 200), *np.nonzero(is_known))
+    expected = brute_force(exact_matrix(geometry, queries, candidates), places)
+    assert max(expected[1]) == 2
     for block_size in (512, 4096):
-        found = screened(geometry, queries, candidates, rows, positives, block_size)
-        assert found == tuple(x.tolist() for x in expected)
+        assert as_lists(make_counter(geometry, candidates, block_size, with_torch).count(queries, places)) == expected
 
 
-def test_most_candidates_are_decided_without_exact_scores(monkeypatch):
-    """Of 2,000 random candidates and 40 positives fewer than 2% are scored again in float64."""
+@EVERY_COUNTER
+def test_most_candidates_are_decided_without_exact_scores(geometry, with_torch, monkeypatch):
+    """Of 2,000 random candidates and 40 positives fewer than 2% are scored in float64, the positives included."""
     rng = np.random.default_rng(0)
-    scored = []
+    asked = []
 
     def counting(geometry, q, e, rows, columns):
-        scored.append(len(rows))
+        asked.append(len(rows))
         return exact_pair_scores(geometry, q, e, rows, columns)
 
-    monkeypatch.setattr("kgeval.kernels.numpy_kernels.exact_pair_scores", counting)
-    for geometry in GEOMETRIES:
-        scored.clear()
-        candidates, queries = rng.normal(size=(2000, 32)).astype(np.float32), rng.normal(size=(4, 32))
-        rows, positives = draw_positives(rng, geometry, queries, candidates, 40)
-        screened(geometry, queries, candidates, rows, positives)
-        assert 40 <= sum(scored) < 0.02 * 2000 * 40
+    monkeypatch.setattr(numpy_kernels, "exact_pair_scores", counting)
+    candidates, queries = rng.normal(size=(2000, 32)).astype(np.float32), rng.normal(size=(4, 32))
+    make_counter(geometry, candidates, 1000, with_torch).count(queries, draw_places(rng, 4, 2000, 40))
+    assert 40 <= sum(asked) < 0.02 * 2000 * 40
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 16, 127, 128, 129, 300, 1025, 20_000])
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_exact_scores_do_not_depend_on_the_batch(geometry, d):
-    """Bit for bit the same alone, in any batch, from float32, from a strided array and from exact_pair_scores."""
-    if geometry == "modulus":
-        d = 2 * d
-    rng = np.random.default_rng(d)
-    q, e = rng.normal(size=(23, d)), rng.normal(size=(23, d)).astype(np.float32)
-    whole = exact_scores(geometry, q, e)
-    assert [exact_scores(geometry, q[i : i + 1], e[i : i + 1])[0] for i in range(23)] == whole.tolist()
-    for size in (2, 5, 22):
-        parts = [exact_scores(geometry, q[i : i + size], e[i : i + size]) for i in range(0, 23, size)]
-        assert np.concatenate(parts).tolist() == whole.tolist()
-    assert exact_scores(geometry, np.asfortranarray(q), e.astype(np.float64)[::-1][::-1]).tolist() == whole.tolist()
-    order = rng.permutation(23)
-    assert exact_pair_scores(geometry, q, e, order, order).tolist() == whole[order].tolist()
+class NoRoom:
+    """A pass that fails where the counter works."""
+
+    def prepare(self, queries):
+        return queries
+
+    def tile(self, prepared, rows, block):
+        raise MemoryError("no room for a tile")
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_exact_scores_are_the_formula(geometry):
-    """Against fractions, to rounding; integers exactly: 3-4-5 and 5-12-13 by hand."""
-    q, e = np.array([[3.0, 12.0, 4.0, 5.0]]), np.array([[0.0, 0.0, 0.0, 0.0]])
-    by_hand = {"dot": 0, "l1": -24, "l2": -math.sqrt(9 + 144 + 16 + 25), "modulus": -(5 + 13)}
-    assert exact_scores(geometry, q, e)[0] == by_hand[geometry]
-    rng = np.random.default_rng(1)
-    q, e = rng.normal(size=(2, 30, 10))
-    for a, b, score in zip(q, e, exact_scores(geometry, q, e), strict=True):
-        x, y = ([fractions.Fraction(value) for value in row] for row in (a, b))
-        squares = [(s - t) ** 2 for s, t in zip(x, y, strict=True)]
-        expected = {
-            "dot": sum(s * t for s, t in zip(x, y, strict=True)),
-            "l1": -sum(abs(s - t) for s, t in zip(x, y, strict=True)),
-            "l2": -math.sqrt(sum(squares)),
-            "modulus": -math.fsum(math.sqrt(s + t) for s, t in zip(squares[:5], squares[5:], strict=True)),
-        }[geometry]
-        assert score == pytest.approx(float(expected), rel=1e-14, abs=1e-14)
+@pytest.mark.parametrize("size", [8192, 4096])
+@EVERY_COUNTER
+def test_the_buffers_of_numpy_are_left_as_they_were(geometry, with_torch, size):
+    """A count may shorten them; whatever size they had comes back, also after an error within the count."""
+    candidates, queries, rng = drawn(gaussian, np.float64, 0, 40, 8)
+    counter = make_counter(geometry, candidates, 9, with_torch)
+    places = draw_places(rng, 5, 40, 10)
+    before = np.setbufsize(size)
+    try:
+        counter.count(queries, places)
+        assert np.getbufsize() == size
+        counter.passes = [NoRoom()]
+        with pytest.raises(MemoryError, match="no room for a tile"):
+            counter.count(queries, places)
+        assert np.getbufsize() == size
+    finally:
+        np.setbufsize(before)
 
 
-def test_pair_scores_in_several_chunks(monkeypatch):
-    """More pairs than one chunk holds give the same scores."""
-    rng = np.random.default_rng(2)
-    q, e = rng.normal(size=(2, 9, 3))
-    rows, columns = rng.integers(0, 9, (2, 50))
-    expected = [exact_scores("l1", q[[r]], e[[c]])[0] for r, c in zip(rows, columns, strict=True)]
-    for chunk in (1, 100, 1 << 23):
-        monkeypatch.setattr(geometries, "_CHUNK_BYTES", chunk)
-        assert exact_pair_scores("l1", q, e, rows, columns).tolist() == expected
-
-
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_candidates_in_several_chunks(geometry, monkeypatch):
-    """Screens are built in chunks of rows; a chunk of three rows gives what one chunk gives."""
-    rng = np.random.default_rng(3)
-    candidates, queries = rng.normal(size=(40, 4)), rng.normal(size=(5, 4))
-    rows, positives = draw_positives(rng, geometry, queries, candidates)
-    whole = make_screen(geometry, candidates)
-    monkeypatch.setattr(geometries, "_CHUNK_BYTES", 3 * 8 * 4)
-    parts = make_screen(geometry, candidates)
-    assert (parts.norms == whole.norms).all()
-    assert screened(geometry, queries, candidates, rows, positives) == brute_force(
-        geometry, queries, candidates, rows, positives
-    )
-
-
-def naive(scores, positives):
-    """Counts by Python's comparison of single values."""
-    values = [x.item() for x in scores]
-    wanted = [x.item() for x in positives]
-    return [sum(v > w for v in values) for w in wanted], [sum(v == w for v in values) for w in wanted]
-
-
-BIG = 2**53
-ROWS = {
-    "ties": np.array([3.0, 1.0, 3.0, 5.0]),
-    "infinities": np.array([math.inf, -math.inf, 0.0, math.inf, -math.inf, 1.0]),
-    "signed zeros": np.array([0.0, -0.0, 1.0, -1.0]),
-    "beyond 2**53": np.array([BIG, BIG + 1, BIG + 2, BIG + 1, -BIG - 1], dtype=np.int64),
-    "uint64": np.array([2**64 - 1, 2**64 - 2, 0, 2**63, 2**63 - 1], dtype=np.uint64),
-    "uint8": np.array([255, 0, 1, 255, 254], dtype=np.uint8),
-    "int8": np.array([-128, 127, 0, -128], dtype=np.int8),
-    "float16": np.array([0.1, 0.1001, 0.2, 65504.0, np.inf, 6e-8, 0], dtype=np.float16),
-    "float32": np.array([1, 1 + 2**-23, 1 + 2**-24, 1 - 2**-24], dtype=np.float32),
-    "one": np.array([7.0]),
-    "big-endian": np.array([1.0, 256.0, 2.0], dtype=">f8"),
-}
-
-
-@pytest.mark.parametrize("repeats", [1, 2, 20], ids=["few", "nine or more", "many"])
-@pytest.mark.parametrize("name", ROWS)
-def test_count_row(name, repeats):
-    """Few and many positives take different ways and give the same: no cast, no tolerance."""
-    scores = ROWS[name]
-    positives = np.tile(scores, repeats)
-    if repeats > 1:
-        positives = np.resize(positives, max(len(positives), 9))
-    for some in (positives, positives[::-1], positives[:8]):
-        better, equal = count_row(scores, some)
-        assert better.dtype == equal.dtype == np.int64
-        assert (better.tolist(), equal.tolist()) == naive(scores, some)
-
-
-def test_count_row_without_candidates_or_positives():
-    """No known answers: nothing is better or equal. No positives: no counts."""
-    empty = np.zeros(0)
-    for positives in (np.array([1.0]), np.arange(10.0)):
-        better, equal = count_row(empty, positives)
-        assert better.tolist() == equal.tolist() == [0] * len(positives)
-    assert [x.tolist() for x in count_row(np.array([1.0]), empty)] == [[], []]
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_count_row_on_random_rows(seed):
-    """Lengths, dtypes and numbers of positives at random; the row itself is left as it was."""
-    rng = np.random.default_rng(seed)
-    dtype = rng.choice([np.float16, np.float32, np.float64, np.int64, np.uint64, np.int8])
-    scores = rng.integers(0, 12, rng.integers(1, 40)).astype(dtype)
-    if np.dtype(dtype).kind == "f":
-        scores[rng.random(len(scores)) < 0.2] = rng.choice([np.inf, -np.inf])
-    before = scores.tobytes()
-    positives = rng.choice(scores, rng.integers(1, 30))
-    assert tuple(x.tolist() for x in count_row(scores, positives)) == naive(scores, positives)
-    assert scores.tobytes() == before
+@EVERY_COUNTER
+def test_small_parts_give_what_large_ones_give(geometry, with_torch, monkeypatch):
+    """Vectors are copied, and pairs scored, some rows at a time; one row, or three, changes no count."""
+    candidates, queries, rng = drawn(decaying, np.float32, 3, 40, 8)
+    places = draw_places(rng, 5, 40, 30)
+    for rows in (1, 3):
+        monkeypatch.setattr(geometries, "_PART_BYTES", rows * 8 * 8)
+        monkeypatch.setattr(geometries, "_PAIR_BYTES", rows * 8 * 8)
+        assert wrong_blocks(geometry, with_torch, queries, candidates, places, (9, 64)) == []
+    pairs = np.repeat(np.arange(5), 40), np.tile(np.arange(40), 5)
+    scores = exact_pair_scores(geometry, queries, candidates, *pairs)
+    assert scores.reshape(5, 40).tolist() == exact_matrix(geometry, queries, candidates).tolist()

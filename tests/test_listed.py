@@ -321,3 +321,11 @@ def test_read_scores_names_faulty_lines(tmp_path):
         assert str(caught.value).startswith(f"{file}, {said}")
     file.write_text("s\tp\to\tscore\na\tb\tc\t1\n")
     assert read_scores(file, header=True).to_dict("list") == {"s": ["a"], "p": ["b"], "o": ["c"], "score": [1.0]}
+
+
+def test_an_id_beyond_those_listed_is_not_taken_for_another():
+    """Entity 2 needs a bit more than the listed 0 and 1: its key alone would be that of (a, r1, a)."""
+    dataset = Dataset.from_arrays(test=[[0, 0, 2]], entity_labels=["a", "b", "c"], relation_labels=["r0", "r1"])
+    table = pd.DataFrame([("a", "r1", "a", 1.0), ("a", "r0", "b", 2.0)], columns=["s", "p", "o", "score"])
+    with pytest.raises(DataError, match=r"the positive \('a', 'r0', 'c'\) has no score in the table; add its row"):
+        evaluate_scores(table, dataset)

@@ -1,10 +1,13 @@
 """Embedding models that cannot be ranked: wrong vectors, parameters that are not numbers, entities they lack."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from test_scoring import CHAIN, LABELS, TEST, M, N, Tensor, dataset, integer_model, raises, same_ranks
 
 import kgeval as kg
+from kgeval.kernels.numpy_kernels import NumpyCounter, count_rows
 from kgeval.models import DistMult, TransE
 
 
@@ -192,12 +195,32 @@ def test_check_scorer_leaves_out_what_is_missing():
         kg.check_scorer(lacking([5]), data)
 
 
-def test_a_positive_that_differs_from_itself_is_refused(monkeypatch):
-    """A kernel that misses the positive among its equals would give rank 0: it is an error, not a number."""
+@pytest.mark.parametrize("lost", ["equal", "known_equal"])
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_a_positive_that_differs_from_itself_is_refused(monkeypatch, lost, device):
+    """A counter that misses the positive among its equals would give rank 0: it is an error, not a number."""
+    if device == "cpu":
+        pytest.importorskip("torch", reason="device='cpu' needs torch")
+    original = NumpyCounter.count
 
-    def blind(screen, queries, rows, positives, block_size):
-        return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    def blind(counter, queries, places):
+        counts = original(counter, queries, places)
+        return replace(counts, **{lost: np.zeros_like(counts.equal)})
 
-    monkeypatch.setattr("kgeval.ranking.count_screened", blind)
+    data = dataset(train=CHAIN[:4])
+    assert kg.evaluate(integer_model(), data, device=device, progress=False)["mrr"] > 0
+    monkeypatch.setattr(NumpyCounter, "count", blind)
     with pytest.raises(kg.ScoreError, match="did not equal its own score; this is a fault of kgeval"):
-        kg.evaluate(integer_model(), dataset(), progress=False)
+        kg.evaluate(integer_model(), data, device=device, progress=False)
+
+
+def test_a_row_that_loses_its_positive_is_refused(monkeypatch):
+    """The same for scorers that give whole rows."""
+
+    def blind(scores, places):
+        counts = count_rows(scores, places)
+        return replace(counts, equal=counts.equal - 1)
+
+    monkeypatch.setattr("kgeval.ranking.count_rows", blind)
+    with pytest.raises(kg.ScoreError, match="did not equal its own score; this is a fault of kgeval"):
+        kg.evaluate(lambda s, p, o: s + 2.0 * o, dataset(), progress=False)

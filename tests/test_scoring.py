@@ -185,7 +185,7 @@ def test_one_dtype_throughout(kind):
 def test_one_dtype_in_every_block():
     """Blocks of candidates in different dtypes are refused before they are put side by side."""
     scorer = Columns(lambda x: x.astype(np.float32) if x.shape[1] == 2 else x)
-    with raises("Columns gave scores of different dtypes; keep to one dtype"):
+    with raises("Columns gave float64 scores, then float32; keep to one dtype"):
         kg.evaluate(scorer, dataset(), block_size=4)
 
 
@@ -384,3 +384,61 @@ def test_tensors(kind, dtype):
     result = kg.evaluate(make(kind, lambda scores: Tensor(scores.astype(np.float32), dtype=dtype)), dataset())
     assert result.table["score"].dtype == np.float32
     assert same_ranks(result, kg.evaluate(function, dataset()))
+
+
+MANY = 40
+HUBS = np.array([[s, 0, o] for s, n in ((0, 1), (1, 8), (2, 9), (3, 30)) for o in range(MANY - n, MANY)])
+SMALL = np.random.default_rng(1).integers(0, 50, (MANY, M, MANY))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", ">f4", "i1", "u2", "i4", "u8"])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        np.ascontiguousarray,
+        np.asfortranarray,
+        lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+        lambda x: x[:, ::-1].copy()[:, ::-1],
+    ],
+    ids=["rows", "columns", "apart", "backwards"],
+)
+def test_any_dtype_and_layout(layout, dtype):
+    """The same counts however a row lies in memory, for queries of 1, 8, 9 and 30 positives with many ties."""
+    data = dataset(MANY, HUBS)
+    expected = kg.evaluate(make("rows", table=SMALL), data)
+    naive = [
+        [(row[o] < row).sum(), (row[o] == row).sum() - 1] for row, o in ((SMALL[s, p], o) for s, p, o in HUBS.tolist())
+    ]
+    of_objects = expected.table[expected.table["side"] == "object"]
+    assert of_objects[["better_raw", "tied_raw"]].to_numpy().tolist() == np.array(naive).tolist()
+    answers = []
+
+    def answer(scores):
+        made = layout(scores.astype(dtype))
+        answers.append((made, made.copy()))
+        return made
+
+    result = kg.evaluate(make("rows", answer, SMALL), data)
+    assert all(np.array_equal(made, before) for made, before in answers)  # the scorer's own memory is only read
+    assert (result.table[COUNTS] == expected.table[COUNTS]).all(axis=None)
+    assert result.table["score"].dtype == np.dtype(dtype).newbyteorder("=")
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_neighbouring_numbers_and_zeros(dtype):
+    """No rounding between a score and its neighbour, zeros of both signs tie, infinities are numbers."""
+    one = np.array(1, dtype)
+    row = np.tile([one, 0, -0.0, np.inf, -np.inf, np.nextafter(one, one + one)], 2).astype(dtype)
+    table = np.broadcast_to(row, (12, M, 12))
+    test = [[s, 0, o] for s, n in ((0, 12), (1, 6)) for o in range(n)]  # of many positives, and of few
+    found = kg.evaluate(make("rows", table=table), dataset(12, test), kg.Protocol(sides="object")).table
+    found = found.sort_values(["s", "o"])
+    assert found["better_raw"].tolist() == [4, 6, 6, 0, 10, 2] * 3
+    assert found["tied_raw"].tolist() == [1, 3, 3, 1, 1, 1] * 3
+
+
+def test_infinity_is_noted_where_it_is_plus():
+    """Minus infinity alone is no reason for the note."""
+    note = "some scores are +infinity; infinities are ranked as numbers, and tie with each other"
+    for value in (np.inf, -np.inf):
+        assert (note in kg.evaluate(make("rows", table=np.full((N, M, N), value)), dataset()).notes) == (value > 0)

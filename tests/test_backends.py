@@ -1,0 +1,179 @@
+"""Which kernels count for which vectors: the same tables everywhere, and what is said of a device that is not there."""
+
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_kernels import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
+
+import kgeval as kg
+from kgeval.errors import MissingExtra, ProtocolError
+from kgeval.kernels.backends import check_device, largest_in_rows, make_counter, multiplies_bytes, on_host
+from kgeval.models import ComplEx, DistMult, RotatE, TransE
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="device='cpu' and tensors need torch")
+
+
+def random_case(seed):
+    """A small dataset with train, and a model whose scores tie now and then."""
+    rng = np.random.default_rng(seed)
+    n, m, d = int(rng.integers(2, 40)), int(rng.integers(1, 4)), int(rng.integers(1, 12))
+    test, train = (
+        np.column_stack([rng.integers(0, top, rows) for top in (n, m, n)]) for rows in (rng.integers(1, 30), 60)
+    )
+    data = kg.Dataset.from_arrays(test=np.unique(test, axis=0), train=train, n_entities=n, n_relations=m)
+    kind = [DistMult, ComplEx, TransE, lambda *t: TransE(*t, norm=2), RotatE][seed % 5]
+    width = 2 * d if kind in (ComplEx, RotatE) else d
+    entities = rng.normal(size=(n, width)).astype(rng.choice([np.float32, np.float64]))
+    relations = rng.normal(size=(m, d if kind is RotatE else width)).astype(entities.dtype)
+    if seed % 3 == 0:
+        entities = np.rint(entities)
+    return kind, (entities, relations), data
+
+
+def assert_same(found, expected):
+    assert found == expected
+    pd.testing.assert_frame_equal(found.table, expected.table, check_exact=True)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_table_is_the_same_on_the_cpu_and_from_tensors(torch, seed):
+    """100 random cases: numpy, torch's byte products, and parameters that are tensors give one table."""
+    kind, tables, data = random_case(seed)
+    expected = kg.evaluate(kind(*tables), data, threads=1, progress=False)
+    sizes = [{}, {"block_size": 7}, {"batch_size": 3, "block_size": 8}][seed % 3]
+    for device in ("cpu", "numpy"):
+        assert_same(kg.evaluate(kind(*tables), data, device=device, threads=1, progress=False, **sizes), expected)
+    tensors = kind(*map(torch.from_numpy, tables))
+    for device in (None, "cpu"):
+        assert_same(kg.evaluate(tensors, data, device=device, threads=1, progress=False, **sizes), expected)
+
+
+@pytest.mark.parametrize("before", [1, 3])
+def test_the_threads_of_torch_are_given_back(torch, before, monkeypatch):
+    """Each worker has torch for itself on one thread; afterwards, also after an error, the number is what it was."""
+    kind, tables, data = random_case(0)
+    usual = torch.get_num_threads()
+    torch.set_num_threads(before)
+    try:
+        kg.evaluate(kind(*tables), data, device="cpu", threads=2, progress=False)
+        assert torch.get_num_threads() == before
+
+        def fail(*arguments):
+            raise MemoryError("no room")
+
+        monkeypatch.setattr("kgeval.kernels.numpy_kernels.decide", fail)
+        with pytest.raises(MemoryError, match="no room"):
+            kg.evaluate(kind(*tables), data, device="cpu", threads=2, progress=False)
+        assert torch.get_num_threads() == before
+    finally:
+        torch.set_num_threads(usual)
+
+
+@over([(geometry, False) for geometry, with_torch in COUNTERS if not with_torch] + [("dot", True)])
+def test_make_counter(geometry, with_torch, request):
+    """For arrays and for tensors of the host it counts what brute force counts, in batches that fit the kernels."""
+    rng = np.random.default_rng(0)
+    candidates, queries = rng.normal(size=(40, 6)), rng.normal(size=(5, 6))
+    places = draw_places(rng, 5, 40, 20)
+    expected = brute_force(exact_matrix(geometry, queries, candidates), places)
+    counters = [make_counter(geometry, candidates, device, 9) for device in (None, "numpy")]
+    if with_torch:
+        torch = request.getfixturevalue("torch")
+        queries_there = torch.from_numpy(queries)
+        counters += [make_counter(geometry, torch.from_numpy(candidates), device, 9) for device in (None, "cpu")]
+        assert as_lists(counters[-1].count(queries_there, places)) == expected
+    for counter in counters:
+        assert counter.batch_size >= 64
+        assert as_lists(counter.count(queries, places)) == expected
+
+
+def test_devices_that_are_there(torch, monkeypatch):
+    """Names, and torch's own device objects."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    names = [None, "numpy", "cpu", "cuda", "cuda:0", "cuda:1", torch.device("cpu"), torch.device("cuda", 1)]
+    assert [check_device(name) for name in names] == [None, "numpy", "cpu", "cuda", "cuda:0", "cuda:1", "cpu", "cuda:1"]
+
+
+@pytest.mark.parametrize("device", ["gpu", 3, "", "cpu:0", "CUDA", "mps", b"cpu"])
+def test_devices_that_have_no_such_name(device):
+    """Refused by evaluate before anything is scored; the names there are are listed, the given one quoted."""
+    kind, tables, data = random_case(1)
+    message = f"device must be None, 'numpy', 'cpu', 'cuda' or 'cuda:<number>'; got {device!r}"
+    with pytest.raises(ProtocolError, match=f"^{re.escape(message)}$"):
+        kg.evaluate(kind(*tables), data, device=device)
+
+
+@pytest.mark.parametrize("n_devices", [0, 2])
+@pytest.mark.parametrize("device", ["cuda:7", "cuda:two", "cuda:-1"])
+def test_devices_that_are_not_there(torch, monkeypatch, device, n_devices):
+    """The version of torch and how many devices it sees are said."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: n_devices > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n_devices)
+    kind, tables, data = random_case(1)
+    message = (
+        f"device='{device}' is not there: torch {torch.__version__} sees {n_devices} CUDA devices; "
+        "leave device= out, or say 'cpu'"
+    )
+    with pytest.raises(ProtocolError, match=f"^{re.escape(message)}$"):
+        kg.evaluate(kind(*tables), data, device=device)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_device_without_torch(device, monkeypatch):
+    """The error names the extra; numpy needs none."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    kind, tables, data = random_case(1)
+    with pytest.raises(MissingExtra, match=r'need torch; pip install "kgeval\[torch\]"$'):
+        kg.evaluate(kind(*tables), data, device=device)
+    assert kg.evaluate(kind(*tables), data, device="numpy", progress=False)["mrr"] > 0
+
+
+def test_a_torch_that_cannot_multiply_bytes(torch, monkeypatch):
+    """Where the product is missing, fails or is wrong, as for saturating instructions, float32 serves alone."""
+    kind, tables, data = random_case(0)
+    expected = kg.evaluate(kind(*tables), data, progress=False)
+    original = torch._int_mm
+
+    def fails(*arguments, **named):
+        raise RuntimeError("not implemented")
+
+    for faulty in (fails, lambda a, b, out=None: original(a, b) - 1):
+        monkeypatch.setattr(torch, "_int_mm", faulty)
+        assert not multiplies_bytes()
+        assert_same(kg.evaluate(kind(*tables), data, device="cpu", progress=False), expected)
+    monkeypatch.delattr(torch, "_int_mm")
+    assert not multiplies_bytes()
+    assert_same(kg.evaluate(kind(*tables), data, device="cpu", progress=False), expected)
+
+
+def test_tensors_on_the_host(torch):
+    """Shared, not copied, where numpy has the type; bfloat16 and float16 become float32; arrays stay as they are."""
+    array = np.arange(6.0).reshape(2, 3)
+    assert on_host(array) is array
+    for dtype in (torch.float32, torch.float64):
+        tensor = torch.arange(6, dtype=dtype).reshape(2, 3).requires_grad_()
+        found = on_host(tensor)
+        assert (found.dtype.name, found.tolist()) == (str(dtype).removeprefix("torch."), array.tolist())
+        assert np.shares_memory(found, tensor.detach().numpy())
+    for dtype in (torch.bfloat16, torch.float16):
+        found = on_host(torch.arange(6, dtype=dtype).reshape(2, 3))
+        assert (found.dtype, found.tolist()) == (np.float32, array.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_largest_in_rows(dtype, request):
+    """Absolute values, float64; infinite or NaN where the row is; of tensors as of arrays."""
+    vectors = np.array([[1, -4, 2], [0, 0, 0], [np.inf, 1, 2], [np.nan, 5, 1], [7, np.nan, -np.inf]], dtype=dtype)
+    wanted = [4.0, 0.0, np.inf, np.nan, np.nan]
+    np.testing.assert_array_equal(largest_in_rows(vectors), wanted)
+    assert largest_in_rows(vectors).dtype == np.float64
+    torch = request.getfixturevalue("torch")
+    np.testing.assert_array_equal(largest_in_rows(torch.from_numpy(vectors)), wanted)
+    assert largest_in_rows(torch.from_numpy(vectors)).dtype == np.float64
