@@ -328,7 +328,7 @@ def _parser() -> argparse.ArgumentParser:
     resources.add_argument("--block-size", type=int, metavar="N", help="candidates at a time")
     resources.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
     resources.add_argument("--threads", type=int, metavar="N", help="default: one per processor")
-    resources.add_argument("--device", metavar="NAME", help="numpy (default), cpu (faster, needs torch), cuda")
+    resources.add_argument("--device", metavar="NAME", help="numpy (default), cpu (torch: faster dot products), cuda")
     resources.add_argument("--no-progress", dest="progress", action="store_false", help="no bar on a terminal")
     evaluate.set_defaults(run=_evaluate)
     _add_classify(commands.add_parser("classify", help="tell true test triples from false ones, and print the metrics"))

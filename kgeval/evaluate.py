@@ -57,8 +57,9 @@ def evaluate(
     threads : int, optional
         Workers for embedding models; by default one per processor.
     device : str, optional
-        Where embedding models are ranked: ``"numpy"``; ``"cpu"``, with torch's faster products; ``"cuda"`` or
-        ``"cuda:1"``. By default numpy for arrays, and for tensors their own device. Counts are the same everywhere.
+        Where embedding models are ranked: ``"numpy"``; ``"cpu"``, which screens dot products with torch's products of
+        bytes; ``"cuda"`` or ``"cuda:1"``. By default numpy for arrays, and for tensors their own device. Counts are the
+        same everywhere.
     progress : bool
         Whether a terminal shows a bar.
 
@@ -71,7 +72,9 @@ def evaluate(
     ScoreError
         If the scorer gives a wrong shape or dtype, a NaN, or different scores for the same triple.
     ProtocolError
-        If the protocol does not fit the dataset or the scorer.
+        If the protocol does not fit the dataset or the scorer, or a device is not there.
+    MissingExtra
+        If a device needs torch, which is not installed.
     DataError
         If no triple is left to rank.
 

@@ -149,7 +149,7 @@ def rank(
     total = sum(len(task.queries) for task in tasks.values())
     work: list[tuple[str, int, int]] = []
     rankers: dict[str, RankBatch] = {}
-    counters: dict[Any, tuple[Any, float, Counter]] = {}
+    counters: dict[Any, tuple[Any, Reals, Counter]] = {}
     for side, task in tasks.items():
         if isinstance(scorer, GeometryRows):
             size, rankers[side] = _geometry_work(scorer, task, limits, counters)
@@ -216,17 +216,21 @@ def _row_work(scorer: RowScorer, task: Task, limits: Limits) -> tuple[int, RankB
 
 
 def _geometry_work(
-    scorer: GeometryRows, task: Task, limits: Limits, counters: dict[Any, tuple[Any, float, Counter]]
+    scorer: GeometryRows, task: Task, limits: Limits, counters: dict[Any, tuple[Any, Reals, Counter]]
 ) -> tuple[int, RankBatch]:
     """Batches for embedding models, counted by the exact kernels; sides with the same candidates share a counter."""
     candidates = scorer.vectors(task.queries.side, task.candidates)
-    key = address(candidates)
+    key, largest_of = address(candidates), largest_in_rows(candidates)
     if key not in counters:
-        largest_of = largest_in_rows(candidates)
-        _check_finite_candidates(largest_of, task, scorer.name)
+        _check_candidates(largest_of, task, scorer.name)
         made = make_counter(scorer.model.geometry, candidates, limits.device, limits.block_size)
-        counters[key] = candidates, float(largest_of.max()), made
-    _, largest, counter = counters[key]
+        counters[key] = candidates, largest_of, made
+    if not np.array_equal(counters[key][1], largest_of):
+        raise ScoreError(
+            f"{scorer.name}.candidate_vectors gave the same memory with other numbers for each side; both are needed "
+            "during a run, so give each side an array of its own"
+        )
+    counter, largest = counters[key][2], largest_of.max()
 
     def rank_batch(start: int, stop: int) -> Ranked:
         queries = task.queries.part(start, stop)
@@ -253,13 +257,16 @@ def _ranked(task: Task, start: int, stop: int, counts: Counts) -> Ranked:
     )
 
 
-def _check_finite_candidates(largest: Reals, task: Task, name: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(largest))
+def _check_candidates(largest: Reals, task: Task, name: str) -> None:
+    bad = np.flatnonzero(~(largest < LARGEST))
     if len(bad):
         label = task.dataset.entities.labels[task.candidates[bad[0]]]
+        what = "is so large that its scores overflow float64; it"
+        if not np.isfinite(largest[bad[0]]):
+            what = "is not finite; a NaN or infinite parameter"
         raise ScoreError(
-            f"{name}: the vector of entity {label!r} and of {len(bad) - 1} more is not finite; a NaN or infinite "
-            "parameter cannot be ranked. Did the training diverge?"
+            f"{name}: the vector of entity {label!r} and of {len(bad) - 1} more {what} cannot be ranked. "
+            "Did the training diverge?"
         )
 
 

@@ -247,7 +247,7 @@ class GeometryRows:
     def _numbers(self, values: Any) -> Any:
         """Return vectors as a numeric array, or the tensor itself where it holds floats."""
         if is_tensor(values) and values.is_floating_point():
-            return values.detach()
+            return values.detach().resolve_neg()
         return as_scores(values, self.name)
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:

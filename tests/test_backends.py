@@ -1,6 +1,8 @@
 """Which kernels count for which vectors: the same tables everywhere, and what is said of a device that is not there."""
 
+import os
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from test_kernels import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
 
 import kgeval as kg
-from kgeval.errors import MissingExtra, ProtocolError
+from kgeval.errors import MissingExtra, ProtocolError, ScoreError
 from kgeval.kernels.backends import check_device, largest_in_rows, make_counter, multiplies_bytes, on_host
 from kgeval.models import ComplEx, DistMult, RotatE, TransE
 
@@ -177,3 +179,57 @@ def test_largest_in_rows(dtype, request):
     torch = request.getfixturevalue("torch")
     np.testing.assert_array_equal(largest_in_rows(torch.from_numpy(vectors)), wanted)
     assert largest_in_rows(torch.from_numpy(vectors)).dtype == np.float64
+
+
+SATURATING = """
+from kgeval.kernels.backends import multiplies_bytes
+print(multiplies_bytes())
+"""
+
+
+@pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
+def test_processors_that_saturate_sums_of_bytes_are_not_used(torch, instructions):
+    """Without products of bytes into 32 bits, oneDNN cuts 127 * 255 * 2 to 32,767: the check must see it."""
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
+    found = subprocess.run([sys.executable, "-c", SATURATING], capture_output=True, text=True, env=environment)
+    assert (found.stdout, found.returncode) == ("False\n", 0), found.stderr
+
+
+@pytest.mark.parametrize("power", [-163, -170, -220, -300])
+def test_squares_of_tiny_candidates_underflow(torch, power):
+    """40 of 64 candidates are so small that the square of each number is 0; the others are as usual."""
+    rng = np.random.default_rng(1)
+    candidates = rng.normal(size=(64, 16))
+    candidates[:40] *= 10.0**power
+    queries, places = rng.normal(size=(5, 16)), draw_places(rng, 5, 64, 12)
+    for block_size in (8, 64):
+        counter = make_counter("dot", candidates, "cpu", block_size)
+        expected = brute_force(exact_matrix("dot", queries, candidates), places)
+        assert as_lists(counter.count(queries, places)) == expected
+
+
+class OneBuffer:
+    """A scorer that hands out one array for both sides, filled anew for each."""
+
+    geometry = "dot"
+
+    def __init__(self, sides):
+        self.sides, self.buffer = sides, np.empty_like(sides["object"])
+
+    def query_vectors(self, side, given, relation):
+        return np.ones((len(given), self.buffer.shape[1]))
+
+    def candidate_vectors(self, side):
+        self.buffer[...] = self.sides[side]
+        return self.buffer
+
+
+def test_one_buffer_for_both_sides_is_refused():
+    """Both sides' candidates are needed at once; equal contents may share memory."""
+    rng = np.random.default_rng(2)
+    tables = {side: rng.normal(size=(30, 4)) for side in ("subject", "object")}
+    data = kg.Dataset.from_arrays(test=rng.integers(0, 30, (20, 3)) % [30, 2, 30], n_entities=30, n_relations=2)
+    with pytest.raises(ScoreError, match="gave the same memory with other numbers for each side"):
+        kg.evaluate(OneBuffer(tables), data, progress=False)
+    same = OneBuffer(dict.fromkeys(tables, tables["object"]))
+    assert len(kg.evaluate(same, data, progress=False).table) == 40

@@ -459,7 +459,7 @@ def test_largest():
 
 def test_missing_torch_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r'backend \'torch\' needs torch; pip install "kgeval\[torch\]"'):
+    with pytest.raises(MissingExtra, match=r'device= and tensors need torch; pip install "kgeval\[torch\]"'):
         torch_screens.load_torch()
 
 

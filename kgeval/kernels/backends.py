@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import is_tensor
-from kgeval.errors import MissingExtra, ProtocolError
+from kgeval.errors import ProtocolError
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import Reals, row_parts
 from kgeval.kernels.numpy_kernels import NumpyCounter
+from kgeval.kernels.torch_screens import load_torch
 
 Array = Any  # a numpy array, or a torch tensor on any device
 
@@ -46,10 +47,11 @@ def check_device(device: Any) -> str | None:
     name = str(device)
     if name != "cpu" and name.split(":", maxsplit=1)[0] != "cuda":
         raise ProtocolError(f"device must be None, 'numpy', 'cpu', 'cuda' or 'cuda:<number>'; got {device!r}")
-    torch = _torch()
+    torch = load_torch()
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    number = name.partition(":")[2] or "0"
-    if name != "cpu" and not (number.isdigit() and int(number) < n_devices):
+    _, colon, number = name.partition(":")
+    index = number if colon else "0"
+    if name != "cpu" and not (index.isdigit() and int(index) < n_devices):
         raise ProtocolError(
             f"device={name!r} is not there: torch {torch.__version__} sees {n_devices} CUDA devices; "
             "leave device= out, or say 'cpu'"
@@ -95,17 +97,19 @@ class _DeviceCounter:
         from kgeval.kernels.torch_kernels import TorchCounter
 
         self.device = device or candidates.device
-        self.counter = TorchCounter(geometry, _torch().as_tensor(candidates, device=self.device), block_size)
+        self.counter = TorchCounter(geometry, load_torch().as_tensor(candidates, device=self.device), block_size)
         self.batch_size = DEVICE_BATCH
 
     def count(self, queries: Array, places: Places) -> Counts:
-        return self.counter.count(_torch().as_tensor(queries, device=self.device), places)
+        return self.counter.count(load_torch().as_tensor(queries, device=self.device), places)
 
 
 def multiplies_bytes() -> bool:
     """Tell whether this torch multiplies 8-bit integers on this processor, and exactly."""
-    torch = _torch()
-    one = np.arange(-30, 34, dtype=np.int8).reshape(4, 16)
+    torch = load_torch()
+    one = np.full((32, 64), 127, dtype=np.int8)  # the largest sums: processors without such products saturate them
+    one[::3] = -127
+    one[1::3, ::2] = -127
     try:
         product = torch._int_mm(torch.from_numpy(one), torch.from_numpy(one).T).numpy()
     except (AttributeError, RuntimeError):
@@ -119,7 +123,7 @@ def on_host(array: Array) -> Any:
     if not is_tensor(array):
         return array
     array = array.detach().cpu()
-    return (array if array.dtype in (_torch().float32, _torch().float64) else array.float()).numpy()
+    return (array if array.dtype in (load_torch().float32, load_torch().float64) else array.float()).numpy()
 
 
 def address(array: Array) -> tuple[Any, ...]:
@@ -148,11 +152,3 @@ def one_thread_each() -> Iterator[Callable[[], None] | None]:
         yield lambda: torch.set_num_threads(1)
     finally:
         torch.set_num_threads(n_threads)
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra('device= and tensors need torch; pip install "kgeval[torch]"') from error
-    return torch

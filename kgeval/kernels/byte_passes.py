@@ -6,16 +6,19 @@ With v = 2**-53 the unit roundoff of float64 and d the dimension:
   step for each query, one for all candidates of a tile). The integer a.b is exact in 32 bits while
   d 127^2 < 2^31, and |q.e - sq se a.b| = |(q - q').e + q'.(e - e')| <= |q - q'| |e| + |q'| |e - e'|
   (Cauchy-Schwarz), with the norms of the rounding errors as they came out, not their worst case.
-- l1: both vectors, less the same centre, are rounded to multiples a, b in -63..63 of one step s, values beyond them
-  to the nearest of them. Differences then fit 8 bits, sums of two of them too, and the sum A of all |a - b| is
-  exact in 16 bits while 126 d < 2^16, else in 32. By the triangle inequality |D - s A| <= |q - q'|_1 + |e - e'|_1,
-  with the rounding errors, clipping included, as they came out.
+- l1: both vectors, less the same centre, are rounded to multiples a, b in -L..L of one step s, values beyond them to
+  the nearest of them. With L = 63 differences fit 8 bits, sums of two of them too, and the sum A of all |a - b| is
+  exact in 16 bits while 2 L d < 2^16, else in 32. Where a query lies beyond s L by x, |q - e'| is exactly x more than
+  from s L, for every e': the sum X of these is added. By the triangle inequality
+  |D - X - s A| <= |q'' - q'|_1 + |e - e'|_1, with q'' the query moved to -s L..s L, and with the rounding errors (for
+  candidates also what clipping took) as they came out.
 
 The exact scores of candidate and positive are each within (d + 1) v |q| |e| of the real dot product, or
 (d + 6) v (|q|_1 + |e|_1) of the real distance; subtracting the centre adds 2 v (|q|_1 + |e|_1 + 2 |centre|_1).
 The bounds themselves are computed in float64 with relative errors below 4 (d + 4) v, and taken 1% larger.
 
-Where sizes lie beyond 1e-100..1e100 nothing is screened: every candidate counts as undecided.
+Where sizes lie beyond 1e-100..1e100 nothing is screened: every candidate counts as undecided. A tile whose numbers
+are all below 1e-100 of the largest candidate's, so that their squares underflow, is bounded by sqrt(d) 1e-100.
 """
 
 from __future__ import annotations
@@ -27,14 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids
-from kgeval.kernels.geometry import Reals, Vectors, is_in_range, largest_number, power_above, row_parts
+from kgeval.kernels.geometry import LARGEST, Reals, Vectors, is_in_range, largest_number, power_above, row_parts
 
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
+LARGEST_RATIO = 1e15  # of a query to the candidates
+LARGEST_MULTIPLE = 63  # of an l1 pass: a difference fits 8 bits, and the sum of two unsigned
 _V = 2.0**-53
 _SAMPLE = 1024
-_L1_LARGEST = 63
 
 
 @dataclass
@@ -45,7 +49,7 @@ class PreparedBytes:
     ----------
     vectors : int8 array, shape (queries, d)
     step : float64 array, shape (queries,)
-        Multiples of which the vectors are.
+        Of what the vectors are multiples (dot), or what distances have beyond the integers (l1).
     sizes, errors : float64 arrays, shape (queries,)
         Norms of the queries, and of their rounding errors.
     is_usable : bool array, shape (queries,)
@@ -103,7 +107,10 @@ class ByteDotPass:
                 self.vectors[start : start + self.block_size][part] = rounded
                 scaled -= step * rounded
                 errors.append(np.einsum("ij,ij->i", scaled, scaled).max())
-            self.bounds[start] = step, float(np.sqrt(max(squares))), float(np.sqrt(max(errors)))
+            norm, error = float(np.sqrt(max(squares))), float(np.sqrt(max(errors)))
+            if not is_in_range(largest):
+                norm = error = float(np.sqrt(d)) / LARGEST
+            self.bounds[start] = step, norm, error
 
     def prepare(self, queries: Reals) -> PreparedBytes:
         """Round `queries`, float64, shape (queries, d)."""
@@ -170,10 +177,13 @@ class ByteL1Pass:
 
     def prepare(self, queries: Reals) -> PreparedBytes:
         """Round `queries`, float64, shape (queries, d)."""
-        is_usable = is_in_range(self.grid.unit) & (np.abs(queries).max(axis=1) < 1e15 * self.grid.unit)
-        rounded, sizes, errors = self.grid.round(np.where(is_usable[:, None], queries, 0.0))
+        is_usable = is_in_range(self.grid.unit) & (np.abs(queries).max(axis=1) < LARGEST_RATIO * self.grid.unit)
+        q = np.where(is_usable[:, None], queries, 0.0)
+        sizes = self.grid.sizes(q)
+        moved, beyond = self.grid.move(q)
+        rounded, _, errors = self.grid.round(moved)
         cells = np.empty(0, dtype=self._dtype())
-        return PreparedBytes(rounded, np.full(len(queries), self.grid.step), sizes, errors, is_usable, cells)
+        return PreparedBytes(rounded, beyond, sizes, errors, is_usable, cells)
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
         """Return a constant less the integer distances of queries `rows`, or of all, to the candidates of `block`.
@@ -182,11 +192,10 @@ class ByteL1Pass:
         """
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
-        shape = q.shape[1], columns.shape[1]
-        d = len(columns)
-        out = prepared.room(*shape)
+        out = prepared.room(q.shape[1], columns.shape[1])
         out[...] = self._top() + 1
-        one, other = np.empty((2, *shape), dtype=np.int8)
+        d = len(columns)
+        one, other = np.empty((2, *out.shape), dtype=np.int8)
         for k in range(0, d, 2):
             np.subtract(q[k, :, None], columns[k], out=one)
             np.abs(one, out=one)
@@ -199,7 +208,7 @@ class ByteL1Pass:
 
     def _top(self) -> int:
         """Return a number that no integer distance exceeds."""
-        return 2 * _L1_LARGEST * len(self.columns)
+        return 2 * LARGEST_MULTIPLE * len(self.columns)
 
     def _dtype(self) -> type[np.unsignedinteger[Any]]:
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
@@ -208,7 +217,7 @@ class ByteL1Pass:
         """Return, for positives of queries `rows`, the tile's numbers between which a candidate is undecided."""
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
-        distances = np.where(is_usable, -scores, 0.0) / self.grid.unit
+        distances = np.where(is_usable, -scores, 0.0) / self.grid.unit - prepared.step[rows]
         sizes = prepared.sizes[rows] + self.sizes[block].max(initial=0.0)
         radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * _V * sizes
         radius[~is_usable] = np.inf
@@ -228,6 +237,7 @@ class Grid:
         A power of two that no candidate's number exceeds.
     centre : float64 array, shape (d,)
     step : float
+        `LARGEST_MULTIPLE` of these is as far as the grid goes; what lies beyond is rounded to that.
     """
 
     unit: float
@@ -240,16 +250,26 @@ class Grid:
         unit = power_above(largest_number(candidates))
         sample = candidates[:: max(1, len(candidates) // _SAMPLE)].astype(np.float64) / unit
         centre = np.median(sample, axis=0)
-        widest = max(float(np.abs(sample - centre).max()), 2.0**-1000) / _L1_LARGEST
+        spread = float(np.abs(sample - centre).max())
+        widest = (spread if is_in_range(spread) else 1.0) / LARGEST_MULTIPLE
         grids = [cls(unit, centre, widest * 2.0 ** (-j / 4)) for j in range(12)]
         return min(grids, key=lambda grid: float(grid.round(sample * unit)[2].sum()))
 
+    def move(self, vectors: Reals) -> tuple[Reals, Reals]:
+        """Return `vectors` with each number moved into the grid's range, and the sum of the ways of each row."""
+        reach = self.unit * self.step * LARGEST_MULTIPLE
+        moved = np.clip(vectors, self.unit * self.centre - reach, self.unit * self.centre + reach)
+        return moved, np.abs(vectors - moved).sum(axis=1) / self.unit
+
+    def sizes(self, vectors: Reals) -> Reals:
+        """Return the l1 size of each row and of the centre, twice."""
+        return np.asarray(np.abs(vectors).sum(axis=1) / self.unit + 2.0 * np.abs(self.centre).sum())
+
     def round(self, vectors: Reals) -> tuple[Bytes, Reals, Reals]:
-        """Return int8 multiples, shape (n, d), and for each row its l1 size, the centre's added, and rounding error."""
-        scaled = vectors / self.unit
-        sizes = np.abs(scaled).sum(axis=1) + 2.0 * np.abs(self.centre).sum()
-        scaled -= self.centre
-        rounded = np.clip(np.rint(scaled / self.step), -_L1_LARGEST, _L1_LARGEST)
+        """Return int8 multiples, shape (n, d), and for each row `sizes` and the rounding error."""
+        sizes = self.sizes(vectors)
+        scaled = vectors / self.unit - self.centre
+        rounded = np.clip(np.rint(scaled / self.step), -LARGEST_MULTIPLE, LARGEST_MULTIPLE)
         return rounded.astype(np.int8), sizes, np.abs(scaled - self.step * rounded).sum(axis=1)
 
     def errors(self, vectors: Vectors) -> Reals:

@@ -195,7 +195,8 @@ class DoubleDotPass:
     def tile(self, prepared: PreparedDoubles, rows: Ids | None, block: slice) -> Reals:
         """Return the screening scores of queries `rows`, or of all, with the candidates of `block`."""
         q = prepared.vectors if rows is None else prepared.vectors[rows]
-        e = self.single.candidates[block].astype(np.float64) / self.single.unit
+        e = self.single.candidates[block].astype(np.float64)
+        e /= self.single.unit
         if self.single.geometry == "l2":
             e = np.column_stack([2.0 * e, (e * e).sum(axis=1)])
         return np.asarray(q @ e.T)

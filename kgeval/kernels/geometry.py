@@ -10,6 +10,7 @@ a candidate whose score differs from the positive's by more than a proven bound;
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,8 @@ def power_above(size: float) -> float:
     >>> power_above(5.0), power_above(0.25), power_above(0.0)
     (8.0, 0.25, 1.0)
     """
-    return float(2.0 ** np.ceil(np.log2(size))) if size > 0 else 1.0
+    mantissa, exponent = math.frexp(size)
+    return math.ldexp(1.0, exponent - (mantissa == 0.5)) if size > 0 else 1.0
 
 
 def largest_number(vectors: Vectors) -> float:

@@ -1,4 +1,4 @@
-"""The only place where scores are compared: counts of better and equal candidates, in numpy."""
+"""Where numpy scores are compared: counts of better and equal candidates, in whole rows and in screened tiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids
 from kgeval.kernels.counts import Counts, Places, Scores, count_known
-from kgeval.kernels.geometry import Reals, Vectors, exact_pair_scores, exact_scores
+from kgeval.kernels.geometry import Reals, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.passes import make_passes
 
 Mask = npt.NDArray[np.bool_]
@@ -23,6 +23,7 @@ _FEW_POSITIVES = 8
 _LANES = 255
 _BUFFER = 1024
 _MOST_AT_ONCE = 64
+_MOST_WAITING = 1 << 20
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
@@ -87,18 +88,18 @@ class NumpyCounter:
         Finite; must not change while the counter is used.
     block_size : int
         Candidates of a tile.
-    with_torch : bool
-        Whether `torch` multiplies bytes.
+    with_bytes : bool
+        Whether dot products are screened by torch's products of bytes.
     """
 
-    def __init__(self, geometry: str, candidates: Vectors, block_size: int, with_torch: bool = False) -> None:
+    def __init__(self, geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> None:
         self.geometry = geometry
         self.candidates = candidates
         n_blocks = -(-len(candidates) // block_size)
         self.block_size = -(-len(candidates) // n_blocks)  # evenly, and whole words of eight cells where it matters
         if self.block_size > _LANES:
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
-        self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_torch)
+        self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
         self._pairs_at = next(i for i, one in enumerate(self.passes) if one is self.of_pairs)
         self.place = np.empty(len(candidates), dtype=np.int64)
         self.place[self.order] = np.arange(len(candidates))
@@ -154,6 +155,25 @@ class NumpyCounter:
                     first_pass[left] = min(i + 1, len(self.passes) - 1)
             if len(left):
                 self._count_crowd(queries, rows, scores, left, block, better, equal)
+            if sum(len(which) for which, _ in undecided) > _MOST_WAITING:
+                self._settle(queries, states, rows, scores, undecided, better, equal)
+                undecided = []
+        self._settle(queries, states, rows, scores, undecided, better, equal)
+        return better, equal
+
+    def _settle(
+        self,
+        queries: Reals,
+        states: list[Any],
+        rows: Ids,
+        scores: Reals,
+        undecided: list[tuple[Ids, Ids]],
+        better: Ids,
+        equal: Ids,
+    ) -> None:
+        """Add to `better` and `equal` the pairs that the tiles left undecided, the sharper pass first."""
+        if not undecided:
+            return
         which, columns = (np.concatenate(parts) for parts in zip(*undecided))
         if self._pairs_at > 0:
             state = states[self._pairs_at]
@@ -163,18 +183,18 @@ class NumpyCounter:
             is_undecided = (screened >= low) & (screened <= high)
             which, columns = which[is_undecided], columns[is_undecided]
         self._count_pairs(queries, rows, scores, which, columns, better, equal)
-        return better, equal
 
     def _count_crowd(
         self, queries: Reals, rows: Ids, scores: Reals, crowd: Ids, block: slice, better: Ids, equal: Ids
     ) -> None:
         """Add to `better` and `equal`, for positives `crowd`, all candidates of `block`, scored exactly."""
-        vectors = self.candidates[self.order[block]].astype(np.float64)
-        for row, mine in zip(*_grouped(rows, crowd)):
-            exact = exact_scores(self.geometry, queries[row], vectors)
-            for part in np.array_split(mine, -(-len(mine) // _MOST_AT_ONCE)):
-                better[part] += np.count_nonzero(exact > scores[part, None], axis=1)
-                equal[part] += np.count_nonzero(exact == scores[part, None], axis=1)
+        for few in pair_parts(block.stop - block.start, queries.shape[1]):
+            vectors = self.candidates[self.order[block][few]].astype(np.float64)
+            for row, mine in zip(*_grouped(rows, crowd)):
+                exact = exact_scores(self.geometry, queries[row], vectors)
+                for part in np.array_split(mine, -(-len(mine) // _MOST_AT_ONCE)):
+                    better[part] += np.count_nonzero(exact > scores[part, None], axis=1)
+                    equal[part] += np.count_nonzero(exact == scores[part, None], axis=1)
 
     def _count_pairs(
         self, queries: Reals, rows: Ids, scores: Reals, which: Ids, columns: Ids, better: Ids, equal: Ids

@@ -40,7 +40,7 @@ PairPass = DotPass | DistancePass  # a pass that also scores pairs of a query an
 
 
 def make_passes(
-    geometry: str, candidates: Vectors, block_size: int, with_torch: bool = False
+    geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False
 ) -> tuple[Ids, list[Pass], PairPass]:
     """Return the order in which the passes have the candidates, the passes, cheapest first, and the one for pairs.
 
@@ -50,12 +50,12 @@ def make_passes(
     candidates : float array, shape (candidates, d)
     block_size : int
         Candidates of a tile.
-    with_torch : bool
-        Whether `torch` multiplies bytes.
+    with_bytes : bool
+        Whether dot products are screened by torch's products of bytes.
     """
     order = np.arange(len(candidates))
     coarse: list[Pass] = []
-    if geometry == "dot" and with_torch and candidates.shape[1] >= LEAST_BYTES:
+    if geometry == "dot" and with_bytes and candidates.shape[1] >= LEAST_BYTES:
         order = np.argsort(np.abs(candidates).max(axis=1), kind="stable")
         candidates = candidates[order]
         coarse = [ByteDotPass(candidates, block_size)]

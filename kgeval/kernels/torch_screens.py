@@ -64,7 +64,7 @@ def load_torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtra("backend 'torch' needs torch; pip install \"kgeval[torch]\"") from error
+        raise MissingExtra('device= and tensors need torch; pip install "kgeval[torch]"') from error
     return torch
 
 

@@ -3,7 +3,7 @@
 A program takes a tile of queries and candidates, multiplies their rounded vectors on the tensor cores with float32
 accumulation, and compares the products with two thresholds of each positive while they are still in registers:
 above the higher one a candidate is certainly better, and counted; between them it is undecided, and the pair is
-appended to a list. What the thresholds must be is derived in `torch_kernels`.
+appended to a list. What the thresholds must be is derived in `torch_screens`.
 
 A query with several positives is taken in groups of at most four, so that a tile is compared as often as its fullest
 group demands; groups of like size stand together. The list is bounded: one atomic addition per positive and tile
