@@ -129,6 +129,8 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     DataError
         If the dtype is another, such as a complex one, or the number of dimensions differs.
     """
+    if not is_tensor(values) and is_tensor(getattr(values, "weight", None)):
+        raise DataError(f"{name} must be an array or a tensor; got {type(values).__name__}. Pass its .weight")
     array = as_array(values)
     if kind_of(array) in ("i", "u"):
         array = array.double() if is_tensor(array) else array.astype(np.float64)

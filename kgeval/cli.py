@@ -236,8 +236,8 @@ def _trec(options: argparse.Namespace) -> str:
 
 def _check_options(options: argparse.Namespace) -> None:
     """Refuse an option that the chosen scorer would ignore."""
-    of_models = ("model_type", "norm", "layout", "inverse_relations")
-    of_runs = ("batch_size", "block_size", "max_pairs", "threads", "device")
+    of_models = ("model_type", "norm", "layout", "inverse_relations", "device")
+    of_runs = ("batch_size", "block_size", "max_pairs", "threads")
     ignored: tuple[str, ...] = () if options.model is not None else of_models
     if getattr(options, "scores", None) is not None:
         ignored += of_runs
@@ -328,7 +328,9 @@ def _parser() -> argparse.ArgumentParser:
     resources.add_argument("--block-size", type=int, metavar="N", help="candidates at a time")
     resources.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
     resources.add_argument("--threads", type=int, metavar="N", help="default: one per processor")
-    resources.add_argument("--device", metavar="NAME", help="numpy (default), cpu (torch: faster dot products), cuda")
+    resources.add_argument(
+        "--device", metavar="NAME", help="of models: numpy (default), cpu (torch: faster dot products), cuda"
+    )
     resources.add_argument("--no-progress", dest="progress", action="store_false", help="no bar on a terminal")
     evaluate.set_defaults(run=_evaluate)
     _add_classify(commands.add_parser("classify", help="tell true test triples from false ones, and print the metrics"))

@@ -13,7 +13,6 @@ from kgeval.checks import Ids, check_positive_int
 from kgeval.corruption import KnownIndex, known_triples
 from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import DataError, ProtocolError
-from kgeval.kernels.backends import check_device
 from kgeval.models import EmbeddingModel
 from kgeval.probe import check_missing, probe
 from kgeval.protocol import Protocol
@@ -155,7 +154,7 @@ class Evaluator:
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
             if value is not None:
                 check_positive_int(name, value)
-        limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), check_device(device))
+        limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))

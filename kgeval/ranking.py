@@ -18,7 +18,7 @@ from kgeval.corruption import KnownIndex
 from kgeval.dataset import Dataset
 from kgeval.errors import ProtocolError, ScoreError
 from kgeval.kernels import torch_kernels
-from kgeval.kernels.backends import Counter, address, largest_in_rows, make_counter, one_thread_each
+from kgeval.kernels.backends import Counter, address, check_device, largest_in_rows, make_counter, one_thread_each
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import Reals
 from kgeval.kernels.numpy_kernels import count_rows
@@ -139,13 +139,14 @@ def rank(
     ScoreError
         If a score is NaN or has a wrong shape; names query and candidate.
     ProtocolError
-        If a device is asked for and `scorer` is no embedding model, which alone can be moved there.
+        If a device is not there, or `scorer` is no embedding model, which alone can be moved to one.
     """
     if limits.device is not None and not isinstance(scorer, GeometryRows):
         raise ProtocolError(
             f"device={limits.device!r} is for embedding models; {scorer.name} computes where it likes, and tensors "
             "that it returns are counted where they are. Leave device= out"
         )
+    check_device(limits.device)
     total = sum(len(task.queries) for task in tasks.values())
     work: list[tuple[str, int, int]] = []
     rankers: dict[str, RankBatch] = {}

@@ -232,7 +232,8 @@ class GeometryRows:
 
         The same array or tensor as the model's own where all entities are candidates.
         """
-        raw = self._numbers(self.model.candidate_vectors(side))
+        with _explained(f"{self.name}.candidate_vectors", self.n_entities, "entities"):
+            raw = self._numbers(self.model.candidate_vectors(side))
         if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
             raise ScoreError(
                 f"{self.name}.candidate_vectors({side!r}) must return shape ({self.n_entities}, d), one row per "
@@ -270,7 +271,12 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
     limits = limits or Limits()
     if isinstance(scorer, type):
         raise ScoreError(f"expected a scorer; got the class {name}. Make an instance of it first")
-    if hasattr(scorer, "query_vectors") and hasattr(scorer, "candidate_vectors"):
+    if hasattr(scorer, "query_vectors") != hasattr(scorer, "candidate_vectors"):
+        lacks = (
+            "candidate_vectors(side)" if hasattr(scorer, "query_vectors") else "query_vectors(side, given, relation)"
+        )
+        raise ScoreError(f"{name} lacks {lacks}; an embedding model has geometry, query_vectors and candidate_vectors")
+    if hasattr(scorer, "query_vectors"):
         check_one_of(f"{name}.geometry", getattr(scorer, "geometry", None), GEOMETRIES, ScoreError)
         return GeometryRows(scorer, n_entities, name)
     if hasattr(scorer, "score_objects") or hasattr(scorer, "score_subjects"):

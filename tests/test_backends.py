@@ -11,7 +11,7 @@ import pytest
 from test_kernels import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
 
 import kgeval as kg
-from kgeval.errors import MissingExtra, ProtocolError, ScoreError
+from kgeval.errors import DataError, MissingExtra, ProtocolError, ScoreError
 from kgeval.kernels.backends import check_device, largest_in_rows, make_counter, multiplies_bytes, on_host
 from kgeval.models import ComplEx, DistMult, RotatE, TransE
 
@@ -113,7 +113,7 @@ def test_devices_that_have_no_such_name(device):
 
 
 @pytest.mark.parametrize("n_devices", [0, 2])
-@pytest.mark.parametrize("device", ["cuda:7", "cuda:two", "cuda:-1"])
+@pytest.mark.parametrize("device", ["cuda:7", "cuda:2"])
 def test_devices_that_are_not_there(torch, monkeypatch, device, n_devices):
     """The version of torch and how many devices it sees are said."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: n_devices > 0)
@@ -206,6 +206,33 @@ def test_squares_of_tiny_candidates_underflow(torch, power):
         counter = make_counter("dot", candidates, "cpu", block_size)
         expected = brute_force(exact_matrix("dot", queries, candidates), places)
         assert as_lists(counter.count(queries, places)) == expected
+
+
+@pytest.mark.parametrize("device", ["numpy", "cpu", "gpu"])
+def test_a_function_is_not_moved(device):
+    """It is said before torch is looked for, and whatever the device."""
+    data = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    with pytest.raises(ProtocolError, match=f"^device='{device}' is for embedding models; score computes where it"):
+        kg.evaluate(score, data, device=device, progress=False)
+
+
+def score(s, p, o):
+    return s + 2.0 * o
+
+
+def test_a_layer_is_not_its_weight(torch):
+    """What torch users try first."""
+    layer = torch.nn.Embedding(3, 2)
+    with pytest.raises(DataError, match=r"^entities must be an array or a tensor; got Embedding. Pass its .weight$"):
+        DistMult(layer, layer)
+
+
+def test_half_a_geometry_is_refused():
+    """What lacks is named, with the way to call it."""
+    data = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    half = type("Half", (), {"geometry": "dot", "query_vectors": lambda *_: np.ones((1, 2))})()
+    with pytest.raises(ScoreError, match=r"^Half lacks candidate_vectors\(side\); an embedding model has geometry, "):
+        kg.evaluate(half, data, progress=False)
 
 
 class OneBuffer:

@@ -378,9 +378,8 @@ def test_device(root, capsys):
     assert refused(capsys, "evaluate", folder, *model, "--device", "gpu") == (
         "device must be None, 'numpy', 'cpu', 'cuda' or 'cuda:<number>'; got 'gpu'"
     )
-    assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--device", "numpy") == (
-        "device='numpy' is for embedding models; total computes where it likes, and tensors that it returns are "
-        "counted where they are. Leave device= out"
+    assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--device", "cpu") == (
+        "--device needs --model"
     )
 
 

@@ -240,7 +240,7 @@ def test_weights_of_an_embedding():
         entities.weight.fill_(2.0)
         relations.weight.fill_(0.5)
     assert model.query_vectors("object", np.array([3]), np.array([1])).tolist() == [[2.5] * 4]
-    with pytest.raises(DataError, match="^entities must be a real numeric array; got dtype object$"):
+    with pytest.raises(DataError, match="^entities must be an array or a tensor; got Embedding. Pass its .weight$"):
         TransE(entities, relations)
 
 

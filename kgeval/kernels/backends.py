@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import typing
 from collections.abc import Callable, Iterator
@@ -45,13 +46,11 @@ def check_device(device: Any) -> str | None:
     if device is None or device == "numpy":
         return None if device is None else "numpy"
     name = str(device)
-    if name != "cpu" and name.split(":", maxsplit=1)[0] != "cuda":
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
         raise ProtocolError(f"device must be None, 'numpy', 'cpu', 'cuda' or 'cuda:<number>'; got {device!r}")
     torch = load_torch()
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    _, colon, number = name.partition(":")
-    index = number if colon else "0"
-    if name != "cpu" and not (index.isdigit() and int(index) < n_devices):
+    if name != "cpu" and int(name.partition(":")[2] or "0") >= n_devices:
         raise ProtocolError(
             f"device={name!r} is not there: torch {torch.__version__} sees {n_devices} CUDA devices; "
             "leave device= out, or say 'cpu'"
@@ -59,7 +58,7 @@ def check_device(device: Any) -> str | None:
     return name
 
 
-def make_counter(geometry: str, candidates: Array, device: str | None, block_size: int | None = None) -> Counter:
+def make_counter(geometry: str, candidates: Array, device: Any, block_size: int | None = None) -> Counter:
     """Return the counter for `candidates`, float, shape (candidates, d), a numpy array or a torch tensor.
 
     Parameters
@@ -73,6 +72,7 @@ def make_counter(geometry: str, candidates: Array, device: str | None, block_siz
     block_size : int, optional
         Candidates at a time.
     """
+    device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
     if place in ("numpy", "cpu"):
         batch_size, columns = TILES[geometry]
