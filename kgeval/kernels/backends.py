@@ -20,8 +20,8 @@ from kgeval.kernels.torch_screens import load_torch
 
 Array = Any  # a numpy array, or a torch tensor on any device
 
-TILES = {"dot": (512, 4080), "l2": (512, 4080), "l1": (128, 4080), "modulus": (64, 1024)}
-BYTE_BATCH, DEVICE_BATCH = 1024, 4096
+TILES = {"dot": (512, 4080), "l2": (512, 4080), "l1": (128, 4080), "modulus": (64, 4080)}
+BYTE_TILE, DEVICE_BATCH = (1024, 4080), 4096
 
 
 class Counter(typing.Protocol):
@@ -75,12 +75,10 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
     if place in ("numpy", "cpu"):
-        batch_size, columns = TILES[geometry]
         with_bytes = place == "cpu" and geometry == "dot" and multiplies_bytes()
-        return _HostCounter(
-            NumpyCounter(geometry, on_host(candidates), block_size or columns, with_bytes),
-            BYTE_BATCH if with_bytes else batch_size,
-        )
+        batch_size, columns = BYTE_TILE if with_bytes else TILES[geometry]
+        counter = NumpyCounter(geometry, on_host(candidates), block_size or columns, with_bytes)
+        return _HostCounter(counter, batch_size)
     return _DeviceCounter(geometry, candidates, device, block_size)
 
 
