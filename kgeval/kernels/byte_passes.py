@@ -30,12 +30,21 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids
-from kgeval.kernels.geometry import LARGEST, Reals, Vectors, is_in_range, largest_number, power_above, row_parts
+from kgeval.kernels.geometry import (
+    LARGEST,
+    LARGEST_RATIO,
+    Reals,
+    Room,
+    Vectors,
+    is_in_range,
+    largest_number,
+    power_above,
+    row_parts,
+)
 
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
-LARGEST_RATIO = 1e15  # of a query to the candidates
 LARGEST_MULTIPLE = 63  # of an l1 pass: a difference fits 8 bits, and the sum of two unsigned
 _V = 2.0**-53
 _SAMPLE = 1024
@@ -53,8 +62,7 @@ class PreparedBytes:
     sizes, errors : float64 arrays, shape (queries,)
         Norms of the queries, and of their rounding errors.
     is_usable : bool array, shape (queries,)
-    cells : array
-        Room for a tile; every tile overwrites the one before.
+    room : Room
     """
 
     vectors: Bytes
@@ -62,13 +70,7 @@ class PreparedBytes:
     sizes: Reals
     errors: Reals
     is_usable: npt.NDArray[np.bool_]
-    cells: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
-
-    def room(self, n_rows: int, n_columns: int) -> Integers:
-        """Return an array for a tile, shape (n_rows, n_columns)."""
-        if self.cells.size < n_rows * n_columns:
-            self.cells = np.empty(n_rows * n_columns, dtype=self.cells.dtype)
-        return self.cells[: n_rows * n_columns].reshape(n_rows, n_columns)
+    room: Room = field(default_factory=lambda: Room(np.int32))
 
 
 @dataclass
@@ -158,17 +160,17 @@ class ByteL1Pass:
     ----------
     candidates : float array, shape (candidates, d)
         Finite, in the order of the columns of the tiles; sorted by `Grid.errors` the bounds are tightest.
+    grid : Grid
     """
 
     candidates: Vectors
-    grid: Grid = field(init=False)
+    grid: Grid
     columns: Bytes = field(init=False)
     sizes: Reals = field(init=False)
     errors: Reals = field(init=False)
 
     def __post_init__(self) -> None:
         n, d = self.candidates.shape
-        self.grid = Grid.of(self.candidates)
         self.columns = np.empty((d, n), dtype=np.int8)
         self.sizes, self.errors = np.empty(n), np.empty(n)
         for part in row_parts(self.candidates):
@@ -182,8 +184,7 @@ class ByteL1Pass:
         sizes = self.grid.sizes(q)
         moved, beyond = self.grid.move(q)
         rounded, _, errors = self.grid.round(moved)
-        cells = np.empty(0, dtype=self._dtype())
-        return PreparedBytes(rounded, beyond, sizes, errors, is_usable, cells)
+        return PreparedBytes(rounded, beyond, sizes, errors, is_usable, Room(self._dtype()))
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
         """Return a constant less the integer distances of queries `rows`, or of all, to the candidates of `block`.

@@ -34,13 +34,22 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids
-from kgeval.kernels.geometry import Reals, Vectors, is_in_range, largest_number, pair_parts, power_above, row_parts
+from kgeval.kernels.geometry import (
+    LARGEST_RATIO,
+    Reals,
+    Room,
+    Vectors,
+    is_in_range,
+    largest_number,
+    pair_parts,
+    power_above,
+    row_parts,
+)
 
 Floats = npt.NDArray[np.float32]
 
 _U = 2.0**-24
 _V = 2.0**-53
-_LARGEST_RATIO = 1e15
 
 
 @dataclass
@@ -49,28 +58,21 @@ class Prepared:
 
     Parameters
     ----------
-    vectors : float32 array, shape (queries, d)
+    vectors : float32 or float64 array, shape (queries, d)
     scale : float64 array, shape (queries,)
         What an exact score is divided by to be on the pass's scale.
     sizes : float64 array, shape (queries,)
         Norms of the queries, where the bounds need them.
     is_usable : bool array, shape (queries,)
         False where screening would under- or overflow; everything is undecided there.
-    cells : array
-        Room for a tile; every tile overwrites the one before.
+    room : Room
     """
 
-    vectors: Floats
+    vectors: Vectors
     scale: Reals
     sizes: Reals
     is_usable: npt.NDArray[np.bool_]
-    cells: Floats = field(default_factory=lambda: np.empty(0, dtype=np.float32))
-
-    def room(self, n_rows: int, n_columns: int) -> Floats:
-        """Return an array for a tile, shape (n_rows, n_columns)."""
-        if self.cells.size < n_rows * n_columns:
-            self.cells = np.empty(n_rows * n_columns, dtype=self.cells.dtype)
-        return self.cells[: n_rows * n_columns].reshape(n_rows, n_columns)
+    room: Room = field(default_factory=lambda: Room(np.float32))
 
 
 @dataclass
@@ -121,7 +123,7 @@ class DotPass:
         """Return what `Prepared` holds, with the vectors still in float64."""
         largest = np.abs(queries).max(axis=1)
         is_l2 = self.geometry == "l2"
-        is_usable = is_in_range(self.unit) & (largest < _LARGEST_RATIO * self.unit if is_l2 else is_in_range(largest))
+        is_usable = is_in_range(self.unit) & (largest < LARGEST_RATIO * self.unit if is_l2 else is_in_range(largest))
         unit = self.unit if is_l2 else 1.0
         q = np.where(is_usable[:, None], queries, unit)
         q /= unit
@@ -150,7 +152,7 @@ class DotPass:
         return _outward(thresholds - radius, thresholds + radius, prepared.is_usable[rows])
 
     def around(
-        self, prepared: Prepared | PreparedDoubles, rows: Ids, scores: Reals, largest: Any, unit_roundoff: float
+        self, prepared: Prepared, rows: Ids, scores: Reals, largest: Any, unit_roundoff: float
     ) -> tuple[Reals, Reals]:
         """Return the positives' scores on the screen's scale, and how far a candidate must be from them."""
         d = self.vectors.shape[1]
@@ -167,16 +169,6 @@ class DotPass:
 
 
 @dataclass
-class PreparedDoubles:
-    """Queries made ready for `DoubleDotPass`; see `Prepared`."""
-
-    vectors: Reals
-    scale: Reals
-    sizes: Reals
-    is_usable: npt.NDArray[np.bool_]
-
-
-@dataclass
 class DoubleDotPass:
     """Float64 dot products, by the same bounds with v in place of u, for rows that float32 leaves undecided.
 
@@ -188,11 +180,11 @@ class DoubleDotPass:
 
     single: DotPass
 
-    def prepare(self, queries: Reals) -> PreparedDoubles:
+    def prepare(self, queries: Reals) -> Prepared:
         """Scale `queries`, float64, shape (queries, d)."""
-        return PreparedDoubles(*self.single.scaled(queries))
+        return Prepared(*self.single.scaled(queries))
 
-    def tile(self, prepared: PreparedDoubles, rows: Ids | None, block: slice) -> Reals:
+    def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Reals:
         """Return the screening scores of queries `rows`, or of all, with the candidates of `block`."""
         q = prepared.vectors if rows is None else prepared.vectors[rows]
         e = self.single.candidates[block].astype(np.float64)
@@ -201,7 +193,7 @@ class DoubleDotPass:
             e = np.column_stack([2.0 * e, (e * e).sum(axis=1)])
         return np.asarray(q @ e.T)
 
-    def interval(self, prepared: PreparedDoubles, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
+    def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
         """Return the screening scores between which the candidates of `block` are undecided; see `Pass`."""
         thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), _V)
         is_usable = prepared.is_usable[rows]
@@ -239,7 +231,7 @@ class DistancePass:
     def prepare(self, queries: Reals) -> Prepared:
         """Scale `queries`, float64, shape (queries, d)."""
         sizes = np.abs(queries).sum(axis=1)
-        is_usable = is_in_range(self.unit) & (sizes < _LARGEST_RATIO * self.unit)
+        is_usable = is_in_range(self.unit) & (sizes < LARGEST_RATIO * self.unit)
         vectors = (np.where(is_usable[:, None], queries, 0.0) / self.unit).astype(np.float32)
         return Prepared(vectors, np.ones(len(queries)), np.where(is_usable, sizes, 0.0) / self.unit, is_usable)
 

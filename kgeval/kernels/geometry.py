@@ -24,6 +24,7 @@ Vectors = npt.NDArray[np.floating[Any]]
 GEOMETRIES = ("dot", "l1", "l2", "modulus")
 MAX_DIMENSION = 100_000
 LARGEST = 1e100  # sizes below this, and above its inverse, are so far from float64's limits that no product leaves them
+LARGEST_RATIO = 1e15  # of a query to the candidates, where squares of their numbers meet
 _PAIR_BYTES = 1 << 20
 _SHORT = 16
 _PART_BYTES = 1 << 20
@@ -128,3 +129,22 @@ def row_parts(vectors: Vectors) -> list[slice]:
     """Return slices of rows that are small enough to copy as float64."""
     step = max(1, _PART_BYTES // (8 * max(1, vectors.shape[1])))
     return [slice(start, start + step) for start in range(0, len(vectors), step)]
+
+
+class Room:
+    """Room for a tile; every tile overwrites the one before.
+
+    Parameters
+    ----------
+    dtype : numpy dtype
+        Of the screening scores.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._cells: npt.NDArray[Any] = np.empty(0, dtype=dtype)
+
+    def __call__(self, n_rows: int, n_columns: int) -> npt.NDArray[Any]:
+        """Return an array for a tile, shape (n_rows, n_columns)."""
+        if self._cells.size < n_rows * n_columns:
+            self._cells = np.empty(n_rows * n_columns, dtype=self._cells.dtype)
+        return self._cells[: n_rows * n_columns].reshape(n_rows, n_columns)

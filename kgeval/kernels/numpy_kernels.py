@@ -14,6 +14,7 @@ from kgeval.checks import Ids
 from kgeval.kernels.counts import Counts, Places, Scores, count_known
 from kgeval.kernels.geometry import Reals, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.passes import make_passes
+from kgeval.triples import rank_in
 
 Mask = npt.NDArray[np.bool_]
 
@@ -121,7 +122,7 @@ class NumpyCounter:
         low, high = last.interval(state, places.rows, scores, slice(0, n))
         better, _ = count_known(places, screened, high)
         above_low, at_low = count_known(places, screened, low)
-        is_known = _is_in(places.rows * n + places.answers, np.sort(places.known_rows * n + places.known))
+        _, is_known = rank_in(np.sort(places.known_rows * n + places.known), places.rows * n + places.answers)
         is_open = above_low + at_low - better != is_known
         equal = is_known.astype(np.int64)
         if is_open.any():
@@ -319,13 +320,6 @@ def _distinct(rows: Ids) -> tuple[Ids, Ids]:
     """Return the distinct rows, which ascend, and the place of each among them."""
     is_new = np.diff(rows, prepend=-1) != 0
     return rows[is_new], np.cumsum(is_new) - 1
-
-
-def _is_in(values: Ids, ascending: Ids) -> Mask:
-    if not len(ascending):
-        return np.zeros(len(values), dtype=bool)
-    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    return np.equal(ascending[places], values)
 
 
 def count_true(mask: Mask) -> Ids:

@@ -60,9 +60,10 @@ def make_passes(
         candidates = candidates[order]
         coarse = [ByteDotPass(candidates, block_size)]
     elif geometry == "l1":
-        order = np.argsort(Grid.of(candidates).errors(candidates), kind="stable")
+        grid = Grid.of(candidates)
+        order = np.argsort(grid.errors(candidates), kind="stable")
         candidates = candidates[order]
-        coarse = [ByteL1Pass(candidates)]
+        coarse = [ByteL1Pass(candidates, grid)]
     if geometry in ("l1", "modulus"):
         distances = DistancePass(geometry, candidates)
         return order, [*coarse, distances], distances

@@ -44,12 +44,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kgeval.errors import MissingExtra
+from kgeval.kernels.geometry import LARGEST_RATIO, is_in_range
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _U, _V = 2.0**-24, 2.0**-53
-_LARGEST, _LARGEST_RATIO = 1e100, 1e15
 _BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # of a temporary array: what a cache holds, what keeps a GPU busy
 
 
@@ -208,7 +208,7 @@ class ProductScreen:
         torch = load_torch()
         is_l2 = self.geometry == "l2"
         largest = queries.abs().amax(1)
-        is_usable = (largest < _LARGEST_RATIO * self.unit) if is_l2 else _is_in_range(largest)
+        is_usable = (largest < LARGEST_RATIO * self.unit) if is_l2 else is_in_range(largest)
         is_usable &= self.is_in_range
         unit = self.unit if is_l2 else 1.0
         q = queries.where(is_usable[:, None], queries.new_zeros(())) / unit
@@ -288,7 +288,7 @@ class DistanceScreen:
 
     def prepare(self, queries: Tensor, rows: Tensor, positives: Tensor) -> Ready:
         """Scale and round `queries`, and turn the exact scores `positives` (of queries `rows`) into thresholds."""
-        is_usable = queries.abs().amax(1) < _LARGEST_RATIO * self.unit
+        is_usable = queries.abs().amax(1) < LARGEST_RATIO * self.unit
         is_usable &= self.is_in_range
         q = queries.where(is_usable[:, None], queries.new_zeros(())) / self.unit
         vectors = q.float()
@@ -357,10 +357,6 @@ def _norms(rows: Tensor) -> Tensor:
     return (rows * rows).sum(1).sqrt()
 
 
-def _is_in_range(size: Any) -> Any:
-    return (size > 1.0 / _LARGEST) & (size < _LARGEST)
-
-
 def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
     """Return the rows' norms of this order, a power of two that none exceeds, and whether sizes are in range.
 
@@ -370,7 +366,7 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
     step = budget(vectors, 16 * vectors.shape[1])
     parts = [slice(start, start + step) for start in range(0, len(vectors), step)]
     largest = float(max((vectors[part].abs().amax() for part in parts), default=0.0))
-    if not _is_in_range(largest):
+    if not is_in_range(largest):
         return norms, 1.0, largest == 0.0
     unit = 2.0 ** float(np.frexp(largest)[1])
     for part in parts:
