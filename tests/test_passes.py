@@ -390,3 +390,17 @@ def test_no_positives_and_no_known_answers():
     assert better.tolist() == equal.tolist() == [0, 0, 0]
     counts = count_rows(np.ones((2, 3)), Places(empty, empty, np.array([1]), np.array([2])))
     assert counts.better.tolist() == counts.known_equal.tolist() == counts.scores.tolist() == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_known_answers_are_counted_by_value_at_every_size(dtype):
+    """Infinities, both zeros, subnormals and neighbours: float32, sorted as integers, counts as float64 does."""
+    tiny = float(np.finfo(np.float32).smallest_subnormal)
+    values = np.array([-np.inf, -3e38, -1.0, -tiny, -0.0, 0.0, tiny, 1.0, np.nextafter(np.float32(1), 2), np.inf])
+    rows, n = np.repeat([0, 1], len(values)), len(values)
+    places = Places(rows, np.tile(np.arange(n), 2), rows, np.tile(np.arange(n), 2))
+    known, mine = np.concatenate([values, -values]), np.concatenate([values, values[::-1]])
+    better, equal = count_known(places, known.astype(dtype), mine.astype(dtype))
+    of_row = known.reshape(2, n)[rows]
+    assert better.tolist() == (of_row > mine[:, None]).sum(axis=1).tolist()
+    assert equal.tolist() == (of_row == mine[:, None]).sum(axis=1).tolist()

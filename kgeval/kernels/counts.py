@@ -72,9 +72,19 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
     >>> count_known(places, np.array([9.0, 3.0, 2.0]), np.array([3.0, 4.0]))
     (array([1, 0]), array([1, 0]))
     """
-    values, code = np.unique(np.concatenate([known_scores, scores]), return_inverse=True)
-    code = code.reshape(-1) + np.concatenate([places.known_rows, places.rows]) * len(values)
-    known, mine = np.sort(code[: len(known_scores)]), code[len(known_scores) :]
+    n_known, both = len(known_scores), np.concatenate([known_scores, scores])
+    code, n_codes = _in_order(both)
+    code += np.concatenate([places.known_rows, places.rows]) * n_codes
+    known, mine = np.sort(code[:n_known]), code[n_known:]
     right = np.searchsorted(known, mine, side="right")
-    ends = np.searchsorted(known, (places.rows + 1) * len(values))
+    ends = np.searchsorted(places.known_rows, places.rows, side="right")
     return ends - right, right - np.searchsorted(known, mine)
+
+
+def _in_order(scores: Scores) -> tuple[Ids, int]:
+    """Return integers that compare as `scores` do, int64, and a number that exceeds them all."""
+    if scores.dtype != np.float32:
+        values, code = np.unique(scores, return_inverse=True)
+        return code.reshape(-1), len(values)
+    bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # adding zero leaves no zero its sign
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) + (1 << 31), 1 << 32

@@ -110,15 +110,21 @@ class NumpyCounter:
         scores = self._exact(queries, places.rows, places.answers)
         with _short_buffers():
             states = [one.prepare(queries) for one in self.passes]
-            better, equal = self._count_all(queries, states, places.rows, scores)
-            pair_state = states[self._pairs_at]
-            known_better, known_equal = self._count_known(queries, pair_state, places, scores)
+            screened = np.full(len(places.known), np.nan, dtype=np.float32)
+            better, equal = self._count_all(queries, states, places, scores, screened)
+            known_better, known_equal = self._count_known(queries, states[self._pairs_at], places, scores, screened)
         return Counts(better, equal, known_better, known_equal, scores)
 
-    def _count_known(self, queries: Reals, state: Any, places: Places, scores: Reals) -> tuple[Ids, Ids]:
-        """Count among the known answers: those of a query exactly only where one is undecided beside the positive."""
+    def _count_known(
+        self, queries: Reals, state: Any, places: Places, scores: Reals, screened: Scores
+    ) -> tuple[Ids, Ids]:
+        """Count among the known answers: those of a query exactly only where one is undecided beside the positive.
+
+        `screened`, float32, shape (known answers,), is filled where no tile held the screening score.
+        """
         last, n = self.of_pairs, len(self.candidates)
-        screened = last.pairs(state, places.known_rows, self.place[places.known])
+        left = np.flatnonzero(np.isnan(screened))
+        screened[left] = last.pairs(state, places.known_rows[left], self.place[places.known[left]])
         low, high = last.interval(state, places.rows, scores, slice(0, n))
         better, _ = count_known(places, screened, high)
         above_low, at_low = count_known(places, screened, low)
@@ -137,8 +143,14 @@ class NumpyCounter:
     def _exact(self, queries: Reals, rows: Ids, columns: Ids) -> Reals:
         return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
-    def _count_all(self, queries: Reals, states: list[Any], rows: Ids, scores: Reals) -> tuple[Ids, Ids]:
-        """Count tile by tile; undecided pairs wait for the end, when all of them are scored together."""
+    def _count_all(
+        self, queries: Reals, states: list[Any], places: Places, scores: Reals, screened: Scores
+    ) -> tuple[Ids, Ids]:
+        """Count tile by tile; undecided pairs wait for the end, when all of them are scored together.
+
+        What the tiles of the pass for pairs hold of the known answers is kept in `screened`.
+        """
+        rows, known = places.rows, self.place[places.known]
         better, equal = np.zeros((2, len(rows)), dtype=np.int64)
         first_pass = np.zeros(len(rows), dtype=np.int64)
         undecided: list[tuple[Ids, Ids]] = []
@@ -149,6 +161,8 @@ class NumpyCounter:
                 if len(left):
                     asked, row_of = _distinct(rows[left])
                     tile = one.tile(state, None if len(asked) == len(queries) else asked, block)
+                    if i == self._pairs_at:
+                        _keep_cells(tile, asked, block, places.known_rows, known, screened)
                     found = decide(tile, row_of, *one.interval(state, rows[left], scores[left], block))
                     better[left] += found.above
                     undecided.append((left[found.which], found.columns + start))
@@ -157,16 +171,16 @@ class NumpyCounter:
             if len(left):
                 self._count_crowd(queries, rows, scores, left, block, better, equal)
             if sum(len(which) for which, _ in undecided) > _MOST_WAITING:
-                self._settle(queries, states, rows, scores, undecided, better, equal)
+                self._settle(queries, states, places, scores, undecided, better, equal)
                 undecided = []
-        self._settle(queries, states, rows, scores, undecided, better, equal)
+        self._settle(queries, states, places, scores, undecided, better, equal)
         return better, equal
 
     def _settle(
         self,
         queries: Reals,
         states: list[Any],
-        rows: Ids,
+        places: Places,
         scores: Reals,
         undecided: list[tuple[Ids, Ids]],
         better: Ids,
@@ -176,12 +190,16 @@ class NumpyCounter:
         if not undecided:
             return
         which, columns = (np.concatenate(parts) for parts in zip(*undecided))
+        rows, is_self = places.rows, columns == self.place[places.answers][which]
+        equal += np.bincount(which[is_self], minlength=len(rows))
+        which, columns = which[~is_self], columns[~is_self]
         if self._pairs_at > 0:
             state = states[self._pairs_at]
             screened = self.of_pairs.pairs(state, rows[which], columns)
-            low, high = self.of_pairs.interval(state, rows[which], scores[which], columns)
-            better += np.bincount(which[screened > high], minlength=len(rows))
-            is_undecided = (screened >= low) & (screened <= high)
+            low, high = self.of_pairs.interval(state, rows, scores, slice(0, len(self.candidates)))
+            is_above = screened > high[which]
+            better += np.bincount(which[is_above], minlength=len(rows))
+            is_undecided = (screened >= low[which]) & ~is_above
             which, columns = which[is_undecided], columns[is_undecided]
         self._count_pairs(queries, rows, scores, which, columns, better, equal)
 
@@ -285,6 +303,15 @@ def _decide_dense(scores: Scores, is_at_least: Mask, high: Scores) -> tuple[Ids,
     rest = np.flatnonzero((n_undecided > 0) & ~is_crowded)
     which, columns = _places(is_at_least[rest] ^ is_above[rest])
     return n_above, (rest[which], columns), is_crowded
+
+
+def _keep_cells(tile: Scores, asked: Ids, block: slice, rows: Ids, columns: Ids, kept: Scores) -> None:
+    """Write to `kept` the scores of the pairs of `rows` and `columns` that a tile of rows `asked` holds."""
+    pairs = np.flatnonzero((columns >= block.start) & (columns < block.stop))
+    places = np.minimum(np.searchsorted(asked, rows[pairs]), len(asked) - 1)
+    is_asked = asked[places] == rows[pairs]
+    pairs, places = pairs[is_asked], places[is_asked]
+    kept[pairs] = tile[places, columns[pairs] - block.start]
 
 
 def _places(mask: Mask) -> tuple[Ids, Ids]:
