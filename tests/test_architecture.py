@@ -27,11 +27,12 @@ LAYERS = {
     0: "errors checks _version",
     1: "triples ranks stats archive",
     2: "dataset queries metrics",
-    3: "corruption scores scoring probe models kernels",
+    3: "corruption scores scoring probe models kernels features",
     4: "ranking protocol",
-    5: "results executors assembly keys query_lists classification_result",
-    6: "evaluate listed",
-    7: "io report negative_sets classification",
+    5: "executors results record result_files measuring explaining joining assembly keys query_lists "
+    "classification_result",
+    6: "evaluate listed sources",
+    7: "io report comparison comparability differences sanity negative_sets classification",
     8: "cli __init__ __main__",
 }
 LAYER = {part: layer for layer, parts in LAYERS.items() for part in parts.split()}

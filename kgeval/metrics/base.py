@@ -53,6 +53,7 @@ class Metric:
     There are three families: metrics of ranks (`kgeval.metrics.ranking`), of ranked lists with several
     answers (`kgeval.metrics.retrieval`), and of single predictions (`kgeval.metrics.pointwise`).
     A metric is written ``name(parameter=value,...)@k``, parameters at their defaults left out.
+    `has_moments` says whether it is a function of means, as `kgeval.stats.Moments` writes it.
     """
 
     name: ClassVar[str]
@@ -64,6 +65,7 @@ class Metric:
     undefined_when: ClassVar[str]
     tie_policies: ClassVar[tuple[str, ...]] = TIE_POLICIES
     default_ties: ClassVar[str] = "realistic"
+    has_moments: ClassVar[bool] = False
 
     def __str__(self) -> str:
         said, cut_off = [], ""
@@ -79,6 +81,13 @@ class Metric:
     def heading(self) -> str:
         """How tables name the metric."""
         return self.title + str(self).removeprefix(self.name)
+
+
+def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], nothing: float = np.nan) -> Reals:
+    """Return ``above / below``, and `nothing` where that is not defined; float64 arrays of one shape."""
+    result = np.full(np.shape(below), nothing)
+    np.divide(above, below, out=result, where=is_defined)
+    return result
 
 
 M = TypeVar("M", bound=Metric)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from kgeval.checks import check_one_of, check_positive_int
 from kgeval.errors import MetricError
-from kgeval.metrics.base import Family, Metric, MetricValue, Reals
+from kgeval.metrics.base import Family, Metric, MetricValue, Reals, quotient
 from kgeval.metrics.lists import INFINITY, LIST_TIES, Lists
+from kgeval.stats.moments import Moments
 
 AVERAGES = ("macro", "micro")
 EMPTY = ("skip", "zero", "nan")
@@ -27,6 +29,7 @@ class ListMetric(Metric):
     tie_policies: ClassVar[tuple[str, ...]] = LIST_TIES
     higher_is_better: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    has_moments: ClassVar[bool] = True
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
         """Return numerator and denominator per query, each float64 (queries,)."""
@@ -45,35 +48,66 @@ class ListMetric(Metric):
         average : str
             ``"macro"``: the mean over queries; ``"micro"``: sum of numerators by sum of denominators.
         """
+        reason, above, below = self._asked(lists, ties, average)
+        n_empty = 0 if self._empty == "zero" else _n_empty(below)
+        excluded = (n_empty, n_empty / len(lists) if n_empty else 0.0)
+        if reason:
+            return MetricValue.undefined(reason, *excluded)
+        return MetricValue(float(self._moments(above, below, average).number), "", *excluded)
+
+    def moments(self, lists: Lists, ties: str = "expected", average: str = "macro") -> Moments:
+        """Return what each list adds to the metric of all; its number is the value of `compute`.
+
+        Parameters
+        ----------
+        lists : Lists
+        ties, average : str
+            As for `compute`.
+
+        Returns
+        -------
+        Moments
+            Values float64 (queries, 2), in the order of the lists: the metric of the list and 1, both 0 for a
+            list that does not count (``macro``); or numerator and denominator (``micro``).
+
+        Raises
+        ------
+        MetricError
+            Where `compute` gives a reason instead of a value, with that reason.
+        """
+        reason, above, below = self._asked(lists, ties, average)
+        if reason:
+            raise MetricError(reason)
+        return self._moments(above, below, average)
+
+    def _asked(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
+        """Return why there is no value, or an empty string; and numerators and denominators where they exist."""
         check_one_of("average", average, AVERAGES, MetricError)
         check_lists(lists)
-        lacking = self.lacking(lists, ties)
-        if lacking:
-            return MetricValue.undefined(lacking)
+        reason, none = self.lacking(lists, ties), np.zeros(0)
+        if reason:
+            return reason, none, none
         above, below = self.ratio(self.ordered(lists, ties))
+        n_empty = _n_empty(below)
+        if n_empty and (self._empty == "nan" or (n_empty == len(lists) and self._empty != "zero")):
+            reason = f"{n_empty} of {len(lists)} queries: {self.undefined_when}"
+        return reason, above, below
+
+    def _moments(self, above: Reals, below: Reals, average: str) -> Moments:
+        """Return the moments of these numerators and denominators."""
         is_defined = below > 0
-        n_empty = int((~is_defined).sum())
-        excluded = (n_empty, n_empty / len(lists))
-        empty = getattr(self, "empty", "skip")
-        if n_empty and (empty == "nan" or (n_empty == len(lists) and empty != "zero")):
-            said = f"{n_empty} of {len(lists)} queries: {self.undefined_when}"
-            return MetricValue.undefined(said, *excluded)
-        above, below, n = above[is_defined], below[is_defined], len(lists) - n_empty
-        if empty == "zero":  # counts in a mean, and adds nothing to either sum
-            excluded, n = (0, 0.0), len(lists)
         if average == "micro":
-            return MetricValue(float(above.sum() / below.sum()) if len(below) else 0.0, "", *excluded)
-        return MetricValue(float((above / below).sum() / n), "", *excluded)
+            nothing = 0.0 if self._empty == "zero" else np.nan
+            return _ratio_of_means(np.where(is_defined, above, 0.0), np.where(is_defined, below, 0.0), nothing)
+        value = quotient(above, below, is_defined, 0.0)
+        return _ratio_of_means(value, np.ones(len(below)) if self._empty == "zero" else is_defined, np.nan)
 
     def per_query(self, lists: Lists, ties: str = "expected") -> Reals:
         """Return the metric of each list, float64 (queries,); NaN (0 under ``empty=zero``) where it has none."""
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(self.ordered(lists, ties))
-        nothing = 0.0 if getattr(self, "empty", "skip") == "zero" else np.nan
-        result = np.full(len(lists), nothing)
-        np.divide(above, below, out=result, where=below > 0)
-        return result
+        return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
         """Return the lists with ties broken, from the metric's best or worst order."""
@@ -92,6 +126,11 @@ class ListMetric(Metric):
             check_positive_int(f"k of {self.name}@k", k, MetricError)
         for name, allowed in choices.items():
             check_one_of(f"{name} of {self.name}", getattr(self, name), allowed, MetricError)
+
+    @property
+    def _empty(self) -> str:
+        """What becomes of a query without a value; it is skipped where the metric does not ask."""
+        return getattr(self, "empty", "skip")
 
     @property
     def _reach(self) -> int:
@@ -118,6 +157,21 @@ def check_lists(lists: Any) -> None:
             "expected ranked lists, made by kgeval.metrics.retrieval.from_scores, from_ranking or from_run; "
             f"got {type(lists).__name__}"
         )
+
+
+def _n_empty(below: Reals) -> int:
+    """Return how many queries have no value of their own."""
+    return int(np.count_nonzero(~(below > 0)))
+
+
+def _ratio_of_means(above: npt.ArrayLike, below: npt.ArrayLike, nothing: float) -> Moments:
+    """Return the mean of `above` by the mean of `below`; `nothing` where that is 0."""
+
+    def finish(means: Reals) -> Reals:
+        return quotient(means[..., 0], means[..., 1], means[..., 1] > 0, nothing)
+
+    # Columns lie together, so that each mean is summed pairwise.
+    return Moments(np.array([above, below], dtype=np.float64).T, finish)
 
 
 LISTS: Family[ListMetric] = Family("list metric", ListMetric)

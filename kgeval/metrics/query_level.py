@@ -12,6 +12,7 @@ from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, MetricValue
 from kgeval.metrics.list_metric import AVERAGES, LISTS, ListMetric
 from kgeval.metrics.lists import Lists
+from kgeval.stats.moments import Moments
 
 PREFIX = "query"
 
@@ -41,6 +42,7 @@ class QueryLevel(Metric):
     metric: ListMetric
     average: str = "macro"
     default_ties: ClassVar[str] = "expected"
+    has_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, ListMetric):
@@ -58,6 +60,16 @@ class QueryLevel(Metric):
     def compute_lists(self, lists: Lists, ties: str) -> MetricValue:
         """Return the metric of the queries' lists."""
         return self.metric.compute(lists, ties, self.average)
+
+    def moments_of(self, lists: Lists, ties: str) -> Moments:
+        """Return what each query adds to the metric of all, see `ListMetric.moments`; a row per list, in their order.
+
+        Raises
+        ------
+        MetricError
+            Where `compute_lists` gives a reason instead of a value, with that reason.
+        """
+        return self.metric.moments(lists, ties, self.average)
 
     def chance_of(self, lists: Lists) -> MetricValue:
         """Return what a scorer that knows nothing is expected to reach on these lists."""

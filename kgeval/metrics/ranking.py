@@ -11,6 +11,7 @@ import numpy as np
 from kgeval.checks import Ids, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import TIE_POLICIES, UNBOUNDED, Family, Metric, MetricValue, Reals
+from kgeval.stats.moments import Moments, first_mean
 
 _BORDES = "Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS"
 _HOYT = "Hoyt et al. (2022), A Unified Framework for Rank-based Evaluation Metrics, arXiv:2203.07544"
@@ -22,19 +23,25 @@ class RankMetric(Metric):
 
     A subclass gives `value`; its mean over the positives is the metric. What random tie breaking and
     random ranking lead to is derived from `value`, since both are ranks uniform on a range: from
-    better + 1 to better + tied + 1, and from 1 to the number of candidates.
+    better + 1 to better + tied + 1, and from 1 to the number of candidates. A metric that is another
+    function of a mean gives `averaged` and `finish`, too.
     """
 
     has_chance_level: ClassVar[bool] = True
+    has_moments: ClassVar[bool] = True
     undefined_when: ClassVar[str] = "there is no triple"
 
     def value(self, rank: Any) -> Reals:
         """Return the metric of each 1-based rank, elementwise; ranks may be halves."""
         raise TypeError(f"{type(self).__name__} does not say its value of a rank")
 
-    def aggregate(self, ranks: Reals) -> float:
-        """Return the metric of all ranks together; the mean of `value` unless a metric says otherwise."""
-        return float(np.mean(self.value(ranks)))
+    def averaged(self, ranks: Reals) -> Reals:
+        """Return what is averaged over the ranks, elementwise; `value` unless a metric says otherwise."""
+        return self.value(ranks)
+
+    def finish(self, means: Reals) -> Reals:
+        """Return the metric, shape (...), of means of what is averaged, shape (..., 1)."""
+        return first_mean(means)
 
     def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
         """Return the metric of positives with these counts.
@@ -47,25 +54,70 @@ class RankMetric(Metric):
             ``"realistic"``: the mean of both ranks; ``"expected"``: the expectation of the metric
             over random tie breaking.
         """
-        check_one_of("ties", ties, TIE_POLICIES, MetricError)
-        if not len(better):
-            return MetricValue.undefined("no triples")
-        if ties not in self.tie_policies:
-            return MetricValue.undefined(f"{self} has no exact expectation over random tie breaking")
-        if ties == "expected":
-            return MetricValue(self.expectation(better + 1, better + tied + 1))
-        share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
-        return MetricValue(self.aggregate(better + 1 + share * tied))
+        lacking = self.lacking(rivals, ties)
+        if lacking:
+            return MetricValue.undefined(lacking)
+        return MetricValue(float(self._moments(better, tied, rivals, ties).number))
 
-    def expectation(self, low: Ids, high: Ids) -> float:
-        """Return the expected metric when each rank is uniform on ``low..high``, independently."""
-        return float(np.mean(mean_over_range(self.value, low, high)))
+    def moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> Moments:
+        """Return what each positive adds to the metric of all; its number is the value of `compute`.
+
+        Parameters
+        ----------
+        better, tied, rivals : int64 arrays, shape (positives,)
+        ties : str
+            As for `compute`.
+
+        Returns
+        -------
+        Moments
+            Values float64 (positives, k), in the order of the counts.
+
+        Raises
+        ------
+        MetricError
+            Where `compute` gives a reason instead of a value, with that reason; and where the metric is no
+            function of means (`has_moments` is false).
+
+        Examples
+        --------
+        >>> MRR().moments(np.array([1, 0]), np.array([0, 0]), np.array([4, 4])).values
+        array([[0.5],
+               [1. ]])
+        """
+        lacking = self.lacking(rivals, ties)
+        if lacking:
+            raise MetricError(lacking)
+        return self._moments(better, tied, rivals, ties)
+
+    def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
+        """Return the moments of counts that lack nothing."""
+        if ties == "expected":
+            return self.expectation(better + 1, better + tied + 1)
+        is_mean = type(self).finish is RankMetric.finish  # said plainly, since statistics treat a share as one
+        finish = first_mean if is_mean else self.finish
+        return Moments(self.averaged(ranks_under(ties, better, tied))[:, None], finish)
+
+    def lacking(self, rivals: Ids, ties: str) -> str:
+        """Return why positives with so many rivals have no value, or an empty string."""
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+        if not len(rivals):
+            return "no triples"
+        return "" if ties in self.tie_policies else f"{self} has no exact expectation over random tie breaking"
+
+    def expectation(self, low: Ids, high: Ids) -> Moments:
+        """Return the expected metric when each rank is uniform on ``low..high``, independently; a row per rank."""
+        return Moments(mean_over_range(self.value, low, high)[:, None])
+
+    def spread(self, low: Ids, high: Ids) -> Moments:
+        """Return the variance of the metric of as many ranks, each uniform on its ``low..high``; a row per rank."""
+        first, n = mean_over_range(self.value, low, high), len(low)
+        second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
+        return Moments(np.maximum(second - first**2, 0.0)[:, None], lambda means: first_mean(means) / n)
 
     def variance(self, low: Ids, high: Ids) -> float:
         """Return the variance of the metric when each rank is uniform on ``low..high``, independently."""
-        first = mean_over_range(self.value, low, high)
-        second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
-        return float(np.maximum(second - first**2, 0.0).sum() / len(low) ** 2)
+        return float(self.spread(low, high).number)
 
     def chance(self, rivals: Ids) -> MetricValue:
         """Return the expected metric of a scorer that knows nothing: every rank equally likely."""
@@ -73,16 +125,23 @@ class RankMetric(Metric):
             return MetricValue.undefined("no triples")
         if not self.has_chance_level:
             return MetricValue.undefined(f"{self} has no closed form of its chance level")
-        return MetricValue(self.expectation(np.ones_like(rivals), rivals + 1))
+        return MetricValue(float(self.expectation(np.ones_like(rivals), rivals + 1).number))
 
     @property
     def best(self) -> float:
         """The metric when every positive is first."""
-        return self.aggregate(np.ones(1))
+        none = np.zeros(1, dtype=np.int64)
+        return self.compute(none, none, none).value
 
     def caution(self, rivals: Ids) -> str:
         """Return a sentence where the value says less than it seems, else an empty string."""
         return ""
+
+
+def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
+    """Return the 1-based ranks, float64 (positives,), under a tie policy that gives each positive one."""
+    share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
+    return np.asarray(better + 1 + share * tied)
 
 
 def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
@@ -142,7 +201,7 @@ class Hits(RankMetric):
 
 
 class _RankAverage(RankMetric):
-    """What all averages of the ranks themselves share; they differ in `aggregate`."""
+    """What all averages of the ranks themselves share; they differ in what kind of mean it is."""
 
     higher_is_better = False
     bounds = (1.0, UNBOUNDED)
@@ -226,10 +285,17 @@ class MedianRank(_RankAverage):
     reference: ClassVar[str] = _HOYT
     tie_policies: ClassVar[tuple[str, ...]] = _NO_EXPECTATION
     has_chance_level: ClassVar[bool] = False
+    has_moments: ClassVar[bool] = False
 
-    def aggregate(self, ranks: Reals) -> float:
-        """Return the median."""
-        return float(np.median(ranks))
+    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
+        """See `RankMetric.compute`."""
+        lacking = self.lacking(rivals, ties)
+        if lacking:
+            return MetricValue.undefined(lacking)
+        return MetricValue(float(np.median(ranks_under(ties, better, tied))))
+
+    def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
+        raise MetricError(f"{self} is no function of means; ask for gmr, which a few bad ranks move little as well")
 
 
 @RANKS.register
@@ -255,25 +321,36 @@ class GMR(_RankAverage):
     title: ClassVar[str] = "GMR"
     reference: ClassVar[str] = _HOYT
 
-    def aggregate(self, ranks: Reals) -> float:
-        """Return the geometric mean."""
-        return float(np.exp(np.mean(np.log(ranks))))
+    def averaged(self, ranks: Reals) -> Reals:
+        """Return the logarithms of the ranks."""
+        return np.log(ranks)
 
-    def expectation(self, low: Ids, high: Ids) -> float:
-        """Return E[GMR] with independent ranks uniform on ``low..high``."""
-        return float(np.exp(self._log_moment(low, high, 1)))
+    def finish(self, means: Reals) -> Reals:
+        """Return e to the mean logarithm."""
+        return np.exp(first_mean(means))
 
-    def variance(self, low: Ids, high: Ids) -> float:
-        """Return Var[GMR] with independent ranks uniform on ``low..high``."""
-        first, second = self._log_moment(low, high, 1), self._log_moment(low, high, 2)
-        return float(np.exp(2.0 * first) * np.expm1(max(second - 2.0 * first, 0.0)))
+    def expectation(self, low: Ids, high: Ids) -> Moments:
+        """Return E[GMR] with independent ranks uniform on ``low..high``; n of the rows is n of the root."""
+        return Moments(self._log_moments(low, high, 1)[:, None], self.finish)
 
-    def _log_moment(self, low: Ids, high: Ids, power: int) -> float:
-        """Return ln E[GMR ** power], in logarithms so that nothing overflows or cancels."""
+    def spread(self, low: Ids, high: Ids) -> Moments:
+        """Return Var[GMR] with independent ranks uniform on ``low..high``; n of the rows is n of the root."""
+        first, second = self._log_moments(low, high, 1), self._log_moments(low, high, 2)
+
+        def finish(means: Reals) -> Reals:
+            return np.exp(2.0 * means[..., 0]) * np.expm1(np.maximum(means[..., 1], 0.0))
+
+        return Moments(np.stack([first, second - 2.0 * first]).T, finish)
+
+    def _log_moments(self, low: Ids, high: Ids, power: int) -> Reals:
+        """Return n ln E[rank ** (power / n)] per rank: their mean is ln E[GMR ** power].
+
+        In logarithms so that nothing overflows or cancels.
+        """
         share = power / len(low)
-        moments = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)
-        is_range = high > low
-        return float(np.log1p(moments[is_range]).sum() + np.log(low[~is_range]).sum() * share)
+        means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)
+        # One possible rank has its logarithm itself, without the way through the power and back.
+        return np.where(high > low, len(low) * np.log1p(means), power * np.log(low))
 
 
 @RANKS.register
@@ -298,6 +375,10 @@ class HMR(_RankAverage):
     tie_policies: ClassVar[tuple[str, ...]] = _NO_EXPECTATION
     has_chance_level: ClassVar[bool] = False
 
-    def aggregate(self, ranks: Reals) -> float:
-        """Return the harmonic mean."""
-        return float(1.0 / np.mean(1.0 / ranks))
+    def averaged(self, ranks: Reals) -> Reals:
+        """Return the reciprocals of the ranks."""
+        return 1.0 / ranks
+
+    def finish(self, means: Reals) -> Reals:
+        """Return the reciprocal of the mean reciprocal."""
+        return 1.0 / first_mean(means)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,8 +10,13 @@ import numpy as np
 
 from kgeval.checks import Ids
 from kgeval.errors import MetricError
-from kgeval.metrics.base import UNBOUNDED, MetricValue
+from kgeval.metrics.base import UNBOUNDED, MetricValue, Reals, quotient
 from kgeval.metrics.ranking import RankMetric
+from kgeval.stats.moments import Moments
+
+# Rounding leaves no less than this of a difference, and of a variance, that are 0.
+LEAST_ROOM = 1e-15
+LEAST_VARIANCE = 1e-30
 
 
 class AgainstChance(RankMetric):
@@ -28,15 +34,18 @@ class AgainstChance(RankMetric):
         """Those of the wrapped metric."""
         return self.metric.tie_policies
 
-    def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
-        """See `Metric.compute`; NaN where the metric has no room above or around its chance level."""
-        found, level = self.metric.compute(better, tied, rivals, ties), self.metric.chance(rivals)
-        if found.reason or level.reason:
-            return MetricValue.undefined(found.reason or level.reason)
-        return self.against(found.value, level.value, rivals)
+    @property
+    def has_moments(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped metric is a function of means."""
+        return self.metric.has_moments
 
-    def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
-        """Return `value` seen against the chance level `level`."""
+    def lacking(self, rivals: Ids, ties: str) -> str:
+        """Return why there is no value, or an empty string: no room above or around the chance level."""
+        reason, level = self.metric.lacking(rivals, ties), self.metric.chance(rivals)
+        return reason or level.reason or self.lacking_room(level.value, rivals)
+
+    def lacking_room(self, level: float, rivals: Ids) -> str:
+        """Return why the value would be 0 / 0 at this chance level, or an empty string."""
         raise TypeError(f"{type(self).__name__} does not say how it compares with chance")
 
     def chance(self, rivals: Ids) -> MetricValue:
@@ -81,12 +90,20 @@ class Adjusted(AgainstChance):
     bounds: ClassVar[tuple[float, float]] = (-UNBOUNDED, 1.0)
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
 
-    def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
-        """Return (value - level) / (best - level); NaN where chance already reaches the best value."""
-        room = self.metric.best - level
-        if not rivals.any() or np.isclose(room, 0.0, rtol=0.0, atol=1e-15):
-            return MetricValue.undefined(f"chance already reaches the best value of {self.metric}: 0 / 0")
-        return MetricValue((value - level) / room)
+    def lacking_room(self, level: float, rivals: Ids) -> str:
+        """Tell where chance already reaches the best value."""
+        has_room = abs(self.metric.best - level) > LEAST_ROOM
+        return "" if has_room else f"chance already reaches the best value of {self.metric}: 0 / 0"
+
+    def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
+        best = self.metric.best
+
+        def adjusted(value: Reals, level: Reals) -> Reals:
+            room = best - level
+            return quotient(value - level, room, np.abs(room) > LEAST_ROOM)
+
+        level = self.metric.expectation(np.ones_like(rivals), rivals + 1)
+        return _together([self.metric.moments(better, tied, rivals, ties), level], adjusted)
 
     @property
     def best(self) -> float:
@@ -124,13 +141,20 @@ class ZScore(AgainstChance):
     bounds: ClassVar[tuple[float, float]] = (-UNBOUNDED, UNBOUNDED)
     reference: ClassVar[str] = "Hoyt et al. (2022), arXiv:2203.07544"
 
-    def against(self, value: float, level: float, rivals: Ids) -> MetricValue:
-        """Return (value - level) in standard deviations; NaN where the metric cannot vary."""
+    def lacking_room(self, level: float, rivals: Ids) -> str:
+        """Tell where the metric cannot vary."""
         variance = self.metric.variance(np.ones_like(rivals), rivals + 1)
-        if not rivals.any() or variance <= 1e-30:
-            return MetricValue.undefined(f"{self.metric} does not vary under random ranks: 0 / 0")
+        return "" if variance > LEAST_VARIANCE else f"{self.metric} does not vary under random ranks: 0 / 0"
+
+    def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
         sign = 1.0 if self.metric.higher_is_better else -1.0
-        return MetricValue(sign * (value - level) / float(np.sqrt(variance)))
+
+        def standardised(value: Reals, level: Reals, variance: Reals) -> Reals:
+            return quotient(sign * (value - level), np.sqrt(variance), variance > LEAST_VARIANCE)
+
+        at_random = np.ones_like(rivals), rivals + 1
+        level, variance = self.metric.expectation(*at_random), self.metric.spread(*at_random)
+        return _together([self.metric.moments(better, tied, rivals, ties), level, variance], standardised)
 
     @property
     def best(self) -> float:
@@ -141,3 +165,16 @@ class ZScore(AgainstChance):
     def heading(self) -> str:
         """How tables name the metric."""
         return str(self)
+
+
+def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
+    """Return ``combine(*numbers)`` of numbers of the same observations as one number."""
+    finishes = [part.finish for part in parts]
+    ends = np.cumsum([part.values.shape[1] for part in parts])[:-1]
+
+    def finish(means: Reals) -> Reals:
+        columns = np.split(means, ends, axis=-1)
+        return combine(*(part(own) for part, own in zip(finishes, columns, strict=True)))
+
+    # Columns lie together, as each part's do, so that a mean is summed pairwise and to the same bits.
+    return Moments(np.concatenate([part.values.T for part in parts]).T, finish)

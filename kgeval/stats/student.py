@@ -1,0 +1,69 @@
+"""Quantiles of Student's t distribution, to about ten digits, from nothing but sums."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import cos, pi, sin, sqrt, tan
+from statistics import NormalDist
+
+import numpy as np
+
+# Above so many degrees of freedom the expansion of Student's t is exact to 1e-12, and the series long.
+MOST_SUMMED = 1000
+
+
+@lru_cache(maxsize=4096)
+def student_quantile(share: float, freedom: int) -> float:
+    """Return the quantile of Student's t distribution.
+
+    Parameters
+    ----------
+    share : float
+        Probability of a smaller value, above 0 and below 1.
+    freedom : int
+        Degrees of freedom, at least 1.
+
+    References
+    ----------
+    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution, a
+    finite sum, inverted here by bisection) and 26.7.5 (the expansion for many degrees of freedom).
+
+    Examples
+    --------
+    >>> [round(student_quantile(0.975, freedom), 3) for freedom in (1, 2, 10, 120)]
+    [12.706, 4.303, 2.228, 1.98]
+    """
+    if share < 0.5:
+        return -student_quantile(1.0 - share, freedom)
+    if freedom > MOST_SUMMED:
+        return _expanded_quantile(NormalDist().inv_cdf(share), freedom)
+    central = 2.0 * share - 1.0
+    if freedom == 1:
+        return tan(pi * central / 2.0)
+    low, high = 0.0, pi / 2.0
+    while low < (middle := (low + high) / 2.0) < high:
+        low, high = (middle, high) if _central_share(middle, freedom) < central else (low, middle)
+    return sqrt(freedom) * tan(low)
+
+
+def _central_share(angle: float, freedom: int) -> float:
+    """Return P(|T| <= t) with ``angle = atan(t / sqrt(freedom))``, for two degrees of freedom or more."""
+    squared = cos(angle) ** 2
+    if freedom % 2:
+        steps = np.arange(2.0, freedom - 2, 2.0)
+        series = 1.0 + float(np.cumprod(squared * steps / (steps + 1.0)).sum())
+        return 2.0 / pi * (angle + sin(angle) * cos(angle) * series)
+    steps = np.arange(1.0, freedom - 2, 2.0)
+    return sin(angle) * (1.0 + float(np.cumprod(squared * steps / (steps + 1.0)).sum()))
+
+
+def _expanded_quantile(z: float, freedom: int) -> float:
+    """Return the quantile of t whose normal quantile is `z`, up to the fourth power of ``1 / freedom``."""
+    terms = (
+        z,
+        (z**3 + z) / 4.0,
+        (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0,
+        (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0,
+        (79.0 * z**9 + 776.0 * z**7 + 1482.0 * z**5 - 1920.0 * z**3 - 945.0 * z) / 92160.0,
+    )
+    return sum(term / float(freedom) ** power for power, term in enumerate(terms))

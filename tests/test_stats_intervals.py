@@ -1,0 +1,602 @@
+"""Intervals by hand, by slow loops, against scipy, and above all by how often they cover the truth."""
+
+import inspect
+import math
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from kgeval.errors import DataError, MetricError
+from kgeval.stats import (
+    Interval,
+    Moments,
+    bootstrap_interval,
+    influences,
+    intervals,
+    quantile_bootstrap,
+    quantile_interval,
+    robust_interval,
+    student_quantile,
+)
+from kgeval.stats.student import MOST_SUMMED
+
+CANDIDATES = (200, 500)
+MEAN, BETWEEN, WITHIN = 1.5, 1.0, 0.7
+
+
+def column(values):
+    return np.asarray(values, dtype=np.float64)[:, None]
+
+
+def exp_of_mean(means):
+    return np.exp(means[..., 0])
+
+
+def adjusted(means):
+    """(mean rank, mean chance rank) -> adjusted mean rank index."""
+    return 1.0 - (means[..., 0] - 1.0) / (means[..., 1] - 1.0)
+
+
+# What each metric is of ranks and numbers of candidates.
+METRICS = {
+    "mrr": lambda ranks, sizes: Moments(column(1.0 / ranks)),
+    "hits@10": lambda ranks, sizes: Moments(column(ranks <= 10)),
+    "mr": lambda ranks, sizes: Moments(column(ranks)),
+    "gmr": lambda ranks, sizes: Moments(column(np.log(ranks)), exp_of_mean),
+    "amri": lambda ranks, sizes: Moments(np.column_stack([ranks, (sizes + 1.0) / 2.0]), adjusted),
+}
+
+
+def simulated(rng, n_triples):
+    """Ranks of both sides of each triple, which share how hard the triple is; and the candidates of each.
+
+    The logarithm is normal, the rank rounded up and cut at the number of candidates: skewed, with a heavy tail.
+    """
+    hard = rng.normal(0.0, BETWEEN, (n_triples, 1)) + rng.normal(0.0, WITHIN, (n_triples, 2))
+    sizes = np.broadcast_to(rng.choice(CANDIDATES, (n_triples, 1)), hard.shape)
+    ranks = np.minimum(np.ceil(np.exp(MEAN + hard)), sizes)
+    return ranks.ravel(), sizes.ravel().astype(np.float64)
+
+
+def true_values():
+    """Each metric of the distribution that `simulated` draws from: sums over its probabilities, no simulation."""
+    normal = NormalDist(MEAN, math.hypot(BETWEEN, WITHIN))
+    parts = []
+    for size in CANDIDATES:
+        reached = [0.0, *(normal.cdf(math.log(k)) for k in range(1, size)), 1.0]
+        ranks = np.arange(1, size + 1)
+        share = np.diff(reached) / len(CANDIDATES)
+        parts.append(np.column_stack([ranks, share, np.full(size, float(size))]))
+    ranks, share, sizes = np.concatenate(parts).T
+    found = {}
+    for name, metric in METRICS.items():
+        moments = metric(ranks, sizes)
+        found[name] = float(moments.finish((share[:, None] * moments.values).sum(axis=0)))
+    return found
+
+
+TRUE = true_values()
+
+
+def coverage(metric, n_triples, n_datasets, interval, seed):
+    """The share of simulated datasets whose interval holds the true value."""
+    rng = np.random.default_rng(seed)
+    pairs = np.repeat(np.arange(n_triples), 2)
+    covered = 0
+    for _ in range(n_datasets):
+        found = interval(METRICS[metric](*simulated(rng, n_triples)), pairs)
+        covered += found.low <= TRUE[metric] <= found.high
+    return covered / n_datasets
+
+
+# --- Student's t ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.5, 0.55, 0.9, 0.975, 0.995, 0.9995])
+def test_student_with_one_and_two_degrees_of_freedom_has_a_closed_form(share):
+    """tan(pi (p - 1/2)), and (2p - 1) sqrt(2 / (4 p (1 - p))): the quantiles of Cauchy and of t with 2."""
+    assert student_quantile(share, 1) == pytest.approx(math.tan(math.pi * (share - 0.5)), rel=1e-10, abs=1e-15)
+    two = (2 * share - 1) * math.sqrt(2 / (4 * share * (1 - share)))
+    assert student_quantile(share, 2) == pytest.approx(two, rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("share", "freedom", "table"),
+    [
+        (0.975, 1, 12.706), (0.975, 3, 3.182), (0.95, 4, 2.132), (0.995, 5, 4.032), (0.975, 9, 2.262),
+        (0.9, 10, 1.372), (0.975, 30, 2.042), (0.9995, 40, 3.551), (0.975, 60, 2.000), (0.95, 120, 1.658),
+    ],
+)  # fmt: skip
+def test_student_as_in_printed_tables(share, freedom, table):
+    """Fisher and Yates (1963), Statistical Tables, table III, to its three digits."""
+    assert round(student_quantile(share, freedom), 3) == table
+
+
+def test_student_is_scipys():
+    stats = pytest.importorskip("scipy.stats")
+    for freedom in [*range(1, 60), 99, 100, 999, 1000, 1001, 1002, 20_465, 10**6]:
+        for share in (0.025, 0.5, 0.8, 0.975, 0.995, 0.9999):
+            expected = stats.t.ppf(share, freedom)
+            assert student_quantile(share, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_student_has_no_step_where_the_series_gives_way_to_the_expansion():
+    below, above = (student_quantile(0.975, freedom) for freedom in (MOST_SUMMED, MOST_SUMMED + 1))
+    assert 0 < below - above < 4e-6
+    assert student_quantile(0.975, 10**9) == pytest.approx(NormalDist().inv_cdf(0.975), rel=1e-8)
+
+
+# --- influences ----------------------------------------------------------------------------------------------------
+
+
+def test_influences_of_the_adjusted_index_by_exact_fractions():
+    """For 1 - (a - 1) / (b - 1): gradient -1 / (b - 1) and (a - 1) / (b - 1)^2, in fractions."""
+    ranks, chance = [1, 4, 2, 9], [5, 5, 8, 10]
+    a, b = Fraction(sum(ranks), 4), Fraction(sum(chance), 4)
+    exact = [-(r - a) / (b - 1) + (c - b) * (a - 1) / (b - 1) ** 2 for r, c in zip(ranks, chance)]
+    found = influences(Moments(np.column_stack([ranks, chance]).astype(float), adjusted))
+    assert found == pytest.approx([float(x) for x in exact], abs=1e-9)
+    assert found.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_influences_with_a_mean_that_does_not_vary():
+    """All chance ranks are 9: the gradient is -1/8 by the rank, and no deviation is left to multiply the other."""
+    constant = np.column_stack([[1.0, 2.0, 6.0], [9.0, 9.0, 9.0]])
+    assert influences(Moments(constant, adjusted)) == pytest.approx([2 / 8, 1 / 8, -3 / 8], abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_influences_are_the_limit_of_weighting_one_observation_more(metric):
+    """The number with weight 1 + h on observation i, less the number, over h / n."""
+    rng = np.random.default_rng(4)
+    moments = METRICS[metric](*simulated(rng, 10))
+    found = influences(moments)
+    for i in (0, 7, 19):
+        weights = np.ones(20)
+        weights[i] += 1e-6
+        moved = (moments.weighted(weights).number - moments.number) / 1e-6 * 20
+        assert found[i] == pytest.approx(float(moved), rel=1e-4, abs=1e-7)
+
+
+# --- the robust interval -------------------------------------------------------------------------------------------
+
+
+def test_robust_error_by_exact_fractions():
+    """Clusters {1, 3}, {2}, {6, 0, 1}: mean 13/6, sums of deviations -1/3, -1/6 and 1/2, by a loop over fractions."""
+    values, clusters = [1, 3, 2, 6, 0, 1], ["a", "a", "b", "c", "c", "c"]
+    mean = Fraction(sum(values), len(values))
+    sums = {}
+    for value, cluster in zip(values, clusters):
+        sums[cluster] = sums.get(cluster, Fraction(0)) + value - mean
+    assert sums == {"a": Fraction(-1, 3), "b": Fraction(-1, 6), "c": Fraction(1, 2)}
+    variance = Fraction(3, 2) * sum(x * x for x in sums.values()) / len(values) ** 2
+    assert variance == Fraction(7, 432)
+    found = robust_interval(Moments(column(values)), clusters)
+    t_2 = 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    assert found.value == pytest.approx(13 / 6, rel=1e-14)
+    assert found.error == pytest.approx(math.sqrt(7 / 432), rel=1e-12)
+    assert (found.low, found.high) == pytest.approx(
+        (13 / 6 - t_2 * math.sqrt(7 / 432), 13 / 6 + t_2 * math.sqrt(7 / 432)), rel=1e-9
+    )
+    assert (found.level, found.method, found.n_clusters, found.reason) == (0.95, "robust", 3, "")
+
+
+def test_single_observations_give_the_textbook_interval():
+    """Each observation its own cluster: mean -+ t s / sqrt(n), with s over n - 1."""
+    values = np.random.default_rng(0).exponential(size=30)
+    found = robust_interval(Moments(column(values)), np.arange(30), level=0.9)
+    reach = student_quantile(0.95, 29) * values.std(ddof=1) / math.sqrt(30)
+    assert (found.low, found.high) == pytest.approx((values.mean() - reach, values.mean() + reach), rel=1e-12)
+
+
+def test_repeating_every_observation_within_its_cluster_changes_nothing():
+    values = np.random.default_rng(1).exponential(size=40)
+    once = robust_interval(Moments(column(values)), np.arange(40))
+    thrice = robust_interval(Moments(column(np.repeat(values, 3))), np.repeat(np.arange(40), 3))
+    assert thrice.low == pytest.approx(once.low, rel=1e-12)
+    assert thrice.high == pytest.approx(once.high, rel=1e-12)
+    assert robust_interval(Moments(column(np.repeat(values, 3))), np.arange(120)).error < 0.6 * once.error
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_robust_is_the_same_in_any_order_under_any_labels(metric):
+    ranks, sizes = simulated(np.random.default_rng(2), 50)
+    pairs = np.repeat(np.arange(50), 2)
+    order = np.random.default_rng(3).permutation(100)
+    labels = np.random.default_rng(5).permutation(50) * 7 - 100
+    one = robust_interval(METRICS[metric](ranks, sizes), pairs)
+    other = robust_interval(METRICS[metric](ranks[order], sizes[order]), labels[pairs][order])
+    assert (other.low, other.high, other.error) == pytest.approx((one.low, one.high, one.error), rel=1e-9)
+
+
+def test_robust_is_cut_at_the_bounds():
+    values = Moments(column([1.0, 1.0, 1.0, 9.0]))
+    assert robust_interval(values, [0, 1, 2, 3], bounds=(1.0, 6.5)).low == 1.0
+    assert robust_interval(values, [0, 1, 2, 3], bounds=(1.0, 6.5)).high == 6.5
+    assert robust_interval(values, [0, 1, 2, 3]).low < 1.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "n_triples"), [("mrr", 200), ("gmr", 200), ("hits@10", 200), ("mr", 2000), ("amri", 2000)]
+)
+def test_robust_covers_at_the_nominal_rate_and_ignoring_clusters_does_not(metric, n_triples):
+    """95% of 2,500 datasets, less or more 1.5 points (3.4 standard errors); a long tail needs more triples."""
+    assert 0.935 <= coverage(metric, n_triples, 2500, robust_interval, seed=11) <= 0.965
+    single = coverage(metric, n_triples, 500, lambda m, pairs: robust_interval(m, np.arange(len(pairs))), seed=11)
+    assert single < 0.91
+
+
+def test_robust_covers_at_another_level():
+    assert 0.78 <= coverage("mrr", 100, 2500, lambda m, pairs: robust_interval(m, pairs, level=0.8), 12) <= 0.82
+
+
+# --- shares --------------------------------------------------------------------------------------------------------
+
+
+def test_share_as_in_wilson():
+    """5 of 10, single: 1/2 -+ t sqrt(1/4m + t^2/4m^2) / (1 + t^2/m), t with 9 degrees of freedom and m = 9."""
+    hits = [1] * 5 + [0] * 5
+    found = robust_interval(Moments(column(hits)), np.arange(10))
+    t = student_quantile(0.975, 9)
+    size = 9.0  # 10 over the design effect 10 / 9 that G / (G - 1) gives for single observations
+    reach = t * math.sqrt(0.25 / size + t * t / (4 * size * size)) / (1 + t * t / size)
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5 - reach, 0.5 + reach), rel=1e-12)
+    assert found.method == "wilson"
+    assert found.error == pytest.approx(math.sqrt(0.25 / 9), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n_clusters", "each"), [(10, 1), (10, 4), (500, 2)])
+def test_share_of_none_or_all_has_width(n_clusters, each):
+    """Wilson at 0: from 0 to t^2 / (G + t^2), G clusters counting as one observation each; mirrored at 1."""
+    clusters = np.repeat(np.arange(n_clusters), each)
+    t = student_quantile(0.975, n_clusters - 1)
+    none = robust_interval(Moments(column(np.zeros(len(clusters)))), clusters)
+    every = robust_interval(Moments(column(np.ones(len(clusters)))), clusters)
+    assert (none.low, none.value, every.value, every.high) == (0.0, 0.0, 1.0, 1.0)
+    assert none.high == pytest.approx(t * t / (n_clusters + t * t), rel=1e-12)
+    assert every.low == pytest.approx(n_clusters / (n_clusters + t * t), rel=1e-12)
+
+
+def test_share_equal_in_all_clusters_counts_clusters():
+    """One of three in each of 20 clusters: no variance between them, so 20 observations of 1/3."""
+    found = robust_interval(Moments(column([1, 0, 0] * 20)), np.repeat(np.arange(20), 3))
+    t = student_quantile(0.975, 19)
+    reach = t * math.sqrt(2 / 9 / 20 + t * t / 1600) / (1 + t * t / 20)
+    assert found.high - found.low == pytest.approx(2 * reach, rel=1e-12)
+
+
+def test_rare_share_is_covered_where_a_symmetric_interval_fails():
+    """2% of 150 triples hit, both sides of one together more often: Wald covers less than 92%, Wilson more than 93%."""
+    rng, clusters = np.random.default_rng(6), np.repeat(np.arange(150), 2)
+    wilson = wald = 0
+    for _ in range(2000):
+        shared = rng.random((150, 1)) < 0.01
+        hits = column((shared | (rng.random((150, 2)) < 0.01 / 0.99)).ravel())
+        found = robust_interval(Moments(hits), clusters)
+        wilson += found.low <= 0.02 <= found.high
+        plain = robust_interval(Moments(hits, lambda means: means[..., 0] * 1.0), clusters)
+        wald += plain.low <= 0.02 <= plain.high
+    assert 0.93 <= wilson / 2000 <= 0.975
+    assert wald / 2000 < 0.92
+
+
+# --- the bootstrap -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "n_triples", "method"),
+    [
+        ("mrr", 200, "percentile"), ("mrr", 200, "bca"), ("hits@10", 200, "percentile"), ("gmr", 200, "bca"),
+        ("mr", 1000, "bca"), ("amri", 1000, "percentile"),
+    ],
+)  # fmt: skip
+def test_bootstrap_covers_at_the_nominal_rate(metric, n_triples, method):
+    """95% of 2,000 datasets, less or more 1.5 points; 199 resamples, so that the limits are order statistics."""
+
+    def interval(moments, pairs):
+        return bootstrap_interval(moments, pairs, method=method, n_resamples=199, seed=int(moments.values[:, 0].sum()))
+
+    assert 0.935 <= coverage(metric, n_triples, 2000, interval, seed=13) <= 0.965
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_bootstrap_that_ignores_clusters_under_covers(method):
+    def interval(moments, pairs):
+        return bootstrap_interval(moments, np.arange(len(pairs)), method=method, n_resamples=199, seed=1)
+
+    assert coverage("mrr", 100, 600, interval, seed=13) < 0.92
+
+
+LISTED = [
+    [9.0, 1.0, 2.0, 1.0],
+    [1.0, 2.0],
+    [2.0, 3.0],
+    [4.0],
+    [5.0, 4.0],
+    [7.0],
+    [9.0],
+    [8.0, 9.0],
+    [20.0, 2.0],
+    [29.5, 5.0],
+]
+# Clusters in rising order of the sum of their deviations from the mean, 6.5: the order in which the draws meet them.
+SLOW = sorted(LISTED, key=lambda cluster: sum(value - 6.5 for value in cluster))
+
+
+def slow_numbers(finish, n_resamples, seed):
+    """The number in each resample, from observations listed anew for each, and without each cluster."""
+    resamples = []
+    for draws in np.random.default_rng(seed).integers(len(SLOW), size=(n_resamples, len(SLOW))):
+        listed = [value for draw in draws for value in SLOW[draw]]
+        resamples.append(finish(sum(listed) / len(listed)))
+    without = []
+    for place in range(len(SLOW)):
+        listed = [value for other, cluster in enumerate(SLOW) if other != place for value in cluster]
+        without.append(finish(sum(listed) / len(listed)))
+    return resamples, without
+
+
+def order_statistic(ordered, share):
+    """The value at place share (B + 1), counted from 1, with straight lines between."""
+    place = min(max(share * (len(ordered) + 1), 1.0), float(len(ordered)))
+    whole = int(place)
+    rest = place - whole
+    return ordered[whole - 1] + (rest * (ordered[whole] - ordered[whole - 1]) if rest else 0.0)
+
+
+@pytest.mark.parametrize("name", ["mean", "log"])
+def test_bootstrap_is_that_of_a_slow_loop(name):
+    """Efron (1987): the share below gives z0, the jackknife the acceleration; loops, no array in sight."""
+    finish = {"mean": lambda mean: mean, "log": math.log}[name]
+    vectorised = {"mean": lambda means: means[..., 0], "log": lambda means: np.log(means[..., 0])}[name]
+    moments = Moments(column([value for cluster in SLOW for value in cluster]), vectorised)
+    clusters = [place for place, cluster in enumerate(SLOW) for _ in cluster]
+    resamples, without = slow_numbers(finish, 777, seed=8)
+    ordered, value = sorted(resamples), float(moments.number)
+    found = bootstrap_interval(moments, clusters, n_resamples=777, seed=8)
+    assert (found.low, found.high) == pytest.approx([order_statistic(ordered, s) for s in (0.025, 0.975)], rel=1e-11)
+    centre = sum(resamples) / 777
+    assert found.error == pytest.approx(math.sqrt(sum((x - centre) ** 2 for x in resamples) / 776), rel=1e-10)
+
+    normal, mean = NormalDist(), sum(without) / len(without)
+    bias = normal.inv_cdf(
+        sum(1.0 if x < value - 1e-12 else 0.5 if x <= value + 1e-12 else 0.0 for x in resamples) / 777
+    )
+    acceleration = sum((mean - x) ** 3 for x in without) / (6 * sum((mean - x) ** 2 for x in without) ** 1.5)
+    shares = []
+    for share in (0.025, 0.975):
+        z = bias + normal.inv_cdf(share)
+        shares.append(normal.cdf(bias + z / (1 - acceleration * z)))
+    assert abs(shares[0] - 0.025) > 0.005  # the correction does something here
+    found = bootstrap_interval(moments, clusters, method="bca", n_resamples=777, seed=8)
+    assert (found.low, found.high) == pytest.approx([order_statistic(ordered, s) for s in shares], rel=1e-11)
+    assert found.method == "bca"
+
+
+def test_bca_is_scipys():
+    """Another implementation, on single observations; within the error of 20,000 resamples each."""
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(21).exponential(size=40)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="BCa", vectorized=True, axis=-1,
+        random_state=np.random.default_rng(5),
+    )  # fmt: skip
+    ours = bootstrap_interval(Moments(column(values)), np.arange(40), method="bca", n_resamples=20_000, seed=5)
+    assert (ours.low, ours.high) == pytest.approx(
+        tuple(theirs.confidence_interval), abs=0.04 * theirs.standard_error * 2
+    )
+    assert ours.error == pytest.approx(theirs.standard_error, rel=0.02)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_bootstrap_depends_on_the_seed_and_on_nothing_else(method, monkeypatch):
+    """Not on the order of observations, the labels, or how many draws are held at a time."""
+    ranks, sizes = simulated(np.random.default_rng(2), 50)
+    pairs = np.repeat(np.arange(50), 2)
+    made = METRICS["amri"](ranks, sizes)
+    one = bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=3)
+    assert one == bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=3)
+    assert one.low != bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=4).low
+    order = np.random.default_rng(3).permutation(100)
+    labels = np.random.default_rng(5).permutation(50) * 7 - 100
+    moved = METRICS["amri"](ranks[order], sizes[order])
+    other = bootstrap_interval(moved, labels[pairs][order], method=method, n_resamples=200, seed=3)
+    assert (other.low, other.high) == pytest.approx((one.low, one.high), rel=1e-10)
+    for at_once in (1, 50 * 7, 10**6):
+        monkeypatch.setattr(intervals, "DRAWS_AT_ONCE", at_once)
+        other = bootstrap_interval(made, pairs, method=method, n_resamples=200, seed=3)
+        assert (other.low, other.high) == pytest.approx((one.low, one.high), rel=1e-12)
+
+
+def test_bootstrap_of_equal_observations_has_no_width():
+    found = bootstrap_interval(Moments(column([0.1] * 6)), [0, 0, 1, 1, 2, 2], method="bca")
+    assert (found.low, found.value, found.high, found.error, found.reason) == (
+        *[float(np.mean([0.1] * 6))] * 3,
+        0.0,
+        "",
+    )
+
+
+def test_bca_that_is_undefined_is_called_percentile():
+    """Sums that agree in all clusters: nothing varies from resample to resample, so BCa's 0 / 0 is not made."""
+    found = bootstrap_interval(
+        Moments(column([1.0, 3.0] * 4)), np.repeat(np.arange(4), 2), method="bca", n_resamples=50
+    )
+    assert (found.method, found.low, found.high) == ("percentile", 2.0, 2.0)
+
+
+def test_bootstrap_is_cut_at_the_bounds():
+    values = Moments(column([0.0, 0.0, 0.0, 1.0, 0.5]))
+    found = bootstrap_interval(values, np.arange(5), bounds=(0.2, 0.4))
+    assert (found.low, found.high) == (0.2, 0.4)
+
+
+def test_a_resample_without_a_number_is_a_reason():
+    """1 / mean where one of three is not 0: (2/3)^3 of the resamples divide by 0."""
+    values = Moments(column([0.0, 0.0, 1.0]), lambda means: np.where(means[..., 0] > 0, 1 / means[..., 0], np.nan))
+    found = bootstrap_interval(values, np.arange(3), n_resamples=3000, seed=2)
+    count = int(found.reason.split()[-4])
+    assert found.reason == f"the number is undefined in {count} of 3000 resamples"
+    assert abs(count - 3000 * 8 / 27) < 4 * math.sqrt(3000 * 8 / 27 * 19 / 27)
+    assert found.value == pytest.approx(3.0)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+# --- no interval ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [robust_interval, bootstrap_interval])
+@pytest.mark.parametrize(
+    ("values", "finish", "clusters", "value", "reason"),
+    [
+        ([], exp_of_mean, [], math.nan, "no observations"),
+        ([1.0, 3.0], exp_of_mean, [5, 5], math.exp(2.0), "one cluster only; an interval needs at least two"),
+        ([1.0, 0.0], lambda means: means[..., 0], [5, 5], 0.5, "one cluster only; an interval needs at least two"),
+        ([1.0, 3.0], lambda means: means[..., 0] * np.nan, [1, 2], math.nan, "the number is undefined"),
+        ([0.0, 0.0], lambda means: 1.0 / means[..., 0], [1, 2], math.nan, "the number is undefined"),
+    ],
+)
+def test_why_there_is_no_interval(make, values, finish, clusters, value, reason):
+    found = make(Moments(column(values), finish), clusters)
+    assert found.value == pytest.approx(value, nan_ok=True)
+    assert found.reason == reason
+    assert all(math.isnan(x) for x in (found.low, found.high, found.error))
+
+
+def test_a_kink_is_a_reason():
+    found = robust_interval(Moments(column([-1.0, 1.0]), lambda means: np.sqrt(means[..., 0])), [0, 1])
+    assert (found.value, found.reason) == (0.0, "the number is not smooth around these means")
+
+
+# --- quantiles -----------------------------------------------------------------------------------------------------
+
+
+def test_woodruff_by_hand():
+    """1..100, single: F(50.5) = 1/2, size 99, reach t / (2 sqrt 99) = 0.09971: the values at places 41 and 60."""
+    found = quantile_interval(np.arange(1.0, 101.0), np.arange(100))
+    t = student_quantile(0.975, 99)
+    reach = t / (2 * math.sqrt(99))
+    assert (found.low, found.high) == (math.ceil(100 * (0.5 - reach)), math.floor(100 * (0.5 + reach)) + 1)
+    assert (found.value, found.low, found.high, found.method) == (50.5, 41.0, 60.0, "woodruff")
+    assert found.error == pytest.approx(19.0 / (2 * t), rel=1e-12)
+
+
+def test_woodruff_among_many_equal_values():
+    """10 clusters of 10 values, 5 or 7 of them 1: the share of ones has variance 10/9 x 10 / 100^2, so the size is
+    0.24 x 900 = 216, the reach t / (2 sqrt 216) = 0.077, and both limits lie within the 60 ones."""
+    values = [[1.0] * n_ones + list(range(2, 12 - n_ones)) for n_ones in (5, 7) * 5]
+    found = quantile_interval(np.concatenate(values), np.repeat(np.arange(10), 10))
+    assert (found.low, found.value, found.high, found.error, found.reason) == (1.0, 1.0, 1.0, 0.0, "")
+    reach = student_quantile(0.975, 9) / (2 * math.sqrt(216))
+    places = math.ceil(100 * (0.55 - reach)), math.floor(100 * (0.55 + reach)) + 1
+    assert places == (48, 63)  # beyond the 60 ones come ten values of 2
+    found = quantile_interval(np.concatenate(values), np.repeat(np.arange(10), 10), share=0.55)
+    assert (found.low, found.high) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
+def test_median_is_covered_and_ignoring_clusters_is_not(make):
+    """Continuous values of pairs that share much: 95% of the datasets, less or more 1.5 points."""
+    n_datasets = 2500 if make is quantile_interval else 400
+    margin = 0.015 if make is quantile_interval else 0.03
+    more = {} if make is quantile_interval else {"n_resamples": 199}
+    rng, pairs = np.random.default_rng(31), np.repeat(np.arange(150), 2)
+    covered = single = 0
+    for _ in range(n_datasets):
+        values = np.exp(rng.normal(0, 1, (150, 1)) + rng.normal(0, 0.3, (150, 2))).ravel()
+        found = make(values, pairs, **more)
+        covered += found.low <= 1.0 <= found.high
+        found = make(values, np.arange(300), **more)
+        single += found.low <= 1.0 <= found.high
+    assert abs(covered / n_datasets - 0.95) <= margin
+    assert single / n_datasets < 0.9
+
+
+def test_quantile_bootstrap_is_that_of_a_slow_loop():
+    """Resamples listed observation by observation; clusters in rising order of their sums, then numpy's median."""
+    clusters = [place for place, cluster in enumerate(SLOW) for _ in cluster]
+    values = [value for cluster in SLOW for value in cluster]
+    draws = np.random.default_rng(9).integers(len(SLOW), size=(300, len(SLOW)))
+    medians = [float(np.median([value for draw in row for value in SLOW[draw]])) for row in draws]
+    found = quantile_bootstrap(values, clusters, n_resamples=300, seed=9)
+    assert found.value == float(np.median(values))
+    assert (found.low, found.high) == pytest.approx([order_statistic(sorted(medians), s) for s in (0.025, 0.975)])
+
+
+@pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
+def test_quantile_is_the_same_in_any_order_under_any_labels(make):
+    ranks, _ = simulated(np.random.default_rng(2), 50)
+    pairs = np.repeat(np.arange(50), 2)
+    order = np.random.default_rng(3).permutation(100)
+    labels = np.random.default_rng(5).permutation(50) * 7 - 100
+    one, other = make(ranks, pairs, 0.25), make(ranks[order], labels[pairs][order], 0.25)
+    assert (other.value, other.low, other.high) == (one.value, one.low, one.high)
+
+
+@pytest.mark.parametrize(("n_clusters", "reason"), [(6, "too few clusters for limits of this quantile"), (7, "")])
+def test_a_median_needs_seven_clusters(n_clusters, reason):
+    """t / (2 sqrt(G)) is 0.525 for G = 6 and 0.462 for G = 7; each cluster holds one value on either side."""
+    values = np.tile([1.0, 3.0], n_clusters)
+    found = quantile_interval(values, np.repeat(np.arange(n_clusters), 2))
+    assert found.reason == reason
+    assert found.value == 2.0
+    assert math.isnan(found.low) == bool(reason)
+
+
+@pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
+def test_quantile_without_an_interval(make):
+    assert make([], []).reason == "no observations"
+    one = make([1.0, 2.0], [4, 4])
+    assert (one.value, one.reason) == (1.5, "one cluster only; an interval needs at least two")
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "text"),
+    [
+        (lambda m: robust_interval(m, [1, 2, 3]), DataError,
+         "clusters must have one label per observation, shape (2,); got shape (3,)"),
+        (lambda m: robust_interval(m, [1.0, math.nan]), DataError,
+         "clusters, row 1: NaN is no label; every observation needs a cluster"),
+        (lambda m: robust_interval(m, [1, 2], level=95), MetricError,
+         "level must be a share between 0 and 1, such as 0.95; got 95"),
+        (lambda m: bootstrap_interval(m, [1, 2], level=1.0), MetricError,
+         "level must be a share between 0 and 1, such as 0.95; got 1.0"),
+        (lambda m: bootstrap_interval(m, [1, 2], method="bcaa"), MetricError,
+         "method must be one of 'percentile', 'bca'; got 'bcaa'; did you mean 'bca'?"),
+        (lambda m: bootstrap_interval(m, [1, 2], n_resamples=0), MetricError,
+         "n_resamples must be an integer of at least 1; got 0"),
+        (lambda m: quantile_interval([1.0, math.nan], [1, 2]), DataError,
+         "values, row 1: NaN has no place among the others; leave such rows out"),
+        (lambda m: quantile_interval([[1.0]], [1]), DataError, "values must have shape (observations,); got (1, 1)"),
+        (lambda m: quantile_bootstrap([1.0], [1], share=1), MetricError,
+         "share must be a share between 0 and 1, such as 0.5 for the median; got 1"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(act, error, text):
+    with pytest.raises(error) as caught:
+        act(Moments(column([1.0, 2.0])))
+    assert str(caught.value) == text
+
+
+def test_an_interval_reads_well():
+    assert str(Interval(0.5, 0.25, 0.75, 0.95, "robust", 9)) == "0.5000 [0.2500, 0.7500]"
+    assert str(Interval(0.5, math.nan, math.nan, 0.95, "robust", 1, reason="one cluster")) == (
+        "0.5000 (no interval: one cluster)"
+    )
+
+
+def test_resamples_of_many_clusters_are_drawn_in_blocks(monkeypatch):
+    """Never more draws at a time than allowed, or one resample's if that is more."""
+    largest = max(block.size for block in intervals.drawn_counts(1000, 700, 0))
+    assert largest <= intervals.DRAWS_AT_ONCE
+    monkeypatch.setattr(intervals, "DRAWS_AT_ONCE", 10)
+    blocks = list(intervals.drawn_counts(1000, 3, 0))
+    assert [block.shape for block in blocks] == [(1, 1000)] * 3
+    assert all((block.sum(axis=1) == 1000).all() for block in blocks)
+    assert inspect.isgeneratorfunction(intervals.drawn_counts)
