@@ -1,0 +1,101 @@
+"""The rows of a ranks table beside their dataset: what is given, what is asked, how often train has them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import Ids, check_ids
+from kgeval.dataset import Dataset
+from kgeval.errors import DataError
+from kgeval.queries import SIDES, given_and_asked
+from kgeval.triples import group_rows
+
+COLUMNS = ("s", "p", "o", "side")
+
+
+class Rows:
+    """The rows of a ranks table, checked against their dataset.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns s, p, o (ids of the dataset) and side, as in `EvaluationResult.table`. Not modified.
+    dataset : Dataset
+
+    Attributes
+    ----------
+    triples : int64 array, shape (rows, 3)
+    is_subject : bool array, shape (rows,)
+        Where the subject is asked.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, an id is none of the dataset's, or a side is neither subject nor object.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1)
+    >>> rows = Rows(pd.DataFrame({"s": [0], "p": [0], "o": [1], "side": ["object"]}), dataset)
+    >>> rows.degrees[rows.given], rows.degrees[rows.asked]
+    (array([2]), array([1]))
+    """
+
+    def __init__(self, table: pd.DataFrame, dataset: Dataset) -> None:
+        lacking = [name for name in COLUMNS if name not in table.columns]
+        if lacking:
+            raise DataError(
+                f"a table of ranks needs the columns {', '.join(COLUMNS)}; it lacks {', '.join(lacking)}. "
+                "Pass the .table of a result"
+            )
+        sizes = {"s": len(dataset.entities), "p": len(dataset.relations), "o": len(dataset.entities)}
+        parts = [check_ids(f"table, column {name}", table[name].to_numpy(), n, (None,)) for name, n in sizes.items()]
+        self.dataset = dataset
+        self.triples: Ids = np.column_stack(parts)
+        side = table["side"].to_numpy(dtype=object)
+        is_side = [side == name for name in SIDES]
+        if not np.logical_or(*is_side).all():
+            row = int(np.argmin(np.logical_or(*is_side)))
+            raise DataError(f"table, column side, row {row}: expected {' or '.join(SIDES)}; got {side[row]!r}")
+        self.is_subject: npt.NDArray[np.bool_] = is_side[SIDES.index("subject")]
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    @property
+    def relation(self) -> Ids:
+        """Relation of each row, int64 (rows,)."""
+        return self.triples[:, 1]
+
+    @cached_property
+    def given(self) -> Ids:
+        """Given entity of each row, int64 (rows,)."""
+        return np.where(self.is_subject, *(given_and_asked(self.triples, side)[0] for side in SIDES))
+
+    @cached_property
+    def asked(self) -> Ids:
+        """True answer of each row, int64 (rows,)."""
+        return np.where(self.is_subject, *(given_and_asked(self.triples, side)[1] for side in SIDES))
+
+    @cached_property
+    def _train(self) -> Ids:
+        """The distinct triples of train, int64 (n, 3)."""
+        triples = self.dataset["train"].array
+        order, starts = group_rows(triples[:, 1], triples[:, 0], triples[:, 2])
+        return triples[order[starts[:-1]]]
+
+    @cached_property
+    def degrees(self) -> Ids:
+        """In how many distinct triples of train each entity stands, int64 (entities,); a loop counts once."""
+        s, _, o = self._train.T
+        counts = [np.bincount(ids, minlength=len(self.dataset.entities)) for ids in (s, o, s[s == o])]
+        return np.asarray(counts[0] + counts[1] - counts[2])
+
+    @cached_property
+    def frequencies(self) -> Ids:
+        """In how many distinct triples of train each relation stands, int64 (relations,)."""
+        return np.bincount(self._train[:, 1], minlength=len(self.dataset.relations))
