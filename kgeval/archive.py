@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +33,28 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     if objects:
         raise DataError(f"{target}: array {objects[0]!r} holds objects, which only a pickle could store")
     text = json.dumps(header, allow_nan=False, sort_keys=True)
+    with replacing(target, overwrite) as stream:
+        np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
+
+
+@contextmanager
+def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """Give a stream whose bytes become the file `path` when all are written; otherwise nothing changes.
+
+    Raises
+    ------
+    DataError
+        As `check_target`, or if the file cannot be written.
+    """
+    target = Path(path)
+    check_target(target, overwrite)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise DataError(f"{target}: cannot be written: {error.strerror or error}") from error
     try:
         with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         umask = os.umask(0)

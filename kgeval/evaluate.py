@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,17 @@ from kgeval.checks import Ids, check_positive_int
 from kgeval.corruption import KnownIndex, known_triples
 from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import DataError, ProtocolError
+from kgeval.explaining import explain_triple
 from kgeval.models import EmbeddingModel
 from kgeval.probe import check_missing, probe
 from kgeval.protocol import Protocol
-from kgeval.queries import Queries
+from kgeval.queries import Queries, check_side
 from kgeval.ranking import Ranked, Task, available_threads, rank
 from kgeval.ranks import RankCounts
 from kgeval.results import EvaluationResult
 from kgeval.scoring import MAX_PAIRS, Limits, as_row_scorer, missing_ids
+from kgeval.sources import ScorerSource
+from kgeval.triples import triple_ids
 
 
 def evaluate(
@@ -161,7 +164,22 @@ class Evaluator:
         candidates = next(iter(plan.tasks.values())).candidates
         report = probe(rows, self.dataset, plan.positives.triples[plan.kept], candidates, plan.protocol.sides)
         ranked = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
-        return self._result(plan, ranked, rows.name, [*report.notes, *self._notes(scorer, plan, ranked)])
+        result = self._result(plan, ranked, rows.name, [*report.notes, *self._notes(scorer, plan, ranked)])
+        return replace(result, source=ScorerSource(self.dataset, rows, candidates))
+
+    def explain(
+        self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", most: int | None = None
+    ) -> pd.DataFrame:
+        """Return the candidates that `scorer` puts above a triple, known or not; see `EvaluationResult.explain`.
+
+        The triple need not be in the dataset.
+        """
+        rows = as_row_scorer(scorer, len(self.dataset.entities))
+        check_missing(scorer, self.dataset)
+        plan = self._plan(self._protocol_for(scorer))
+        source = ScorerSource(self.dataset, rows, next(iter(plan.tasks.values())).candidates)
+        triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
+        return explain_triple(source, plan.protocol, check_side(side), triple, most)
 
     def _notes(self, scorer: Any, plan: _Plan, ranked: dict[str, Ranked]) -> list[str]:
         """Return what must be said of the scorer: what it lacks, how its file was read, infinities."""

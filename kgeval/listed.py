@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     frames = [
         positives.frame(side, asked, *ranked[side]).iloc[np.flatnonzero(has_rivals[side])] for side in asked.sides
     ]
-    return assemble(
+    result = assemble(
         dataset,
         asked,
         positives,
@@ -93,6 +93,30 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
         {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in asked.sides)},
         {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in asked.sides)},
     )
+    return replace(result, source=TableSource(dataset, listed, values))
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """A table of scored triples that ranks can be explained from; see `kgeval.explaining.Source`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    listed : int64 array, shape (rows, 3)
+    scores : array, shape (rows,)
+    """
+
+    dataset: Dataset
+    listed: Ids
+    scores: Scores
+
+    def candidate_scores(self, side: str, given: int, relation: int) -> tuple[Ids, Scores]:
+        """Return the entities that the table lists for a query, and their scores."""
+        given_of, asked_of = given_and_asked(self.listed, side)
+        rows = np.flatnonzero((given_of == given) & (self.listed[:, 1] == relation))
+        rows = rows[np.argsort(asked_of[rows])]
+        return asked_of[rows], self.scores[rows]
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:

@@ -4,56 +4,37 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from kgeval.archive import pack_labels, read_archive, unpack_labels, write_archive
-from kgeval.checks import check_ids, check_one_of
+from kgeval.checks import Ids, check_number, check_one_of
 from kgeval.corruption import SETTINGS
-from kgeval.errors import DataError, KgevalError, MetricError
+from kgeval.errors import DataError, MetricError
 from kgeval.keys import SIDE_WORDS, Key
+from kgeval.measuring import INTERVALS, Group
 from kgeval.metrics import TIE_POLICIES, Metric, MetricValue, QueryLevel, RankMetric, parse_all
 from kgeval.metrics.base import split_list
 from kgeval.metrics.list_metric import ListMetric
 from kgeval.metrics.lists import Lists
 from kgeval.metrics.retrieval import tabulate
-from kgeval.protocol import Protocol
 from kgeval.query_lists import no_lists, query_lists
-from kgeval.triples import TripleSet, Vocabulary
+from kgeval.record import Record
+from kgeval.result_files import read_result_file
+from kgeval.stats import Interval, Moments, robust_interval
 
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
-BREAKDOWNS = {"relation": "p", "side": "side", "split": "split"}
-TABLE_COLUMNS = (
-    "s", "p", "o", "side", "split", "score",
-    "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
-)  # fmt: skip
-FORMAT = "kgeval result 1"
+LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluationResult:
-    """Ranks as counts, with everything needed to know what they mean.
+class EvaluationResult(Record):
+    """Ranks as counts, with everything needed to know what they mean; every number on demand.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive,
-        and ``better``, ``tied``, ``rivals``, each ``_raw`` and ``_filtered``.
-    entities, relations : Vocabulary
-    protocol : Protocol
-    about : dict
-        JSON-able: dataset name, fingerprint and observations, scorer, kgeval's version.
-    dropped : dict of str to int
-        (triple, side) rows that were read and not ranked, by reason.
-    n_read : int
-        (triple, side) rows that were read; equals the ranked ones and the dropped ones together.
-    notes : tuple of str
-        Cautions that belong to the numbers.
+    It holds what `kgeval.record.Record` says: ``table``, ``protocol``, ``about``, ``notes``, ...
 
     Examples
     --------
@@ -65,33 +46,6 @@ class EvaluationResult:
     >>> float(result.by("relation", metrics="mr").loc["0", "MR"])
     3.0
     """
-
-    table: pd.DataFrame
-    entities: Vocabulary
-    relations: Vocabulary
-    protocol: Protocol
-    about: dict[str, Any]
-    dropped: dict[str, int] = field(default_factory=dict)
-    n_read: int = 0
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        counts = [*self.dropped.values(), self.n_read]
-        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in counts):
-            raise DataError(f"counts of rows must be integers of at least 0; got {counts}")
-        if len(self.table) + sum(self.dropped.values()) != self.n_read:
-            raise DataError(
-                f"{self.n_read} rows were read, but {len(self.table)} ranked and "
-                f"{sum(self.dropped.values())} dropped; nothing may be lost"
-            )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EvaluationResult):
-            return NotImplemented
-        same = self.protocol == other.protocol and self.about == other.about and self.dropped == other.dropped
-        return same and self.table.equals(other.table) and self.entities == other.entities
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: str | Metric) -> float:
         return self.value(key).value
@@ -111,34 +65,118 @@ class EvaluationResult:
             If the key cannot be read, or names a side that was not asked.
         """
         parsed = Key.parse(key)
-        return self._compute(parsed, self._rows(parsed.side))
+        return self.ranks.value(parsed, self.ranks.rows_of(parsed.side))
 
     def chance(self, key: str | Metric) -> MetricValue:
         """Return what a scorer that knows nothing is expected to reach under `key`."""
         parsed = Key.parse(key)
-        return self._compute(parsed, self._rows(parsed.side), at_chance=True)
+        return self.ranks.value(parsed, self.ranks.rows_of(parsed.side), at_chance=True)
 
-    def _rows(self, side: str) -> pd.DataFrame:
-        if side == "both":
-            return self.table
-        if side not in self.protocol.sides:
-            raise MetricError(f"the {side} side was not asked; this result has {', '.join(self.protocol.sides)}")
-        return self.table[(self.table["side"] == side).to_numpy()]
+    def interval(
+        self,
+        key: str | Metric,
+        *,
+        level: float = LEVEL,
+        method: str = "robust",
+        cluster: str = "triple",
+        n_resamples: int = 2000,
+        seed: int = 0,
+    ) -> Interval:
+        """Return the number of `key` with an interval for the queries being a sample.
 
-    def _compute(
-        self, key: Key, rows: pd.DataFrame, at_chance: bool = False, lists: Lists | None = None
-    ) -> MetricValue:
-        """Return the number of `key` for some rows of the table; `lists` are theirs, if they were made before."""
-        metric = key.metric
-        if isinstance(metric, QueryLevel):
-            lacking = no_lists(self.protocol, key.setting)
-            if lacking:
-                return MetricValue.undefined(lacking)
-            if lists is None:
-                lists, _ = query_lists(rows, self.protocol, key.setting)
-            return metric.chance_of(lists) if at_chance else metric.compute_lists(lists, key.ties)
-        better, tied, rivals = (rows[f"{name}_{key.setting}"].to_numpy() for name in ("better", "tied", "rivals"))
-        return metric.chance(rivals) if at_chance else metric.compute(better, tied, rivals, key.ties)
+        Parameters
+        ----------
+        key : str or Metric
+        level : float
+            Nominal coverage, between 0 and 1.
+        method : str
+            ``"robust"``: the cluster-robust standard error, with Student's t (Wilson's interval for shares);
+            ``"percentile"``, ``"bca"``: the bootstrap of whole clusters.
+        cluster : str
+            What is not independent: ``"triple"``, both sides of a triple; ``"query"``, all triples of a query.
+            Query-level metrics count each query once and by itself.
+        n_resamples, seed : int
+            Of the bootstrap.
+
+        Raises
+        ------
+        MetricError
+            If the key or a choice is unknown.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+        >>> print(evaluate(lambda s, p, o: o, dataset).interval("object.mr"))
+        2.5000 [1.0000, 8.8531]
+        """
+        check_number("level", level, 0.0, 1.0, "between 0 and 1")
+        check_one_of("method", method, INTERVALS, MetricError)
+        parsed = Key.parse(key)
+        rows = self.ranks.rows_of(parsed.side)
+        clusters = self.ranks.clusters(cluster, rows)
+        return self.ranks.interval(parsed, rows, level, clusters, method, n_resamples=n_resamples, seed=seed)
+
+    def weighted(self, key: str | Metric, weights: Any, *, level: float = LEVEL) -> Interval:
+        """Return the number of `key` with ranks that count differently, such as less for popular entities.
+
+        Parameters
+        ----------
+        key : str or Metric
+            Of ranks; ``query.`` metrics and the median have no weighted form.
+        weights : float array, shape (rows,)
+            For each row of `table`, not negative, not all 0; for example of `kgeval.features.popularity_weights`.
+        level : float
+
+        Raises
+        ------
+        MetricError
+            If there are not as many weights as rows, one is negative or not finite, or the metric has no such form.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=4, n_relations=1)
+        >>> result = evaluate(lambda s, p, o: -abs(o - 1.1), dataset)
+        >>> result["object.mr"], result.weighted("object.mr", [0, 0, 1, 3]).value
+        (1.0, 1.0)
+        """
+        check_number("level", level, 0.0, 1.0, "between 0 and 1")
+        parsed = Key.parse(key)
+        if not isinstance(parsed.metric, RankMetric):
+            raise MetricError(f"{parsed.metric} is of queries; weights are for ranks")
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (len(self.table),) or not np.isfinite(given).all() or (given < 0).any():
+            raise MetricError(
+                f"weights must be finite and at least 0, one for each of the {len(self.table)} rows of the table; "
+                f"got shape {given.shape}, from {given.min(initial=np.inf):g} to {given.max(initial=-np.inf):g}"
+            )
+        rows = self.ranks.rows_of(parsed.side)
+        if not given[rows].any():
+            raise MetricError(f"the weights of all {len(rows)} ranks of {key!r} are 0")
+        moments = self.ranks.moments(parsed, rows).weighted(given[rows])
+        return robust_interval(moments, self.ranks.clusters("triple", rows), level, parsed.metric.bounds)
+
+    def moments(self, key: str | Metric, rows: Ids | None = None) -> Moments:
+        """Return the number of `key` as a function of means, for statistics of one's own.
+
+        Parameters
+        ----------
+        key : str or Metric
+        rows : int64 array, optional
+            Places in the table; by default all rows of the key's side.
+
+        Returns
+        -------
+        Moments
+            One observation per row, or per query, sorted by side, relation and given entity, for query-level metrics.
+        """
+        parsed = Key.parse(key)
+        return self.ranks.moments(parsed, self.ranks.rows_of(parsed.side) if rows is None else rows)
+
+    def clusters(self, by: str = "triple", rows: Ids | None = None) -> Ids:
+        """Return which rows depend on each other, as numbers 0, 1, ...; see `interval`."""
+        return self.ranks.clusters(by, np.arange(len(self.table)) if rows is None else rows)
 
     def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
@@ -161,7 +199,7 @@ class EvaluationResult:
         lacking = no_lists(self.protocol, setting)
         if lacking:
             raise MetricError(lacking)
-        lists, rows = query_lists(self._rows(SIDE_WORDS[side]), self.protocol, setting)
+        lists, rows = query_lists(self.table.iloc[self.ranks.rows_of(SIDE_WORDS[side])], self.protocol, setting)
         given = np.where((rows["side"] == "subject").to_numpy(), rows["o"].to_numpy(), rows["s"].to_numpy())
         columns = [
             rows["side"].astype(str).to_numpy(dtype=object),
@@ -197,23 +235,25 @@ class EvaluationResult:
         frame.insert(0, "n", lists.n_relevant)
         return frame
 
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """``both`` and each side, or the only side asked."""
-        return ("both", *self.protocol.sides) if len(self.protocol.sides) > 1 else tuple(self.protocol.sides)
-
-    def summary(self, metrics: Sequence[str | Metric] | str = DEFAULT_METRICS, ties: str | None = None) -> pd.DataFrame:
+    def summary(
+        self,
+        metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
+        ties: str | None = None,
+        level: float | None = None,
+    ) -> pd.DataFrame:
         """Return a table of metrics: rows are settings by sides, columns n and metrics.
 
         Undefined values are NaN; ``frame.attrs["reasons"]`` says why. Without `ties`, each metric has its
-        default: realistic ties, or expected ones for ``query.`` metrics.
+        default: realistic ties, or expected ones for ``query.`` metrics. With `level`, such as 0.95, each metric has
+        its interval in the columns ``"<metric> low"`` and ``"<metric> high"``.
         """
-        _check_ties(ties)
-        parsed = parse_all(metrics)
-        groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]] = {
-            (setting, side): (setting, self._rows(side)) for setting in reversed(SETTINGS) for side in self.sides
+        _check_choices(ties, level)
+        groups: dict[Group, tuple[str, Ids]] = {
+            (setting, side): (setting, self.ranks.rows_of(side))
+            for setting in reversed(SETTINGS)
+            for side in self.sides
         }
-        return self._metric_frame(groups, ["setting", "side"], parsed, ties)
+        return self.ranks.frame(groups, ["setting", "side"], parse_all(metrics), ties, level)
 
     def by(
         self,
@@ -221,113 +261,79 @@ class EvaluationResult:
         metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
         setting: str = "filtered",
         ties: str | None = None,
+        level: float | None = LEVEL,
     ) -> pd.DataFrame:
         """Return metrics per group of ranks.
 
         Parameters
         ----------
         *columns : str
-            One or more of ``"relation"``, ``"side"``, ``"split"``.
+            One or more of ``"relation"``, ``"side"``, ``"split"``; a feature of the dataset (``"cardinality"``,
+            ``"pattern"``, ... see `kgeval.features.FEATURES`); or a column of `with_columns`.
         metrics : sequence of str or Metric
         setting : str
         ties : str, optional
             As in `summary`.
+        level : float, optional
+            Of the intervals, clustered by triple; None leaves them out.
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by the groups (relations by label), columns n and metrics, most ranks first.
+            Indexed by the groups (relations by label), most ranks first. Columns ``n``, ``share`` of all ranks, and
+            for each metric its value and ``"<metric> low"``, ``"<metric> high"``.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
-        _check_ties(ties)
-        if not columns:
-            raise MetricError("say what to group by: 'relation', 'side' or 'split'")
-        for column in columns:
-            check_one_of("by", column, BREAKDOWNS, MetricError)
+        _check_choices(ties, level)
         parsed = parse_all(metrics)
-        keys = [BREAKDOWNS[column] for column in columns]
-        grouped = self.table.groupby(keys, observed=True, sort=True).indices
-        order = sorted(grouped.items(), key=lambda item: -len(item[1]))
-        groups = {self._group_label(columns, name): (setting, self.table.iloc[np.sort(rows)]) for name, rows in order}
-        return self._metric_frame(groups, list(columns), parsed, ties)
+        groups = {label: (setting, rows) for label, rows in self.groups(columns)}
+        frame = self.ranks.frame(groups, list(columns), parsed, ties, level)
+        frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
+        return frame
 
-    def _metric_frame(
+    def averages(
         self,
-        groups: dict[tuple[str, ...], tuple[str, pd.DataFrame]],
-        names: list[str],
-        metrics: list[RankMetric | QueryLevel],
-        ties: str | None,
+        *columns: str,
+        metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
+        setting: str = "filtered",
+        level: float = LEVEL,
     ) -> pd.DataFrame:
-        records, reasons = [], {}
-        for label, (setting, rows) in groups.items():
-            record: dict[str, float] = {"n": len(rows)}
-            has_lists = any(isinstance(metric, QueryLevel) for metric in metrics) and not no_lists(
-                self.protocol, setting
-            )
-            lists = query_lists(rows, self.protocol, setting)[0] if has_lists else None
-            for metric in metrics:
-                found = self._compute(Key(metric, setting=setting, ties=ties or ""), rows, lists=lists)
-                record[metric.heading] = found.value
-                if found.reason:
-                    reasons[(*label, metric.heading)] = found.reason
-            records.append(record)
-        index: pd.Index[Any] = (
-            pd.MultiIndex.from_tuples(list(groups), names=names)
-            if len(names) > 1
-            else pd.Index([label[0] for label in groups], name=names[0], dtype=object)
-        )
-        frame = pd.DataFrame(records, index=index, columns=["n", *dict.fromkeys(metric.heading for metric in metrics)])
+        """Return each metric over all ranks alike (``micro``), and as the mean over groups of each group's (``macro``).
+
+        Parameters
+        ----------
+        *columns : str
+            As in `by`; for example ``"relation"``.
+        metrics : sequence of str or Metric
+        setting : str
+        level : float
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows ``micro`` and ``macro``; columns ``n`` (ranks; groups), and for each metric its value and interval.
+            The interval of ``macro`` takes the groups as given: other relations are not what it is about.
+        """
+        check_one_of("setting", setting, SETTINGS, MetricError)
+        _check_choices(None, level)
+        parsed = parse_all(metrics)
+        every = np.arange(len(self.table))
+        frame = self.ranks.frame({("micro",): (setting, every)}, ["average"], parsed, None, level)
+        groups = [rows for _, rows in self.groups(columns)]
+        record: dict[str, float] = {"n": len(groups)}
+        for metric in parsed:
+            try:
+                found = self.ranks.macro(Key(metric, setting=setting), groups, level)
+            except MetricError as error:
+                found = Interval(np.nan, np.nan, np.nan, level, "robust", 0, reason=str(error))
+            heading = metric.heading
+            record |= {heading: found.value, f"{heading} low": found.low, f"{heading} high": found.high}
+            if found.reason:
+                frame.attrs["reasons"]["macro", heading] = found.reason
+        reasons = frame.attrs["reasons"]
+        frame = pd.concat([frame, pd.DataFrame([record], index=pd.Index(["macro"], name="average"))])
         frame.attrs["reasons"] = reasons
         return frame
-
-    def _group_label(self, columns: Sequence[str], name: Any) -> tuple[str, ...]:
-        parts = name if isinstance(name, tuple) else (name,)
-        return tuple(
-            self.relations.labels[int(part)] if column == "relation" else str(part)
-            for column, part in zip(columns, parts)
-        )
-
-    def labelled(self) -> pd.DataFrame:
-        """Return the ranks table with labels in place of ids, and the realistic ranks beside the counts."""
-        frame = self.table.copy()
-        for column, vocabulary in (("s", self.entities), ("p", self.relations), ("o", self.entities)):
-            frame[column] = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
-        for setting in SETTINGS:
-            frame[f"rank_{setting}"] = frame[f"better_{setting}"] + 1 + frame[f"tied_{setting}"] / 2
-        return frame
-
-    @property
-    def tie_rate(self) -> float:
-        """Share of filtered ranks whose positive ties with at least one rival."""
-        return float((self.table["tied_filtered"] > 0).mean()) if len(self.table) else float("nan")
-
-    def with_notes(self, *notes: str) -> EvaluationResult:
-        """Return the same result with more cautions."""
-        return replace(self, notes=(*self.notes, *notes))
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write everything to one file, conventionally ``.kgeval``; read it with `kgeval.load_result`.
-
-        The file appears complete or not at all; it holds no pickle.
-        """
-        header = {
-            "format": FORMAT,
-            "protocol": self.protocol.to_dict(),
-            "about": self.about,
-            "dropped": self.dropped,
-            "n_read": self.n_read,
-            "notes": list(self.notes),
-        }
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for column in TABLE_COLUMNS:
-            values = self.table[column]
-            if column in ("side", "split"):
-                header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
-                values = values.cat.codes
-            arrays[column] = values.to_numpy()
-        arrays["entity_labels"] = pack_labels(self.entities.labels)
-        arrays["relation_labels"] = pack_labels(self.relations.labels)
-        write_archive(path, arrays, header, overwrite=overwrite)
 
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
         """Return what must be known about the values of `metrics` on these ranks, if anything."""
@@ -371,9 +377,11 @@ class EvaluationResult:
         )
 
 
-def _check_ties(ties: str | None) -> None:
+def _check_choices(ties: str | None, level: float | None) -> None:
     if ties is not None:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
+    if level is not None:
+        check_number("level", level, 0.0, 1.0, "between 0 and 1")
 
 
 def load_result(path: str | Path) -> EvaluationResult:
@@ -384,57 +392,9 @@ def load_result(path: str | Path) -> EvaluationResult:
     DataError
         If the file is missing, damaged, or not a result of kgeval.
     """
-    arrays, header = read_archive(path)
-    if header.get("format") != FORMAT:
-        raise DataError(f"{path}: expected format {FORMAT!r}; found {header.get('format')!r}")
-    missing = [name for name in (*TABLE_COLUMNS, "entity_labels", "relation_labels") if name not in arrays]
-    if missing:
-        raise DataError(f"{path}: lacks {', '.join(missing)}; is the file damaged?")
+    fields = read_result_file(path)
+    joined, rivals = fields.pop("columns"), fields.pop("rivals")
     try:
-        return _from_parts(arrays, header)
-    except (KgevalError, KeyError, TypeError, ValueError, AttributeError) as error:
-        what = error if isinstance(error, KgevalError) else f"{type(error).__name__}: {error}"
-        raise DataError(f"{path}: is damaged: {what}") from error
-
-
-def _check_table(
-    arrays: dict[str, npt.NDArray[Any]], header: dict[str, Any], n_entities: int, n_relations: int
-) -> None:
-    """Raise a DataError unless the columns of a saved table are possible."""
-    lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
-    if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
-        raise DataError(f"columns differ in length: {lengths}")
-    TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
-    for name in ("side", "split"):
-        check_ids(name, arrays[name], len(header[f"categories_{name}"]), (None,))
-    for setting in SETTINGS:
-        better, tied, rivals = (
-            check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], n_entities, (None,))
-            for name in ("better", "tied", "rivals")
-        )
-        if (better + tied > rivals).any():
-            raise DataError(f"better_{setting} + tied_{setting} exceed rivals_{setting}")
-    if any((arrays[f"{name}_filtered"] > arrays[f"{name}_raw"]).any() for name in ("better", "tied", "rivals")):
-        raise DataError("filtered counts exceed raw ones")
-
-
-def _from_parts(arrays: dict[str, npt.NDArray[Any]], header: dict[str, Any]) -> EvaluationResult:
-    wanted = ("protocol", "about", "dropped", "n_read", "notes", "categories_side", "categories_split")
-    lacking = [name for name in wanted if name not in header]
-    if lacking:
-        raise DataError(f"lacks {', '.join(lacking)}")
-    entities, relations = (Vocabulary(unpack_labels(arrays[f"{kind}_labels"])) for kind in ("entity", "relation"))
-    _check_table(arrays, header, len(entities), len(relations))
-    columns: dict[str, Any] = {name: arrays[name] for name in TABLE_COLUMNS}
-    for name in ("side", "split"):
-        columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
-    return EvaluationResult(
-        table=pd.DataFrame(columns),
-        entities=entities,
-        relations=relations,
-        protocol=Protocol.from_dict(header["protocol"]),
-        about=header["about"],
-        dropped=header["dropped"],
-        n_read=header["n_read"],
-        notes=tuple(header["notes"]),
-    )
+        return EvaluationResult(**fields, joined=joined, stored_rivals=rivals)
+    except DataError as error:
+        raise DataError(f"{path}: is damaged: {error}") from error

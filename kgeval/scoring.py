@@ -18,7 +18,15 @@ from kgeval.checks import Ids, check_one_of, is_tensor
 from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import ScoreError
 from kgeval.kernels.backends import on_host
-from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Reals, Vectors, exact_pair_scores
+from kgeval.kernels.geometry import (
+    GEOMETRIES,
+    MAX_DIMENSION,
+    Reals,
+    Vectors,
+    exact_pair_scores,
+    exact_scores,
+    pair_parts,
+)
 from kgeval.queries import SIDES, Queries
 from kgeval.scores import Rows, Scores, as_rows, as_scores, check_same_dtype, empty_like
 
@@ -255,8 +263,11 @@ class GeometryRows:
         """See `RowScorer`."""
         q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
         check_width(q, e, self.name)
-        r, c = np.repeat(np.arange(len(q)), len(e)), np.tile(np.arange(len(e)), len(q))
-        return exact_pair_scores(self.model.geometry, q, e, r, c).reshape(len(q), len(e))
+        scores = np.empty((len(q), len(e)))
+        for part in pair_parts(len(e), e.shape[1]):
+            for i in range(len(q)):
+                scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
+        return scores
 
 
 def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:

@@ -156,6 +156,30 @@ class TripleSet:
         return self.array[:, 2]
 
 
+def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str | int]) -> Ids:
+    """Return the ids of a triple named by labels or by ids, int64 (3,).
+
+    Raises
+    ------
+    DataError
+        If a label or an id does not occur.
+
+    Examples
+    --------
+    >>> triple_ids(Vocabulary(["a", "b"]), Vocabulary(["likes"]), ("b", 0, 0))
+    array([1, 0, 0])
+    """
+    ids = []
+    for vocabulary, kind, name in zip((entities, relations, entities), ("entity", "relation", "entity"), triple):
+        if isinstance(name, str):
+            ids.append(int(vocabulary.ids([name])[0]))
+        elif 0 <= name < len(vocabulary):
+            ids.append(int(name))
+        else:
+            raise DataError(f"{kind} id {name} is not in 0 .. {len(vocabulary) - 1}")
+    return np.array(ids, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class KeyPart:
     """How one column joins the keys of the columns before it.

@@ -229,7 +229,10 @@ def test_ties(capsys, ties, mrr, hits):
     """A constant score ties all: 5 and 6 filtered candidates as objects, 7 and 7 as subjects; E[1/R] = H(n)/n."""
     content = as_json(capsys, "graph", *TIES_METRICS, "--ties", ties, "--by", "relation")
     row = content["metrics"]["both"]
-    assert content["by"] == [{"relation": "r"} | row]
+    by = content["by"][0]
+    assert {name: by[name] for name in row} == row
+    assert (len(content["by"]), by["relation"], by["share"]) == (1, "r", 1.0)
+    assert by["MRR low"] <= by["MRR"] <= by["MRR high"]
     assert (row["MRR"], row["hits@1"]) == pytest.approx((sum(mrr) / 4, hits), rel=1e-14)
     assert (content["tie_rate"], content["protocol"]["ties"]) == (1.0, ties)
     assert content["notes"][0].startswith("100.0% of the positives tie with a rival")
@@ -240,18 +243,26 @@ def test_breakdown_and_chosen_metrics(capsys):
     """By side the ranks are (3, 1) and (7, 6); by split of test and valid, (3, 1, 7, 6) and (2, 7)."""
     call = ("graph", "--score", "scorers:total", "--metrics", "hits@6, mr")
     rows = as_json(capsys, *call, "--by", "side")["by"]
-    assert rows == [
-        {"side": "subject", "n": 2, "hits@6": 0.5, "MR": 6.5},
-        {"side": "object", "n": 2, "hits@6": 1.0, "MR": 2.0},
+    shown = ("side", "n", "share", "hits@6", "MR")
+    assert [[row[name] for name in shown] for row in rows] == [
+        ["subject", 2, 0.5, 0.5, 6.5],
+        ["object", 2, 0.5, 1.0, 2.0],
+    ]
+    t = 12.706204736174694  # of Student's t with 1 degree of freedom, at .975; ranks 3 and 1, 7 and 6
+    assert [(row["MR low"], row["MR high"]) for row in rows] == [
+        pytest.approx((1.0, 6.5 + t / 2)),
+        pytest.approx((1.0, 2.0 + t)),
     ]
     rows = as_json(capsys, *call, "--by", "relation,split", "--split", "valid,test")["by"]
-    assert rows == [
-        {"relation": "r", "split": "test", "n": 4, "hits@6": 0.75, "MR": 4.25},
-        {"relation": "r", "split": "valid", "n": 2, "hits@6": 0.5, "MR": 4.5},
+    shown = ("relation", "split", "n", "hits@6", "MR")
+    assert [[row[name] for name in shown] for row in rows] == [
+        ["r", "test", 4, 0.75, 4.25],
+        ["r", "valid", 2, 0.5, 4.5],
     ]
     lines = printed(capsys, "evaluate", *call, "--by", "side").splitlines()
-    assert [line.split() for line in lines if line.startswith("side")] == [["side", "n", "hits@6", "MR"]]
-    assert "object   2  1.0000  2.00" in lines
+    assert [line.split() for line in lines if line.startswith("side")] == [["side", "n", "share", "hits@6", "MR"]]
+    line = next(line for line in lines if line.startswith("object   2  0.5000"))
+    assert line.endswith("2.00 [1.00, 14.71]")
 
 
 def test_undefined_values_are_null_with_their_reason(capsys):
@@ -265,11 +276,11 @@ def test_undefined_values_are_null_with_their_reason(capsys):
     }
     lines = printed(capsys, "evaluate", *call).splitlines()
     assert ["both", "4", "-", "-"] in [line.split() for line in lines]
-    assert "undefined: both adjusted(hits@10): chance already reaches the best value of hits@10: 0 / 0" in lines
+    assert any(line.startswith("undefined: adjusted(hits@10) of both, subject, object") for line in lines)
     assert main(["evaluate", *call, "--format", "csv"]) == 0
     out, err = capsys.readouterr()
     assert next(csv.DictReader(out.splitlines())) == {"rows": "both", "n": "4", "median": "", "adjusted(hits@10)": ""}
-    assert "kgeval: undefined: both adjusted(hits@10): chance already reaches the best value of hits@10: 0 / 0\n" in err
+    assert "kgeval: undefined: adjusted(hits@10) of both, subject, object" in err
     assert "kgeval: note: 100.0% of the positives tie with a rival" in err
 
 
@@ -335,7 +346,7 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
     [
         (("--out", "nowhere/run.kgeval"), "nowhere/run.kgeval: the folder nowhere does not exist; create it first"),
         (("--out", "graph", "--overwrite"), "graph is a folder; give the name of a file"),
-        (("--by", "subject"), "--by must be one of 'relation', 'side', 'split'; got 'subject'"),
+        (("--by", "subject"), "--by must be one of 'relation', 'side', 'split', 'cardinality', 'pattern', "),
         (("--metrics", "hit@10"), "unknown metric 'hit@10'; did you mean 'hits@10'?"),
     ],
 )

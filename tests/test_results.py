@@ -183,9 +183,10 @@ def test_summary_is_the_single_numbers(small, ties):
 @pytest.mark.parametrize(("setting", "ties"), [("filtered", "realistic"), ("raw", "expected")])
 def test_breakdown_is_the_table_filtered_by_hand(small, columns, setting, ties):
     """Each group is the rows a person would pick; all groups, most rows first, then in id order, by label."""
-    table = small.table.assign(relation=[small.relations.labels[p] for p in small.table["p"]])
+    labels = pd.Series([small.relations.labels[p] for p in small.table["p"]], index=small.table.index, dtype=object)
+    table = small.table.assign(relation=labels)
     keys = list(zip(*(table[column].tolist() for column in columns), strict=True))
-    frame = small.by(*columns, metrics=METRICS, setting=setting, ties=ties)
+    frame = small.by(*columns, metrics=METRICS, setting=setting, ties=ties, level=None)
     index = [key if isinstance(key, tuple) else (key,) for key in frame.index]
     assert frame.index.names == list(columns)
     places = {"relation": small.relations.labels, "side": SIDES, "split": ("valid", "test")}
@@ -194,8 +195,9 @@ def test_breakdown_is_the_table_filtered_by_hand(small, columns, setting, ties):
     for key, (_, row) in zip(index, frame.iterrows(), strict=True):
         part = triples_of(table[[other == key for other in keys]], setting)
         assert row["n"] == len(part)
+        assert row["share"] == len(part) / len(table)
         wanted = [number(metric, part, ties) for metric in METRICS]
-        assert row.tolist()[1:] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
+        assert row.tolist()[2:] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
     assert bool(frame.attrs["reasons"]) == (ties == "expected")
 
 
@@ -205,7 +207,7 @@ def test_breakdown_errors(small):
         (lambda: small.by(), "say what to group by: 'relation', 'side' or 'split'"),
         (
             lambda: small.by("relations"),
-            "by must be one of 'relation', 'side', 'split'; got 'relations'; did you",
+            "by must be one of 'relation', 'side', 'split', 'cardinality', 'pattern', 'degree_given', ",
         ),
         (lambda: small.by("side", setting="both"), "setting must be one of 'raw', 'filtered'; got 'both'"),
         (

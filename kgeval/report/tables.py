@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of
+from kgeval.checks import check_number, check_one_of
 from kgeval.corruption import KnownIndex, known_triples
 from kgeval.dataset import Dataset, frame_columns
-from kgeval.errors import ProtocolError
+from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics import Metric, parse_all
 from kgeval.results import EvaluationResult
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
+RANKS_IN_UNITS = ("mr", "gmr", "hmr", "median", "median_rank")
+COMPARISON_STYLES = ("table", "markdown", "latex")
 MOST_LISTED_RANKS = 40
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }
+_LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 
 
 def printable(label: str) -> str:
@@ -63,39 +67,135 @@ def _row_name(key: tuple[str, ...]) -> str:
 def format_frame(frame: pd.DataFrame, style: str) -> str:
     """Return a table of metrics in one of `FORMATS`; numbers at full precision where programs read them.
 
-    Undefined values are ``-`` for people, empty in CSV, null in JSON with the reason beside it.
+    Undefined values are ``-`` for people, empty in CSV, null in JSON with the reason beside it. For people the columns
+    ``"<metric> low"`` and ``"<metric> high"`` stand behind their metric, as an interval.
     """
     check_one_of("format", style, FORMATS, ProtocolError)
     if style == "json":
         return json.dumps(frame_records(frame), indent=2, allow_nan=False, ensure_ascii=False)
     if style == "csv":
         return frame.to_csv().rstrip("\n")
-    header = [*(str(name) for name in frame.index.names), *(str(column) for column in frame.columns)]
-    rows = [[*_index_parts(label), *(_number(c, v) for c, v in zip(frame.columns, row))] for label, row in _rows(frame)]
+    columns = [name for name in frame.columns if not _is_bound(str(name), frame.columns)]
+    header = [*(str(name) for name in frame.index.names), *map(str, columns)]
+    rows = [_index_parts(label) for label in frame.index]
+    for column in columns:
+        for cells, texts in zip(rows, _cell_texts(frame, column, None)):
+            cells.append(" ".join(texts))
     if style == "table":
         numbers = range(len(frame.index.names), len(header))
         return _aligned(header, [[printable(cell) for cell in row] for row in rows], numbers)
     n_labels = len(frame.index.names)
+    escape = _markdown if style == "markdown" else _latex
+    header, *rows = ([escape(cell) for cell in row] for row in (header, *rows))
+    return (_markdown_table if style == "markdown" else _latex_table)(header, rows, n_labels)
+
+
+def format_comparison(
+    values: pd.DataFrame,
+    style: str = "markdown",
+    *,
+    best: Mapping[str, bool],
+    marks: Mapping[tuple[Any, str], str] | None = None,
+    legend: Mapping[str, str] | None = None,
+    digits: int | None = None,
+) -> str:
+    """Return a table of models by metrics with the best values in bold and marks of significance.
+
+    Parameters
+    ----------
+    values : pandas.DataFrame
+        One row per model, one column per metric; NaN where undefined, shown as ``-``. Columns ``"<metric> low"``
+        and ``"<metric> high"``, as in the values of a comparison, are shown as intervals behind their metric.
+    style : str
+        ``"markdown"``; ``"latex"``, which needs no package; or ``"table"``, where a star stands for bold.
+    best : mapping of str to bool
+        Whether higher is better, per metric; other columns have no best value. All values that read like the best
+        one after rounding are bold. Where fewer than two models have a finite value, none is.
+    marks : mapping of (model, metric) to str, optional
+        Characters such as ``"†"``, shown raised behind the value.
+    legend : mapping of str to str, optional
+        What each character of the marks means: which comparison, level and correction. Stands below the table.
+    digits : int, optional
+        Decimals of every value but counts; by default those of `format_frame`.
+
+    Raises
+    ------
+    ProtocolError
+        If `style` is another.
+    MetricError
+        If there is no model or metric, `best` or a mark names one that is not there, or a mark is not explained.
+
+    Examples
+    --------
+    >>> values = pd.DataFrame({"MRR": [0.25, 0.5]}, index=pd.Index(["A|B", "C"], name="model"))
+    >>> legend = {"†": "against A|B, 5%, Holm"}
+    >>> print(format_comparison(values, best={"MRR": True}, marks={("C", "MRR"): "†"}, legend=legend, digits=2))
+    | model | MRR |
+    | --- | ---: |
+    | A\\|B | 0.25 |
+    | C | **0.50**<sup>†</sup> |
+    <BLANKLINE>
+    <sup>†</sup> against A\\|B, 5%, Holm
+    """
+    check_one_of("style", style, COMPARISON_STYLES, ProtocolError)
+    marks, legend = marks or {}, legend or {}
+    metrics = [name for name in values.columns if not _is_bound(str(name), values.columns)]
+    _check_comparison(values, metrics, [*best, *(metric for _, metric in marks)], [model for model, _ in marks])
+    used = {character for mark in marks.values() for character in mark}
+    if used - set(legend):
+        raise MetricError(f"the legend must say what each mark means; it lacks {min(used - set(legend))!r}")
+    escape, bold, raised = _STYLES[style]
+    bests = {metric: _best_text(values[metric], higher, digits) for metric, higher in best.items()}
+    rows = [[escape(part) for part in _index_parts(model)] for model in values.index]
+    for metric in metrics:
+        for cells, model, text in zip(rows, values.index, _cell_texts(values, metric, digits)):
+            value, *interval = (escape(part) for part in text)
+            shown = bold.format(value) if text[0] == bests.get(metric) else value
+            cells.append(" ".join([shown + raised(marks.get((model, metric), "")), *interval]))
+    names = _names(values)
+    header = [escape(name) for name in (*names, *map(str, metrics))]
+    notes = [f"{raised(character)} {escape(said)}" for character, said in legend.items() if character in used]
+    if style == "table":
+        notes = ["* the best of its column", *notes] if any(bests.values()) else notes
+        return "\n".join([_aligned(header, rows, range(len(names), len(header))), *notes])
     if style == "markdown":
-        rule = ["---"] * n_labels + ["---:"] * (len(header) - n_labels)
-        cells = [[printable(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row] for row in rows]
-        return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *cells))
-    body = [
-        " & ".join("".join(_LATEX.get(c, c) for c in printable(cell)) for cell in row) + r" \\"
-        for row in (header, *rows)
-    ]
-    columns = "l" * n_labels + "r" * (len(header) - n_labels)
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\hline",
-            body[0],
-            r"\hline",
-            *body[1:],
-            r"\hline",
-            r"\end{tabular}",
-        ]
-    )
+        return "\n".join([_markdown_table(header, rows, len(names)), *(f"\n{note}" for note in notes)])
+    return "\n".join([_latex_table(header, rows, len(names)), *(rf"\par\noindent {note}" for note in notes)])
+
+
+def significance_marks(
+    p_values: pd.DataFrame, *, against: str, level: float = 0.05, mark: str = "†", how: str = "Holm"
+) -> tuple[dict[tuple[Any, str], str], dict[str, str]]:
+    """Return the marks and the legend of `format_comparison` for adjusted p-values.
+
+    Parameters
+    ----------
+    p_values : pandas.DataFrame
+        One row per model, one column per metric, already corrected for their number; NaN where nothing was tested,
+        as for the model that the others are compared with.
+    against : str
+        The model or models compared with.
+    level : float
+        A p-value of at most this gets the mark.
+    mark : str
+        One character.
+    how : str
+        The correction, for the legend.
+
+    Examples
+    --------
+    >>> p_values = pd.DataFrame({"MRR": [float("nan"), 0.01]}, index=["A", "B"])
+    >>> significance_marks(p_values, against="A")
+    ({('B', 'MRR'): '†'}, {'†': 'differs from A, p <= 0.05 (Holm)'})
+    """
+    check_number("level", level, 0.0, 1.0, "above 0 and below 1")
+    marks = {
+        (model, metric): mark
+        for model, row in _rows(p_values)
+        for metric, p in zip(p_values.columns, row)
+        if p <= level
+    }
+    return marks, {mark: f"differs from {against}, p <= {level:g} ({how})"}
 
 
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -107,11 +207,15 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
         record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), parts))
         undefined = {}
         for column, value in zip(frame.columns, row):
+            if isinstance(value, str):
+                record[column] = value
+                continue
             record[column] = (
                 None if not math.isfinite(value) else int(value) if _is_count(column, value) else float(value)
             )
             if not math.isfinite(value):
-                undefined[column] = "infinite" if math.isinf(value) else reasons.get((*parts, column), "undefined")
+                metric = column.removesuffix(" low").removesuffix(" high")
+                undefined[column] = "infinite" if math.isinf(value) else reasons.get((*parts, metric), "undefined")
         records.append(record | ({"undefined": undefined} if undefined else {}))
     return records
 
@@ -155,19 +259,99 @@ def _is_count(column: str, value: float) -> bool:
     return column == "n" or isinstance(value, (int, np.integer))
 
 
-def _number(column: str, value: float) -> str:
-    if _is_count(column, value):
-        return str(int(value))
+def _number(column: str, value: float, digits: int | None = None) -> str:
     if math.isnan(value):
         return "-"
+    if _is_count(column, value):
+        return str(int(value))
+    if digits is not None:
+        text = f"{value:.{digits}f}"
+        return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
     value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
     return (
-        f"{value:.1f}"
-        if abs(value) >= 100
-        else f"{value:.2f}"
-        if column in ("MR", "GMR", "HMR", "median")
-        else f"{value:.4f}"
+        f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}" if column.lower() in RANKS_IN_UNITS else f"{value:.4f}"
     )
+
+
+def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
+    """Tell whether a column is one end of the interval of another."""
+    metric = column.removesuffix(" low") if column.endswith(" low") else column.removesuffix(" high")
+    return metric != column and all(name in columns for name in (metric, f"{metric} low", f"{metric} high"))
+
+
+def _check_comparison(values: pd.DataFrame, metrics: list[Any], named: list[Any], models: list[Any]) -> None:
+    if not len(values) or not metrics:
+        raise MetricError(f"a comparison needs a model and a metric; got {len(values)} and {len(metrics)}")
+    if not values.index.is_unique or not values.columns.is_unique:
+        raise MetricError("the models and the metrics of a comparison must have names that differ")
+    for what, name, known in (
+        *(("metrics", name, metrics) for name in named),
+        *(("models", model, list(values.index)) for model in models),
+    ):
+        if name not in known:
+            raise MetricError(
+                f"best and marks must name {what} of the table, {', '.join(map(str, known))}; got {name!r}"
+            )
+
+
+def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | None) -> str | None:
+    """Return how the best value of a column reads, if at least two are finite."""
+    finite = [value for value in column.tolist() if math.isfinite(value)]
+    if len(finite) < 2:
+        return None
+    return _number(str(column.name), max(finite) if higher_is_better else min(finite), digits)
+
+
+def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[list[str]]:
+    """Return the text of each value of a metric, with its interval where both ends are known."""
+    ends = [f"{metric} low", f"{metric} high"]
+    texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]
+    if all(name in values.columns for name in ends):
+        for text, low, high in zip(texts, *(values[name].tolist() for name in ends)):
+            if math.isfinite(low) and math.isfinite(high):
+                text.append(f"[{_number(metric, low, digits)}, {_number(metric, high, digits)}]")
+    return texts
+
+
+def _names(frame: pd.DataFrame) -> list[str]:
+    return ["" if name is None else str(name) for name in frame.index.names]
+
+
+def _markdown(text: str) -> str:
+    """Return text that Markdown shows as it is; underscores between letters and most brackets need no backslash."""
+    return re.sub(r"[\\`*<>|~&$]|\](?=\()|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", printable(text))
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in printable(text))
+
+
+def _raised_markdown(mark: str) -> str:
+    return f"<sup>{_markdown(mark)}</sup>" if mark else ""
+
+
+def _raised_latex(mark: str) -> str:
+    return rf"\textsuperscript{{{''.join(_LATEX_MARKS.get(c, _latex(c)) for c in mark)}}}" if mark else ""
+
+
+_STYLES: dict[str, tuple[Callable[[str], str], str, Callable[[str], str]]] = {
+    "markdown": (_markdown, "**{}**", _raised_markdown),
+    "latex": (_latex, r"\textbf{{{}}}", _raised_latex),
+    "table": (printable, "{}*", str),
+}
+
+
+def _markdown_table(header: list[str], rows: list[list[str]], n_labels: int) -> str:
+    rule = ["---"] * n_labels + ["---:"] * (len(header) - n_labels)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
+
+
+def _latex_table(header: list[str], rows: list[list[str]], n_labels: int) -> str:
+    body = [" & ".join(row) + r" \\" for row in (header, *rows)]
+    # After \\ a bracket or a star would be read as its argument.
+    head, *lines = ("{}" + line if line.startswith(("[", "*")) else line for line in body)
+    start = rf"\begin{{tabular}}{{{'l' * n_labels + 'r' * (len(header) - n_labels)}}}"
+    return "\n".join([start, r"\hline", head, r"\hline", *lines, r"\hline", r"\end{tabular}"])
 
 
 def _aligned(header: list[str], rows: list[list[str]], numbers: Iterable[int]) -> str:

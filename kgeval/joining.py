@@ -1,0 +1,107 @@
+"""A user's columns put beside the rows of a ranks table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.errors import DataError
+from kgeval.queries import SIDE_NAMES, given_and_asked
+from kgeval.triples import Vocabulary
+
+KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
+PLACES = (*KEYS, "side", "split")
+
+
+def join_columns(
+    columns: pd.DataFrame | Mapping[str, Any],
+    table: pd.DataFrame,
+    entities: Vocabulary,
+    relations: Vocabulary,
+    taken: Collection[str],
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return `columns` as one row per row of a ranks table; see `kgeval.EvaluationResult.with_columns`.
+
+    Parameters
+    ----------
+    columns : pandas.DataFrame or mapping of str to array
+    table : pandas.DataFrame
+    entities, relations : Vocabulary
+    taken : collection of str
+        Names that are not free.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Without the columns that served as keys.
+    notes : list of str
+        How many ranks found no row, and how many rows no rank.
+    """
+    frame = pd.DataFrame(columns)
+    frame.columns = [str(name) for name in frame.columns]
+    keys = [name for name in frame.columns if name in PLACES]
+    values = [name for name in frame.columns if name not in PLACES]
+    clash = [name for name in values if name in taken or values.count(name) > 1]
+    if clash or not values:
+        raise DataError(
+            f"column {clash[0]!r} is there already; give it another name"
+            if clash
+            else f"expected columns to break down by beside {', '.join(PLACES)}; got {', '.join(keys) or 'none'}"
+        )
+    if not keys:
+        if len(frame) != len(table):
+            raise DataError(
+                f"expected {len(table)} rows, one for each of the ranks table's, or columns that say what a row "
+                f"belongs to ({', '.join(PLACES)}); got {len(frame)} rows with columns {', '.join(values)}"
+            )
+        return frame.reset_index(drop=True), []
+    wanted, own = _keys_of(table, keys), _keys_given(frame, entities, relations, keys)
+    if own.duplicated().any():
+        first = frame.loc[own.duplicated(keep=False).to_numpy(), keys].iloc[0]
+        raise DataError(
+            f"{', '.join(keys)} = {', '.join(map(repr, first))} stands more than once; keep one row of each"
+        )
+    places = pd.MultiIndex.from_frame(own).get_indexer(pd.MultiIndex.from_frame(wanted))
+    found = frame[values].reindex(np.where(places < 0, len(frame), places)).reset_index(drop=True)
+    n_missing, n_unused = int((places < 0).sum()), len(frame) - len(np.unique(places[places >= 0]))
+    notes = []
+    if n_missing or n_unused:
+        notes.append(
+            f"columns {', '.join(values)}: {n_missing:,} of {len(table):,} ranks have no row there (shown as missing), "
+            f"{n_unused:,} of {len(frame):,} rows belong to no rank"
+        )
+    return found, notes
+
+
+def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return what each row of the ranks table is under `keys`: ids, and names of side and split."""
+    triples = table[["s", "p", "o"]].to_numpy()
+    is_subject = (table["side"] == "subject").to_numpy()
+    of_subject, of_object = given_and_asked(triples, "subject"), given_and_asked(triples, "object")
+    every = {
+        **dict(zip("spo", triples.T)),
+        "relation": triples[:, 1],
+        "given": np.where(is_subject, of_subject[0], of_object[0]),
+        "asked": np.where(is_subject, of_subject[1], of_object[1]),
+        "side": table["side"].astype(str).to_numpy(dtype=object),
+        "split": table["split"].astype(str).to_numpy(dtype=object),
+    }
+    return pd.DataFrame({name: every[name] for name in keys})
+
+
+def _keys_given(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
+    """Return the user's keys as ids and names; labels that do not occur become -1, distinct ones distinct rows."""
+    columns: dict[str, Any] = {}
+    for name in keys:
+        values = frame[name].to_numpy()
+        if name in KEYS and values.dtype.kind not in "iu":
+            vocabulary = entities if KEYS[name] == "entity" else relations
+            ids = vocabulary.find(values.astype(object))
+            values = np.where(ids < 0, -1 - np.arange(len(ids)), ids)
+        elif name == "side":
+            values = np.array([SIDE_NAMES.get(str(value).lower(), str(value)) for value in values], dtype=object)
+        columns[name] = values
+    return pd.DataFrame(columns)

@@ -1,0 +1,45 @@
+"""The order of one row of scores: what stands above an answer, what ties with it, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgeval.checks import Ids
+from kgeval.kernels.counts import Scores
+
+
+@dataclass(frozen=True)
+class Order:
+    """A row of scores as its answer sees it.
+
+    Parameters
+    ----------
+    above, tied, below : int64 arrays
+        Columns that score above, equal to (the answer itself left out) and below the answer, each best first; equal
+        scores in the order of their columns.
+    """
+
+    above: Ids
+    tied: Ids
+    below: Ids
+
+    @classmethod
+    def around(cls, scores: Scores, answer: int) -> Order:
+        """Order a row of scores, no NaN among them, around the column `answer`.
+
+        Examples
+        --------
+        >>> Order.around(np.array([1.0, 5.0, 3.0, 3.0, 9.0]), 2)
+        Order(above=array([4, 1]), tied=array([3]), below=array([0]))
+        """
+        n = len(scores)
+        best_first = (n - 1 - np.argsort(scores[::-1], kind="stable"))[::-1]
+        in_order = scores[best_first]
+        others = best_first != answer
+        return cls(
+            best_first[in_order > scores[answer]],
+            best_first[(in_order == scores[answer]) & others],
+            best_first[in_order < scores[answer]],
+        )

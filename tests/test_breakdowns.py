@@ -1,0 +1,366 @@
+"""Breakdowns, averages, intervals and further columns of a result, against numbers worked out by hand or by loops."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kgeval as kg
+import kgeval.features
+from kgeval.features import FEATURES
+
+METRICS = ["mrr", "mr", "hits@3"]
+
+
+def random_result(seed, n_entities=9, n_relations=3, n_test=14, sides="both", levels=6):
+    """Return a result on a small random graph whose scores tie now and then."""
+    rng = np.random.default_rng(seed)
+    triples = np.unique(rng.integers(0, [n_entities, n_relations, n_entities], (3 * n_test, 3)), axis=0)
+    rng.shuffle(triples)
+    dataset = kg.Dataset.from_arrays(
+        train=triples[n_test:], test=triples[:n_test], n_entities=n_entities, n_relations=n_relations
+    )
+    scores = rng.integers(0, levels, (n_entities, n_relations, n_entities)).astype(float)
+    return kg.evaluate(lambda s, p, o: scores[s, p, o], dataset, kg.Protocol(sides=sides), progress=False)
+
+
+def reciprocal_ranks(result):
+    """Return the filtered, realistic reciprocal rank of each row, by a loop."""
+    return [
+        1.0 / (better + 1 + tied / 2)
+        for better, tied in zip(result.table["better_filtered"], result.table["tied_filtered"], strict=True)
+    ]
+
+
+def test_robust_interval_of_the_worked_example():
+    """Ranks 2 and 1: MRR .75, two clusters, influences -/+ .25; SE = sqrt(2/1 * (2 * .25^2)) / 2 = .25.
+
+    Student's t with 1 degree of freedom at .975 is tan(.475 pi) = 12.7062, so the interval is [-2.43, 3.93], cut to
+    what MRR can be.
+    """
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 1, 2]], n_entities=5, n_relations=2)
+    scores = {(0, 0): [0.1, 0.7, 0.9, 0.2, 0.3], (1, 1): [0.1, 0.2, 0.9, 0.3, 0.4]}
+
+    def score(s, p, o):
+        return np.array([scores[int(a), int(b)][int(c)] for a, b, c in zip(s, p, o, strict=True)])
+
+    result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
+    found = result.interval("mrr")
+    assert (found.value, found.low, found.high, found.n_clusters) == (0.75, 0.0, 1.0, 2)
+    assert found.error == pytest.approx(0.25, rel=1e-9)
+    wide = result.interval("mr", level=0.5)  # t is tan(pi / 4) = 1; MR 1.5, SE .5
+    assert (wide.low, wide.high) == pytest.approx((1.0, 2.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_clusters_are_triples_or_queries(seed):
+    """Two rows are of one cluster if and only if they share the triple, or side, relation and given entity."""
+    result = random_result(seed)
+    rows = result.table[["s", "p", "o", "side"]].to_records(index=False).tolist()
+    for by, key in (
+        ("triple", lambda s, p, o, side: (s, p, o)),
+        ("query", lambda s, p, o, side: (side, p, o if side == "subject" else s)),
+    ):
+        names = [key(*row) for row in rows]
+        clusters = result.clusters(by)
+        assert len(set(clusters.tolist())) == len(set(names)) == clusters.max() + 1
+        assert len(set(zip(clusters.tolist(), names, strict=True))) == len(set(names))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("cluster", ["triple", "query"])
+def test_robust_error_by_a_loop(seed, cluster):
+    """SE^2 = G / (G - 1) * sum over clusters of (sum of deviations)^2 / n^2."""
+    result = random_result(seed)
+    values = reciprocal_ranks(result)
+    mean = sum(values) / len(values)
+    sums = defaultdict(float)
+    for value, name in zip(values, result.clusters(cluster).tolist(), strict=True):
+        sums[name] += value - mean
+    g = len(sums)
+    error = math.sqrt(g / (g - 1) * sum(total**2 for total in sums.values())) / len(values)
+    found = result.interval("mrr", cluster=cluster)
+    assert (found.value, found.error, found.n_clusters) == (
+        pytest.approx(mean, rel=1e-12),
+        pytest.approx(error, rel=1e-9),
+        g,
+    )
+    assert found.low < mean < found.high
+
+
+def test_every_metric_has_an_interval():
+    """Plain, against chance, of the median, and of queries; the number is the result's own."""
+    result = random_result(1)
+    for key in ("mrr", "raw.object.optimistic.hits@1", "expected.gmr", "hmr", "median_rank", "amri", "z(mrr)"):
+        found = result.interval(key)
+        assert found.value == pytest.approx(result[key], rel=1e-12), key
+        assert found.low <= found.value <= found.high, key
+    queries = result.interval("query.map")
+    assert queries.n_clusters == result.about["n_queries"]
+    assert queries.value == pytest.approx(result["query.map"], rel=1e-12)
+    assert result.interval("expected.median_rank").reason.startswith("median_rank has no exact expectation")
+
+
+def test_bootstrap_is_seeded():
+    """The same seed gives the same interval, another seed another one; both methods hold the number."""
+    result = random_result(2, n_test=20)
+    for method in ("percentile", "bca"):
+        one, again, other = (result.interval("mrr", method=method, seed=seed, n_resamples=500) for seed in (3, 3, 4))
+        assert (one.low, one.high) == (again.low, again.high) != (other.low, other.high)
+        assert one.low < result["mrr"] < one.high
+        assert (one.low, one.high) == pytest.approx((result.interval("mrr").low, result.interval("mrr").high), abs=0.1)
+
+
+def test_refused_choices():
+    """What an interval can be asked is said when it is asked for something else."""
+    result = random_result(0)
+    for call, message in (
+        (lambda: result.interval("mrr", level=1.0), "level must be between 0 and 1; got 1.0"),
+        (lambda: result.interval("mrr", method="wald"), "method must be one of 'robust', 'percentile', 'bca'"),
+        (lambda: result.interval("mrr", cluster="side"), "cluster must be one of 'triple', 'query'; got 'side'"),
+        (lambda: result.by("side", level=95), "level must be between 0 and 1; got 95"),
+        (lambda: result.interval("median_rank", method="bca"), "median_rank has a robust interval only; got method"),
+    ):
+        with pytest.raises(kg.MetricError) as caught:
+            call()
+        assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_of_a_breakdown_are_results_of_their_own(seed):
+    """n, share, number and interval of each relation are those of a result that holds its triples alone."""
+    result = random_result(seed)
+    frame = result.by("relation", metrics=METRICS)
+    assert list(frame.columns) == [
+        "n", "share", *(f"{name}{end}" for name in ("MRR", "MR", "hits@3") for end in ("", " low", " high")),
+    ]  # fmt: skip
+    assert frame["share"].sum() == pytest.approx(1.0)
+    for label, row in frame.iterrows():
+        rows = np.flatnonzero(result.table["p"] == result.relations.ids([label])[0])
+        assert (row["n"], row["share"]) == (len(rows), len(rows) / len(result.table))
+        for metric, heading in zip(METRICS, ("MRR", "MR", "hits@3"), strict=True):
+            moments = result.moments(metric, rows)
+            alone = kg.EvaluationResult(
+                result.table.iloc[rows], result.entities, result.relations, result.protocol, result.about, {}, len(rows)
+            ).interval(metric)
+            assert row[heading] == pytest.approx(float(moments.number), rel=1e-12)
+            assert (row[f"{heading} low"], row[f"{heading} high"]) == pytest.approx(
+                (alone.low, alone.high), rel=1e-9, nan_ok=True
+            )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_macro_is_the_mean_of_the_groups(seed):
+    """By a loop; micro is the result's own number, and both intervals hold theirs."""
+    result = random_result(seed, n_test=20)
+    frame = result.averages("relation", metrics=[*METRICS, "amri", "query.map", "median_rank"])
+    groups = result.by("relation", metrics=[*METRICS, "amri", "query.map"], level=None)
+    assert frame["n"].tolist() == [len(result.table), len(groups)]
+    for heading, key in (("MRR", "mrr"), ("MR", "mr"), ("hits@3", "hits@3"), ("AMRI", "amri"), ("query.map",) * 2):
+        assert frame.loc["macro", heading] == pytest.approx(groups[heading].mean(), rel=1e-12)
+        assert frame.loc["micro", heading] == pytest.approx(result[key], rel=1e-12)
+        for average in ("micro", "macro"):
+            low, value, high = frame.loc[average, [f"{heading} low", heading, f"{heading} high"]]
+            assert low < value < high
+    assert math.isnan(frame.loc["macro", "median"])
+    assert "function of means" in frame.attrs["reasons"]["macro", "median"]
+
+
+def test_macro_error_by_hand():
+    """Groups of ranks (1, 2) and (4): MR of each 1.5 and 4, macro 2.75; only the first group varies.
+
+    Its mean has influences -/+ .5 on 2 of 3 rows; the macro mean halves them: per observation 3 / (2 * 2) * (-/+ .5) =
+    -/+ .375, so SE = sqrt(3 / 2 * 2 * .375^2) / 3 = .2165.
+    """
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2], [2, 1, 4]], n_entities=5, n_relations=2)
+    order = {0: [9, 8, 0, 0, 0], 1: [9, 0, 8, 0, 0], 2: [9, 8, 7, 0, 6]}
+    order[0][0] = 0  # rank 1
+
+    def score(s, p, o):
+        return np.array([order[int(a)][int(c)] for a, c in zip(s, o, strict=True)], dtype=float)
+
+    result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
+    assert (result.labelled()["rank_filtered"]).tolist() == [1.0, 2.0, 4.0]
+    frame = result.averages("relation", metrics="mr", level=0.95)
+    assert frame.loc["macro", "MR"] == 2.75
+    t = 4.302652729911275  # of 2 degrees of freedom at .975
+    assert frame.loc["macro", "MR high"] - 2.75 == pytest.approx(t * math.sqrt(3 * 0.375**2) / 3, rel=1e-6)
+
+
+def test_features_come_from_the_dataset():
+    """While the result has its dataset, a feature is looked up when it is asked for."""
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [0, 0, 2], [0, 0, 3], [4, 1, 5]], test=[[0, 0, 4], [5, 1, 4]], n_entities=6, n_relations=2
+    )
+    result = kg.evaluate(lambda s, p, o: s * 1.5 - o, dataset, progress=False)
+    frame = result.by("cardinality", metrics="mr", level=None)
+    assert frame["n"].to_dict() == {"1-1": 2, "1-N": 2}
+    degrees = result.by("degree_given", metrics="mr", level=None)["n"].to_dict()
+    assert degrees == {"1": 3, "2-3": 1}  # given: entity 4 once, entity 0 (degree 3), then 4 and 5 once each
+    assert result.columns.shape == (4, 0)
+
+
+def test_features_of_a_loaded_result_need_the_dataset_or_were_saved(tmp_path):
+    """Saved with details they come back; without, the dataset is asked for, and must be the same."""
+    result = random_result(3)
+    full, bare = tmp_path / "full.kgeval", tmp_path / "bare.kgeval"
+    result.save(full)
+    result.save(bare, details=False)
+    again = kg.load_result(full)
+    assert set(again.columns) == set(FEATURES) - {"type_given", "type_asked"}
+    for name in again.columns:
+        pd.testing.assert_frame_equal(again.by(name, metrics="mrr"), result.by(name, metrics="mrr"))
+    assert len(again.rivals) == len(result.rivals) > 0
+    pd.testing.assert_frame_equal(again.rivals, result.rivals)
+    lean = kg.load_result(bare)
+    assert (lean.columns.shape[1], len(lean.rivals)) == (0, 0)
+    with pytest.raises(kg.DataError, match=r"cardinality: a saved result does not hold the dataset; give it"):
+        lean.by("cardinality")
+    pd.testing.assert_frame_equal(lean.with_features(result.source.dataset).by("cardinality"), result.by("cardinality"))
+    with pytest.raises(kg.DataError, match="the result is of dataset"):
+        lean.with_features(random_result(4).source.dataset)
+    with pytest.raises(kg.DataError, match="it was loaded from a file"):
+        lean.explain(0, 0, 0)
+    assert again == lean == result
+
+
+def test_columns_of_ones_own():
+    """Aligned, by labels, and by ids; what finds no row is missing and counted."""
+    result = random_result(5, n_entities=5)
+    aligned = result.with_columns({"half": np.arange(len(result.table)) % 2})
+    frame = aligned.by("half", metrics="mr", level=None)
+    ranks = result.labelled()["rank_filtered"]
+    assert frame.loc["0", "MR"] == ranks[::2].mean()
+    assert frame.loc["1", "MR"] == ranks[1::2].mean()
+    kinds = pd.DataFrame({"asked": ["0", "1", "2", "9"], "kind": ["even", "odd", "even", "odd"]})
+    joined = result.with_columns(kinds)
+    table = result.table
+    asked = np.where(table["side"] == "subject", table["s"], table["o"])
+    n = {"even": int(np.isin(asked, [0, 2]).sum()), "odd": int((asked == 1).sum()), "missing": int((asked > 2).sum())}
+    assert joined.by("kind", metrics="mr", level=None)["n"].to_dict() == {k: v for k, v in n.items() if v}
+    assert joined.notes[-1] == (
+        f"columns kind: {n['missing']} of {len(table)} ranks have no row there (shown as missing), "
+        "1 of 4 rows belong to no rank"
+    )
+    by_id = result.with_columns(pd.DataFrame({"p": [0, 1, 2], "side": ["tail"] * 3, "group": ["a", "b", "a"]}))
+    counts = by_id.by("group", metrics="mr", level=None)["n"].to_dict()
+    is_object = (table["side"] == "object").to_numpy()
+    assert counts["a"] == int((is_object & (table["p"] != 1).to_numpy()).sum())
+    assert counts["missing"] == int((~is_object).sum())
+    both = by_id.with_columns({"half": np.arange(len(table)) % 2}).by("group", "half", metrics="mr", level=None)
+    assert both["n"].sum() == len(table)
+    assert both.index.names == ["group", "half"]
+
+
+def test_columns_that_do_not_fit():
+    """Length, keys and names are checked; the message says what was expected."""
+    result = random_result(5)
+    n = len(result.table)
+    for columns, message in (
+        (
+            {"x": [1, 2]},
+            f"expected {n} rows, one for each of the ranks table's, or columns that say what a row belongs",
+        ),
+        ({"relation": ["0"]}, "expected columns to break down by beside s, p, o"),
+        ({"score": [1.0] * n}, "column 'score' is there already; give it another name"),
+        ({"p": [0, 0], "x": [1, 2]}, "p = 0 stands more than once; keep one row of each"),
+    ):
+        with pytest.raises(kg.DataError) as caught:
+            result.with_columns(columns)
+        assert str(caught.value).startswith(message)
+
+
+def test_saved_columns_come_back(tmp_path):
+    """Numbers stay numbers, an order stays an order, a missing value stays missing."""
+    result = random_result(6)
+    n = len(result.table)
+    sizes = pd.Categorical(["small", "large"] * (n // 2), categories=["small", "large"], ordered=True)
+    result = result.with_columns(pd.DataFrame({"weight": np.linspace(0, 1, n), "size": sizes}))
+    result = result.with_columns(pd.DataFrame({"p": [0], "kind": ["x"]}))
+    result.save(tmp_path / "run.kgeval", details=False)
+    again = kg.load_result(tmp_path / "run.kgeval")
+    assert again.columns["weight"].tolist() == result.columns["weight"].tolist()
+    assert again.columns["size"].cat.ordered
+    for name in ("size", "kind"):
+        pd.testing.assert_frame_equal(again.by(name, metrics="mr"), result.by(name, metrics="mr"))
+    assert "missing" in again.by("kind", metrics="mr").index
+
+
+def test_breakdown_of_nothing_has_no_rows():
+    """A table without ranks gives a frame without rows, with all its columns."""
+    result = random_result(0)
+    empty = kg.EvaluationResult(result.table.iloc[:0], result.entities, result.relations, result.protocol, result.about)
+    for columns in (("relation",), ("relation", "side")):
+        frame = empty.by(*columns, metrics="mr")
+        assert (len(frame), list(frame.columns)) == (0, ["n", "share", "MR", "MR low", "MR high"])
+
+
+def test_group_order_is_by_size_then_category():
+    """Most ranks first; of equally many the first category."""
+    result = random_result(7, sides="object", n_test=4)
+    column = pd.Categorical(["b", "a", "b", "a"], categories=["b", "a"])
+    assert list(result.with_columns({"x": column}).by("x", metrics="mr").index) == ["b", "a"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_weighted_means_by_a_loop(seed):
+    """sum(w v) / sum(w) over the rows of the key's side; equal weights give the plain number."""
+    result = random_result(seed)
+    weights = np.random.default_rng(seed).random(len(result.table))
+    values = reciprocal_ranks(result)
+    is_object = (result.table["side"] == "object").tolist()
+    for key, rows in (("mrr", range(len(values))), ("object.mrr", [i for i, here in enumerate(is_object) if here])):
+        wanted = sum(weights[i] * values[i] for i in rows) / sum(weights[i] for i in rows)
+        found = result.weighted(key, weights)
+        assert found.value == pytest.approx(wanted, rel=1e-12)
+        assert found.low < wanted < found.high
+        equal, plain = result.weighted(key, np.full(len(values), 3.0)), result.interval(key)
+        assert (equal.value, equal.low, equal.high) == pytest.approx((plain.value, plain.low, plain.high), rel=1e-6)
+
+
+def test_popularity_counts_against_an_answer():
+    """Train knows entity 1 three times and entity 2 once; ranks of 1 are first, those of 2 second.
+
+    With beta 1 they weigh 1/3 and 1: MRR (1/3 * 1 + 1 * 1/2) / (4/3) = .625, against .75.
+    """
+    train = [[0, 0, 1], [3, 0, 1], [4, 0, 1], [5, 0, 2]]
+    dataset = kg.Dataset.from_arrays(train=train, test=[[2, 0, 1], [1, 0, 2]], n_entities=6, n_relations=1)
+
+    def score(s, p, o):
+        return np.where(s == 2, (o == 1) * 1.0, (o == 2) * 1.0 + (o == 3) * 2.0)
+
+    result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
+    assert result["mrr"] == 0.75
+    weights = kg.features.popularity_weights(result.table, dataset, beta_entity=1.0)
+    assert result.weighted("mrr", weights).value == pytest.approx(0.625, rel=1e-12)
+
+
+def test_refused_weights():
+    """Shape, sign and kind of metric."""
+    result = random_result(0)
+    n = len(result.table)
+    for key, weights, message in (
+        ("mrr", [1.0], f"weights must be finite and at least 0, one for each of the {n} rows of the table; got shape"),
+        ("mrr", [-1.0] * n, "weights must be finite and at least 0"),
+        ("mrr", [0.0] * n, f"the weights of all {n} ranks of 'mrr' are 0"),
+        ("query.map", [1.0] * n, "query.map is of queries; weights are for ranks"),
+        ("median_rank", [1.0] * n, "median_rank is no function of means"),
+    ):
+        with pytest.raises(kg.MetricError) as caught:
+            result.weighted(key, weights)
+        assert str(caught.value).startswith(message)
+
+
+def test_a_share_at_its_edge_has_an_interval():
+    """0 of 10 hits, 10 clusters: Wilson's upper end is t^2 / (n + t^2), t of 9 degrees of freedom; not 0."""
+    triples = [[i, 0, i + 1] for i in range(10)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=12, n_relations=1)
+    sides = kg.Protocol(sides="object")
+    never = kg.evaluate(lambda s, p, o: -(o == s + 1).astype(float), dataset, sides, progress=False).interval("hits@1")
+    always = kg.evaluate(lambda s, p, o: (o == s + 1).astype(float), dataset, sides, progress=False).interval("hits@1")
+    assert (never.value, never.low, always.value, always.high) == (0.0, 0.0, 1.0, 1.0)
+    assert never.high == pytest.approx(2.2621571628**2 / (10 + 2.2621571628**2), rel=1e-9)
+    assert always.low == pytest.approx(1.0 - never.high, rel=1e-9)
+    assert never.method == "wilson"

@@ -1,0 +1,155 @@
+"""Explaining a rank: the candidates above it are those that a loop over all entities finds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kgeval as kg
+from kgeval.explaining import extreme_rows
+
+N = 8
+
+
+def graph(seed=0):
+    """Return a dataset of random triples, and a function of random scores with ties."""
+    rng = np.random.default_rng(seed)
+    triples = np.unique(rng.integers(0, [N, 2, N], (40, 3)), axis=0)
+    rng.shuffle(triples)
+    names = {split: pd.DataFrame([[f"e{s}", f"r{p}", f"e{o}"] for s, p, o in part]) for split, part in
+             (("train", triples[12:]), ("valid", triples[8:12]), ("test", triples[:8]))}  # fmt: skip
+    dataset = kg.Dataset.from_frames(**names)
+    scores = rng.integers(0, 5, (len(dataset.entities), 2, len(dataset.entities))).astype(float)
+    return dataset, lambda s, p, o: scores[s, p, o]
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("side", ["subject", "object"])
+def test_what_stands_above_by_a_loop(seed, side):
+    """Candidate, score, where it stands, and the splits that know it, for every test triple."""
+    dataset, score = graph(seed)
+    result = kg.evaluate(score, dataset, progress=False)
+    known = {split: set(map(tuple, dataset[split].array.tolist())) for split in dataset.splits}
+    for s, p, o in dataset["test"].array.tolist():
+        frame = result.explain(s, p, o, side)
+        mine = score(s, p, o)
+        wanted = {"above": [], "tied": []}
+        for e in range(len(dataset.entities)):
+            triple = (e, p, o) if side == "subject" else (s, p, e)
+            value = score(*triple)
+            if triple != (s, p, o) and value >= mine:
+                where = "+".join(split for split in dataset.splits if triple in known[split])
+                wanted["above" if value > mine else "tied"].append((-value, e, where))
+        rows = list(zip(frame["stands"], -frame["score"], frame["id"], frame["known_in"], strict=True))
+        assert rows[:-1] == [("above", *row) for row in sorted(wanted["above"])] + [
+            ("tied", *row) for row in sorted(wanted["tied"])
+        ]
+        assert frame["candidate"].tolist() == [dataset.entities.labels[i] for i in frame["id"]]
+        assert rows[-1][:3] == ("answer", -mine, s if side == "subject" else o)
+        assert frame.attrs == {
+            "n_above": len(wanted["above"]), "n_tied": len(wanted["tied"]), "n_candidates": len(dataset.entities),
+        }  # fmt: skip
+        row = result.table[(result.table[["s", "p", "o"]] == [s, p, o]).all(axis=1) & (result.table["side"] == side)]
+        counts = frame[frame["counts"]]["stands"].value_counts()
+        assert counts.get("above", 0) == row["better_filtered"].item()
+        assert counts.get("tied", 0) == row["tied_filtered"].item()
+
+
+def test_labels_and_a_limit():
+    """Labels name the same triple as ids; `most` cuts each kind."""
+    dataset, score = graph(1)
+    result = kg.evaluate(score, dataset, progress=False)
+    s, p, o = dataset["test"].array[0].tolist()
+    labels = dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]
+    pd.testing.assert_frame_equal(result.explain(*labels, "tail"), result.explain(s, p, o))
+    short = result.explain(s, p, o, most=1)
+    assert (short["stands"] == "above").sum() <= 1
+    assert short.attrs["n_above"] == (result.explain(s, p, o)["stands"] == "above").sum()
+
+
+def test_models_are_asked_for_exact_scores():
+    """An embedding model's rivals are those of its float64 scores, the same as of the function that computes them."""
+    rng = np.random.default_rng(0)
+    entities, relations = rng.normal(size=(N, 4)), rng.normal(size=(2, 4))
+    dataset = kg.Dataset.from_arrays(test=rng.integers(0, [N, 2, N], (6, 3)), n_entities=N, n_relations=2)
+    model = kg.evaluate(kg.models.TransE(entities, relations, norm=1), dataset, progress=False)
+    plain = kg.evaluate(
+        lambda s, p, o: -np.abs(entities[s] + relations[p] - entities[o]).sum(axis=1), dataset, progress=False
+    )
+    for s, p, o in dataset["test"].array.tolist():
+        for side in ("subject", "object"):
+            one, other = model.explain(s, p, o, side), plain.explain(s, p, o, side)
+            assert one["id"].tolist() == other["id"].tolist()
+            assert one["score"].to_numpy() == pytest.approx(other["score"].to_numpy(), rel=1e-12)
+
+
+def test_listed_scores_explain_themselves():
+    """In the worked example Ireland scores .789 and beats Italy's .753."""
+    columns = ["s", "p", "o"]
+    test = pd.DataFrame([["Jack", "born_in", "Italy"]], columns=columns)
+    table = pd.DataFrame(
+        [
+            ["Jack", "born_in", "Italy", 0.753],
+            ["Jack", "born_in", "Ireland", 0.789],
+            ["Jack", "born_in", "Germany", 0.5],
+        ],
+        columns=[*columns, "score"],
+    )
+    train = pd.DataFrame([["Ireland", "borders", "Germany"]], columns=columns)
+    result = kg.evaluate_scores(table, kg.Dataset.from_frames(train=train, test=test))
+    frame = result.explain("Jack", "born_in", "Italy")
+    assert frame[["candidate", "score", "stands"]].values.tolist() == [
+        ["Ireland", 0.789, "above"], ["Italy", 0.753, "answer"],
+    ]  # fmt: skip
+    assert result.rivals["entity"].map(lambda i: result.entities.labels[i]).tolist() == ["Ireland", "Germany"]
+
+
+def test_a_model_that_changed_is_noticed():
+    """The counts of the rank and those of now differ: nothing is explained by another model's scores."""
+    dataset, _ = graph(2)
+    weights = np.random.default_rng(0).normal(size=(len(dataset.entities), len(dataset.entities)))
+    result = kg.evaluate(lambda s, p, o: weights[s, o], dataset, progress=False)
+    weights *= -1.0
+    s, p, o = dataset["test"].array[0].tolist()
+    with pytest.raises(kg.ScoreError, match=r"Has the model changed since\? Evaluate it again"):
+        result.explain(s, p, o)
+
+
+def test_refused_questions():
+    """A triple that was not ranked, an unknown label, an unknown side, an unseen entity under `worst`."""
+    dataset, score = graph(3)
+    result = kg.evaluate(score, dataset, progress=False)
+    s, p, o = dataset["train"].array[0].tolist()
+    with pytest.raises(kg.DataError, match=r"was not ranked on the object side; is it in test\?"):
+        result.explain(s, p, o)
+    with pytest.raises(kg.DataError, match="nobody"):
+        result.explain("nobody", "r0", "e1")
+    with pytest.raises(kg.ProtocolError, match="side must be 'subject' or 'object'"):
+        result.explain(s, p, o, side="middle")
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2], [1, 0, 0]], n_entities=3, n_relations=1)
+    worst = kg.evaluate(lambda s, p, o: s - o, dataset, kg.Protocol(unseen="worst"), progress=False)
+    with pytest.raises(kg.DataError, match=r"was not scored on the object side"):
+        worst.explain(0, 0, 2)
+
+
+def test_rivals_of_the_worst_and_the_best_ranks():
+    """By a loop: known answers are left out, the best first, whether above the positive or below."""
+    dataset, score = graph(4)
+    result = kg.evaluate(score, dataset, progress=False)
+    known = {tuple(t) for split in dataset.splits for t in dataset[split].array.tolist()}
+    rows = extreme_rows(result.ranks, 10)
+    ranks = result.labelled()["rank_filtered"].to_numpy()[rows]
+    assert ranks[0] == ranks.max()
+    assert (np.diff(ranks[:8]) <= 0).all()
+    assert len(set(rows.tolist())) == len(rows)
+    found = result.rivals
+    assert list(dict.fromkeys(found["row"])) == rows.tolist()
+    for row, mine in found.groupby("row"):
+        s, p, o, side = result.table.loc[row, ["s", "p", "o", "side"]]
+        wanted = []
+        for e in range(len(dataset.entities)):
+            triple = (e, p, o) if side == "subject" else (s, p, e)
+            if triple not in known:
+                wanted.append((-score(*triple), e))
+        assert len(mine) == min(5, len(wanted))
+        assert mine["score"].tolist() == [-value for value, _ in sorted(wanted)[: len(mine)]]
+        assert mine["place"].tolist() == list(range(1, len(mine) + 1))
