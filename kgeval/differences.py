@@ -1,0 +1,292 @@
+"""Differences between results on the same ranks: their tables, tests, and what each relation contributes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids
+from kgeval.errors import MetricError
+from kgeval.keys import Key
+from kgeval.metrics import QueryLevel
+from kgeval.metrics.base import Reals
+from kgeval.results import EvaluationResult
+from kgeval.stats import Difference, Interval, Moments, compare_paired, holm, influences, robust_interval
+from kgeval.triples import group_rows
+
+COLUMNS = (
+    "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
+    "detectable", "wins", "ties", "losses", "n", "n_clusters", "better", "reason",
+)  # fmt: skip
+RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "low", "high", "contribution")
+NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable")
+NO_RANKS = "no rank was compared"
+# Sums of the same terms in another order differ by less than this share.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How differences are measured: what `compare` was asked, see there."""
+
+    level: float
+    cluster: str
+    n_resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The observations that all results share: the ranks of some sides, or the queries of these ranks.
+
+    Parameters
+    ----------
+    rows : tuple of int64 arrays, shape (ranks,)
+        For each result the places of the ranks in its table.
+    orders : tuple of int64 arrays, shape (observations,), or None
+        For each result the places of its queries in the order that all share; None where ranks are observed.
+    clusters : int64 array, shape (observations,)
+        0, 1, ...
+    relations : int64 array, shape (observations,)
+        Ids of the first result.
+    """
+
+    rows: tuple[Ids, ...]
+    orders: tuple[Ids, ...] | None
+    clusters: Ids
+    relations: Ids
+
+    @property
+    def n_clusters(self) -> int:
+        """How many independent groups there are."""
+        return int(self.clusters.max(initial=-1)) + 1
+
+    @classmethod
+    def of(cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, cluster: str) -> Sample:
+        """Return the observations of `key` among the shared rows."""
+        if key.side != "both":
+            is_asked = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
+            rows = [own[is_asked] for own in rows]
+        relations = results[0].table["p"].to_numpy()[rows[0]]
+        if not isinstance(key.metric, QueryLevel):
+            return cls(tuple(rows), None, results[0].clusters(cluster, rows[0]), relations)
+        queries = results[0].clusters("query", rows[0])
+        orders = []
+        for result, own in zip(results, rows):
+            order, starts = group_rows(*_query_columns(result, own))
+            orders.append(np.argsort(queries[order[starts[:-1]]]))
+        _, first = np.unique(queries, return_index=True)
+        return cls(tuple(rows), tuple(orders), np.arange(len(first)), relations[first])
+
+    def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
+        """Return the number of `key` in result `i`, its observations in the order that all results share."""
+        if not len(self.clusters):
+            raise MetricError(NO_RANKS)
+        moments = result.ranks.moments(key, self.rows[i])
+        return moments if self.orders is None else Moments(moments.values[self.orders[i]], moments.finish)
+
+    def part(self, result: EvaluationResult, i: int, key: Key, whole: Moments, rows: Ids) -> Moments:
+        """Return the number of some observations alone; `whole` is that of all.
+
+        Ranks are asked anew, since a number such as a z-score depends on how many they are.
+        """
+        if self.orders is None:
+            return result.ranks.moments(key, self.rows[i][rows])
+        return Moments(whole.values[rows], whole.finish)
+
+    def interval(self, result: EvaluationResult, i: int, key: Key, level: float) -> Interval:
+        """Return the number of `key` in result `i` with its interval."""
+        if not len(self.clusters):
+            return Interval(np.nan, np.nan, np.nan, level, "robust", 0, reason=NO_RANKS)
+        return result.ranks.interval(key, self.rows[i], level, self.clusters)
+
+    def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, setting: str) -> tuple[int, int, int]:
+        """Return how many ranks of result `i` are better than those of `j`, equal, and worse; ties realistic."""
+        twice = []
+        for k in (i, j):
+            better, tied, _ = results[k].ranks.counts(setting, self.rows[k])
+            twice.append(2 * better + tied)
+        signs = np.sign(twice[1] - twice[0])
+        return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
+
+
+def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
+    """Return side, relation and given entity of rows, by which a result sorts its queries."""
+    side = result.table["side"].cat.codes.to_numpy()[rows].astype(np.int64)
+    s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
+    is_subject = (result.table["side"] == "subject").to_numpy()[rows]
+    return side, p, np.where(is_subject, o, s)
+
+
+def is_higher_better(key: Key) -> bool:
+    """Tell whether a greater value of `key` is a better one."""
+    metric = key.metric
+    return metric.metric.higher_is_better if isinstance(metric, QueryLevel) else metric.higher_is_better
+
+
+def _kind(key: Key) -> tuple[str, bool]:
+    """Return what keys with the same observations share."""
+    return key.side, isinstance(key.metric, QueryLevel)
+
+
+def samples_of(
+    results: Sequence[EvaluationResult], rows: Sequence[Ids], keys: Mapping[str, Key], cluster: str
+) -> dict[str, Sample]:
+    """Return the observations of each key; keys with the same ones share them."""
+    made: dict[tuple[str, bool], Sample] = {}
+    for key in keys.values():
+        if _kind(key) not in made:
+            made[_kind(key)] = Sample.of(results, rows, key, cluster)
+    return {label: made[_kind(key)] for label, key in keys.items()}
+
+
+def value_table(
+    results: Sequence[EvaluationResult],
+    names: Sequence[str],
+    keys: Mapping[str, Key],
+    samples: Mapping[str, Sample],
+    level: float,
+) -> pd.DataFrame:
+    """Return every value with its interval, one row per model."""
+    columns: dict[str, list[float]] = {}
+    reasons: dict[tuple[str, str], str] = {}
+    for label, key in keys.items():
+        found = [samples[label].interval(result, i, key, level) for i, result in enumerate(results)]
+        columns[label] = [one.value for one in found]
+        columns |= {f"{label} low": [one.low for one in found], f"{label} high": [one.high for one in found]}
+        reasons |= {(name, label): one.reason for name, one in zip(names, found) if one.reason}
+    frame = pd.DataFrame(columns, index=pd.Index(list(names), dtype=object, name="model"))
+    frame.attrs["reasons"] = reasons
+    return frame
+
+
+def difference_table(
+    results: Sequence[EvaluationResult],
+    keys: Mapping[str, Key],
+    samples: Mapping[str, Sample],
+    values: pd.DataFrame,
+    terms: Terms,
+) -> pd.DataFrame:
+    """Return the differences of all pairs in all metrics, see `Comparison`."""
+    pairs = list(itertools.combinations(range(len(results)), 2))
+    moments, reasons = _moments(results, keys, samples)
+    tested: dict[tuple[tuple[int, int], str], Difference] = {}
+    for kind in dict.fromkeys(_kind(keys[label]) for label in moments):
+        labels = [label for label in moments if _kind(keys[label]) == kind]
+        for i, j in pairs:
+            firsts, seconds = ([moments[label][place] for label in labels] for place in (i, j))
+            clusters = samples[labels[0]].clusters
+            found = compare_paired(
+                firsts, seconds, clusters, level=terms.level, n_resamples=terms.n_resamples, seed=terms.seed
+            )
+            tested |= {((i, j), label): one for label, one in zip(labels, found)}
+    records = []
+    for pair in pairs:
+        for label, key in keys.items():
+            record = _record(label, key, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
+            wins, ties, losses = samples[label].count_wins(results, *pair, key.setting)
+            record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label].clusters)}
+            record |= {"n_clusters": samples[label].n_clusters, "reason": reasons.get(label, "")}
+            records.append(record | (_tested(tested[pair, label]) if label in moments else {}))
+    frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
+    frame["p_holm"] = holm(frame["p"].to_numpy())
+    return frame
+
+
+def _moments(
+    results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
+) -> tuple[dict[str, list[Moments]], dict[str, str]]:
+    """Return every number in each result as a function of means, and why some are none."""
+    moments, reasons = {}, {}
+    for label, key in keys.items():
+        try:
+            moments[label] = [samples[label].moments(result, i, key) for i, result in enumerate(results)]
+        except MetricError as error:  # noqa: PERF203
+            reasons[label] = str(error)
+    return moments, reasons
+
+
+def _record(label: str, key: Key, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
+    """Return two values, their difference and which is better; equal up to rounding, none is."""
+    one, other = values
+    difference = one - other
+    favours = difference if is_higher_better(key) else -difference
+    is_apart = abs(difference) > ROUNDING * max(abs(one), abs(other))
+    return {
+        "first": names[0],
+        "second": names[1],
+        "metric": label,
+        "value_first": one,
+        "value_second": other,
+        "difference": difference,
+        "better": names[0 if favours > 0 else 1] if is_apart else "",
+    }
+
+
+def _tested(found: Difference) -> dict[str, Any]:
+    """Return what the interval and the test say."""
+    return {
+        "low": found.low,
+        "high": found.high,
+        "p": found.p_value,
+        "detectable": found.detectable,
+        "reason": found.reason,
+    }
+
+
+def relation_table(
+    results: Sequence[EvaluationResult], sample: Sample, key: Key, pair: tuple[int, int], level: float
+) -> pd.DataFrame:
+    """Return the differences within relations and what each contributes, see `Comparison.by_relation`."""
+    one, other = (sample.moments(results[i], i, key) for i in pair)
+    parts, is_exact = _contributions(one, other)
+    order, starts = group_rows(sample.relations)
+    records = {}
+    for rows in np.split(order, starts[1:-1]):
+        record: dict[str, float] = {"n": len(rows), "share": len(rows) / len(parts)}
+        try:
+            mine = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (one, other))]
+        except MetricError:  # a relation may lack what the whole has, such as room above chance
+            mine = []
+        if mine:
+            within = robust_interval(_difference(*mine), sample.clusters[rows], level)
+            record |= {"value_first": float(mine[0].number), "value_second": float(mine[1].number)}
+            record["difference"] = within.value
+            if within.error > 0.0:  # clusters that all agree do not tell how far others may differ
+                record |= {"low": within.low, "high": within.high}
+        record["contribution"] = float(parts[rows].sum()) / len(parts)
+        records[results[0].relations.labels[sample.relations[rows[0]]]] = record
+    index = pd.Index(list(records), dtype=object, name="relation")
+    frame = pd.DataFrame(list(records.values()), index=index, columns=list(RELATION_COLUMNS))
+    frame = frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
+    frame.attrs["difference"] = float(one.number - other.number)
+    frame.attrs["contribution"] = "exact" if is_exact else "linearised"
+    return frame
+
+
+def _difference(one: Moments, other: Moments) -> Moments:
+    """Return the difference of two numbers of the same observations as one number."""
+    k = one.values.shape[1]
+    values = np.concatenate([one.values, other.values], axis=1)
+    return Moments(values, lambda means: one.finish(means[..., :k]) - other.finish(means[..., k:]))
+
+
+def _contributions(one: Moments, other: Moments) -> tuple[Reals, bool]:
+    """Return what each observation adds to the difference, whose mean is the difference; and whether that is exact.
+
+    The number is taken as linear between the means of both, with the slope half-way: its influences on observations
+    that lie around the middle as the two differ are the slope times the differences, less their mean. So an
+    observation in which both agree adds nothing but the (third-order) error of the slope.
+    """
+    total = float(one.number - other.number)
+    apart = one.values - other.values
+    start, way = other.values.mean(axis=0), apart.mean(axis=0)
+    along = [float(one.finish(start + share * way)) - share * total for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    scale = max(abs(float(one.number)), abs(float(other.number)))
+    parts = influences(Moments(start + way / 2 + (apart - way), one.finish)) + total
+    return parts, bool(np.ptp(along) <= 1e-9 * scale)

@@ -1,0 +1,859 @@
+"""compare(): refusals, pairing by labels, differences and tests against loops, contributions of relations."""
+
+import dataclasses
+import html
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kgeval as kg
+from kgeval.comparability import align, pair_rows
+from kgeval.comparison import compare
+from kgeval.keys import Key
+from kgeval.metrics import MRR, MedianRank
+
+SIDES = ("subject", "object")
+ENTITIES = ["Jack", "Jill", "Rome", "Oslo", "Bonn"]
+RELATIONS = ["born_in", "likes"]
+TOWNS = {
+    "train": [[0, 0, 3], [1, 1, 0], [2, 1, 3]],
+    "valid": [[1, 0, 4]],
+    "test": [[0, 0, 2], [1, 0, 2], [0, 1, 1]],
+    "entity_labels": ENTITIES,
+    "relation_labels": RELATIONS,
+    "name": "towns",
+}
+
+
+def scored(dataset, table, protocol=None, scorer="lookup"):
+    """The result of a table of scores (s, p, o), its scorer named."""
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, protocol, progress=False)
+    return renamed(result, scorer=scorer)
+
+
+def renamed(result, **about):
+    """The same result with other entries in `about`."""
+    return dataclasses.replace(result, about={**result.about, **about})
+
+
+def towns(seed=0, protocol=None, scorer="lookup", **changed):
+    """A result on three test triples among five entities, without ties; `changed` parts of the dataset."""
+    dataset = kg.Dataset.from_arrays(**{**TOWNS, **changed})
+    shape = (len(dataset.entities), len(dataset.relations), len(dataset.entities))
+    return scored(dataset, np.random.default_rng(seed).permutation(math.prod(shape)).reshape(shape), protocol, scorer)
+
+
+def random_tables(seed, n_models=2, n=9, m=3, n_test=12, protocol=None):
+    """Results of random tables with ties on one random graph, whose test split has a triple twice; and the tables."""
+    rng = np.random.default_rng(seed)
+    arrays = {split: rng.integers(0, [n, m, n], (k, 3)) for split, k in (("train", 20), ("valid", 6), ("test", n_test))}
+    arrays["test"][-1] = arrays["test"][0]
+    labels = {"entity_labels": [f"e{i}" for i in rng.permutation(n)], "relation_labels": [f"r{i}" for i in range(m)]}
+    dataset = kg.Dataset.from_arrays(**arrays, **labels)
+    tables = [rng.integers(0, 12, (n, m, n)) for _ in range(n_models)]
+    results = [scored(dataset, table, protocol, f"model {i}") for i, table in enumerate(tables)]
+    return results, dataset, tables
+
+
+def ranks_by_label(result, setting="filtered"):
+    """(s, p, o, side, split, occurrence) by labels -> realistic rank, read row by row."""
+    found = {}
+    for row in result.labelled().to_dict("records"):
+        key = tuple(str(row[name]) for name in ("s", "p", "o", "side", "split"))
+        n_before = sum(key == other[:-1] for other in found)
+        found[(*key, n_before)] = row[f"rank_{setting}"]
+    return found
+
+
+OF_RANK = {
+    "mrr": lambda rank: 1.0 / rank,
+    "mr": lambda rank: rank,
+    "hits@1": lambda rank: float(rank <= 1),
+    "hits@3": lambda rank: float(rank <= 3),
+    "hits@10": lambda rank: float(rank <= 10),
+}
+
+
+def permuted(dataset, seed):
+    """The same dataset with other ids, its test rows in another order; and where each old id went."""
+    rng = np.random.default_rng(seed)
+    new_e, new_p = rng.permutation(len(dataset.entities)), rng.permutation(len(dataset.relations))
+    arrays = {split: np.asarray(triples) for split, triples in dataset.splits.items()}
+    arrays = {split: np.column_stack([new_e[t[:, 0]], new_p[t[:, 1]], new_e[t[:, 2]]]) for split, t in arrays.items()}
+    arrays["test"] = arrays["test"][rng.permutation(len(arrays["test"]))]
+    labels = {
+        "entity_labels": [dataset.entities.labels[i] for i in np.argsort(new_e)],
+        "relation_labels": [dataset.relations.labels[i] for i in np.argsort(new_p)],
+    }
+    return kg.Dataset.from_arrays(**arrays, **labels), new_e, new_p
+
+
+def shuffled(result, seed):
+    """The same result, the rows of its table in another order."""
+    table = result.table.sample(frac=1, random_state=seed).reset_index(drop=True)
+    return dataclasses.replace(result, table=table)
+
+
+# --- the numbers
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("side", ["", *SIDES])
+def test_values_differences_and_wins_by_loops(seed, side):
+    """Means over label-paired rows; wins where the first's realistic rank is less."""
+    (one, other), _, _ = random_tables(seed)
+    prefix = f"{side}." if side else ""
+    table = compare([one, other], metrics=[prefix + name for name in OF_RANK], n_resamples=9).table
+    assert table["metric"].tolist() == [prefix + name for name in OF_RANK]
+    first, second = ranks_by_label(one), ranks_by_label(other)
+    rows = [key for key in first if not side or key[3] == side]
+    assert sorted(first) == sorted(second)
+    for record, of_rank in zip(table.to_dict("records"), OF_RANK.values()):
+        a, b = ([of_rank(ranks[row]) for row in rows] for ranks in (first, second))
+        assert record["value_first"] == pytest.approx(math.fsum(a) / len(rows), rel=1e-12)
+        assert record["value_second"] == pytest.approx(math.fsum(b) / len(rows), rel=1e-12)
+        assert record["difference"] == pytest.approx((math.fsum(a) - math.fsum(b)) / len(rows), abs=1e-12)
+        signs = [np.sign(second[row] - first[row]) for row in rows]
+        assert (record["wins"], record["ties"], record["losses"]) == tuple(signs.count(sign) for sign in (1, 0, -1))
+        assert record["n"] == len(rows)
+        assert record["n_clusters"] == len({row[:3] for row in rows})
+        sums = dict.fromkeys((row[:3] for row in rows), 0.0)
+        for row, mine, theirs in zip(rows, a, b):
+            sums[row[:3]] += mine - theirs
+        agree = max(map(abs, sums.values())) < 1e-12
+        assert record["reason"] == ("the two agree in every cluster" if agree else "")
+        assert (record["first"], record["second"]) == ("model 0", "model 1")
+
+
+def test_setting_and_ties_of_a_key_are_kept():
+    """raw.optimistic.mr is the mean of better_raw + 1, and wins are those of raw ranks."""
+    (one, other), _, _ = random_tables(3)
+    record = compare([one, other], metrics="raw.optimistic.mr").table.iloc[0]
+    assert record["value_first"] == pytest.approx((one.table["better_raw"] + 1).mean(), rel=1e-12)
+    first, second = ranks_by_label(one, "raw"), ranks_by_label(other, "raw")
+    assert record["wins"] == sum(first[row] < second[row] for row in first)
+    assert record["losses"] == sum(first[row] > second[row] for row in first)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("cluster", ["triple", "query"])
+def test_interval_and_detectable_by_loops(seed, cluster):
+    """Liang and Zeger's variance of the mean of the differences, summed per cluster; t of scipy."""
+    stats = pytest.importorskip("scipy.stats")
+    (one, other), _, _ = random_tables(seed, n_test=25)
+    table = compare([one, other], metrics="mrr,mr", cluster=cluster, level=0.9, n_resamples=9).table
+    first, second = ranks_by_label(one), ranks_by_label(other)
+    for record in table.to_dict("records"):
+        of_rank = OF_RANK[record["metric"]]
+        gaps = {row: of_rank(first[row]) - of_rank(second[row]) for row in first}
+        mean = sum(gaps.values()) / len(gaps)
+        sums = {}
+        for row, gap in gaps.items():
+            s, p, o, side = row[:4]
+            name = (s, p, o) if cluster == "triple" else (side, p, o if side == "subject" else s)
+            sums[name] = sums.get(name, 0.0) + gap - mean
+        g = len(sums)
+        error = math.sqrt(g / (g - 1) * sum(x * x for x in sums.values())) / len(gaps)
+        t = stats.t.ppf(0.95, g - 1)
+        assert record["n_clusters"] == g
+        assert record["low"] == pytest.approx(mean - t * error, abs=1e-9)
+        assert record["high"] == pytest.approx(mean + t * error, abs=1e-9)
+        assert record["detectable"] == pytest.approx((t + stats.t.ppf(0.8, g - 1)) * error, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_p_values_of_all_swaps_by_loops(seed):
+    """With few triples every pattern of swaps is tried: the share as extreme, both sides of a triple together."""
+    (one, other), _, _ = random_tables(seed, n_test=8)
+    table = compare([one, other], metrics="mrr,hits@3").table
+    first, second = ranks_by_label(one), ranks_by_label(other)
+    triples = sorted({row[:3] for row in first})
+    assert len(triples) == 7
+    for record in table.to_dict("records"):
+        of_rank = OF_RANK[record["metric"]]
+        gaps = [sum(of_rank(first[row]) - of_rank(second[row]) for row in first if row[:3] == t) for t in triples]
+        patterns = list(itertools.product((1, -1), repeat=len(triples)))
+        extreme = [abs(np.dot(signs, gaps)) >= abs(sum(gaps)) - 1e-12 for signs in patterns]
+        assert record["p"] == pytest.approx(np.mean(extreme), abs=1e-12)
+
+
+def test_query_level_metrics_are_paired_by_query():
+    """query.map of each query by labels, over both numberings of ids; queries are the clusters."""
+    (one, other), dataset, tables = random_tables(5)
+    again, new_e, new_p = permuted(dataset, 1)
+    back_e, back_p = np.argsort(new_e), np.argsort(new_p)
+    moved = scored(again, tables[1][back_e][:, back_p][:, :, back_e], scorer="model 1")
+    mine, theirs = (result.per_query("map")["map"].to_dict() for result in (one, other))
+    gaps = {query: mine[query] - theirs[query] for query in mine}
+    n = len(gaps)
+    mean = sum(gaps.values()) / n
+    error = math.sqrt(sum((gap - mean) ** 2 for gap in gaps.values()) / (n - 1) / n)
+    for second in (other, moved):
+        record = compare([one, second], metrics="query.map", n_resamples=99).table.iloc[0]
+        assert (record["n"], record["n_clusters"]) == (n, n)
+        assert record["difference"] == pytest.approx(mean, abs=1e-12)
+        reach = (record["high"] - record["low"]) / 2
+        assert reach / error == pytest.approx({19: 2.0930, 20: 2.0860, 21: 2.0796, 22: 2.0739}[n - 1], abs=2e-4)
+        assert record["wins"] + record["ties"] + record["losses"] == len(one.table)
+
+
+def test_values_have_the_intervals_of_the_results():
+    """One row per model; the same numbers as result.interval, NaN with a reason where there is none."""
+    results, _, _ = random_tables(2, n_models=3)
+    keys = ["mrr", "object.hits@3", "median_rank", "query.ndcg@5"]
+    values = compare(results, metrics=keys, level=0.9, n_resamples=9).values
+    assert values.index.tolist() == ["model 0", "model 1", "model 2"]
+    assert values.columns.tolist() == [f"{key}{end}" for key in keys for end in ("", " low", " high")]
+    for (name, row), result in zip(values.iterrows(), results):
+        for key in keys:
+            wanted = result.interval(key, level=0.9)
+            found = [row[key], row[f"{key} low"], row[f"{key} high"]]
+            assert found == pytest.approx([wanted.value, wanted.low, wanted.high], rel=1e-12), (name, key)
+
+
+def test_ids_and_order_of_rows_do_not_matter():
+    """Other ids, another order of the test file and of the table: the same table, to rounding."""
+    metrics = "mrr,mr,hits@1,hits@3,gmr,query.map"
+    (one, other), dataset, tables = random_tables(4, n_test=30)
+    wanted = compare([one, other], metrics=metrics, n_resamples=499)
+    again, new_e, new_p = permuted(dataset, 3)
+    assert again.entities.labels != dataset.entities.labels
+    back_e, back_p = np.argsort(new_e), np.argsort(new_p)
+    moved = shuffled(scored(again, tables[1][back_e][:, back_p][:, :, back_e], scorer="model 1"), 1)
+    for pair in ([shuffled(one, 0), other], [one, moved], [shuffled(one, 2), moved]):
+        found = compare(pair, metrics=metrics, n_resamples=499)
+        pd.testing.assert_frame_equal(found.table, wanted.table, rtol=1e-9, atol=1e-12)
+        pd.testing.assert_frame_equal(found.by_relation("mrr"), wanted.by_relation("mrr"), rtol=1e-9, atol=1e-12)
+
+
+def test_pairing_is_not_by_position():
+    """A rotated table pairs as before; by position nearly every rank would meet another triple's."""
+    (one, _), _, _ = random_tables(6, n_test=30)
+    rotated = dataclasses.replace(one, table=one.table.iloc[np.roll(np.arange(60), 7)].reset_index(drop=True))
+    record = compare([one, rotated], names=["a", "b"], metrics="mrr").table.iloc[0]
+    assert (record["difference"], record["p"]) == (pytest.approx(0, abs=1e-15), 1.0)
+    assert (record["wins"], record["ties"], record["losses"]) == (0, 60, 0)
+
+
+def test_repeated_triples_pair_in_the_order_of_occurrence():
+    """Rows 0 and 2 are the same triple: the first of one table meets the first of the other, wherever it stands."""
+    result = towns(test=[[0, 0, 2], [1, 0, 2], [0, 0, 2]])
+    places = pair_rows([result, shuffled(result, 1)], ["object"])
+    order = result.table.sample(frac=1, random_state=1).index.to_numpy()
+    assert places.shape == (3, 2)
+    labels = result.labelled()
+    twice = [row for row in places if tuple(labels.loc[row[0], ["s", "o"]]) == ("Jack", "Rome")]
+    others = [position for position, row in enumerate(order) if row in (3, 5)]
+    assert [tuple(row) for row in twice] == [(3, others[0]), (5, others[1])]
+    single = next(row for row in places if labels.loc[row[0], "s"] == "Jill")
+    assert order[single[1]] == single[0] == 4
+
+
+def test_a_missing_second_occurrence_is_a_difference():
+    """One result has the triple twice, the other once: one row only in the first."""
+    twice, once = towns(test=[[0, 0, 2], [1, 0, 2], [0, 0, 2]]), towns(test=[[0, 0, 2], [1, 0, 2]])
+    assert [sorted(row) for row in pair_rows([twice, once], ["object"]).tolist()].count([-1, 5]) == 1
+
+
+def test_swapped_order_negates():
+    """Second against first: differences and limits change sign, the test does not."""
+    (one, other), _, _ = random_tables(1, n_test=30)
+    metrics = "mrr,mr,hits@3,gmr,amri"
+    table, back = (compare(pair, metrics=metrics, n_resamples=499).table for pair in ([one, other], [other, one]))
+    assert back["difference"].to_numpy() == pytest.approx(-table["difference"].to_numpy(), rel=1e-12)
+    assert back["low"].to_numpy() == pytest.approx(-table["high"].to_numpy(), rel=1e-12)
+    for name in ("p", "p_holm", "detectable"):
+        assert back[name].to_numpy() == pytest.approx(table[name].to_numpy(), rel=1e-12)
+    assert back[["wins", "losses"]].to_numpy().tolist() == table[["losses", "wins"]].to_numpy().tolist()
+    assert back["better"].tolist() == table["better"].tolist()
+
+
+def test_a_model_equals_itself():
+    """Difference 0, p = 1, no winner, and a reason instead of an interval."""
+    result = towns()
+    found = compare([result, result], metrics="mrr,mr,query.map")
+    assert found.names == ("lookup (1)", "lookup (2)")
+    assert found.table["difference"].tolist() == [0.0] * 3
+    assert found.table["p"].tolist() == found.table["p_holm"].tolist() == [1.0] * 3
+    assert found.table["better"].tolist() == [""] * 3
+    assert found.table["reason"].tolist() == ["the two agree in every cluster"] * 3
+    assert found.table[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 6, 0]] * 3
+    assert found.by_relation("mrr")["contribution"].tolist() == [0.0, 0.0]
+
+
+def test_three_models_are_one_family():
+    """A-B, A-C, B-C by metric; Holm by its definition over all six p-values; pairs agree with pairs alone."""
+    results, _, _ = random_tables(8, n_models=3, n_test=25)
+    found = compare(results, names=["A", "B", "C"], metrics="mrr,hits@3", n_resamples=499)
+    table = found.table
+    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
+    assert list(zip(table["first"], table["second"], table["metric"])) == [
+        (*pair, metric) for pair in pairs for metric in ("mrr", "hits@3")
+    ]
+    p_values = table["p"].tolist()
+    order = sorted(range(6), key=lambda i: p_values[i])
+    least = 0.0
+    for place, i in enumerate(order):
+        least = max(least, min(1.0, (6 - place) * p_values[i]))
+        assert table["p_holm"][i] == pytest.approx(least, rel=1e-12)
+    alone = compare([results[0], results[2]], names=["A", "C"], metrics="mrr,hits@3", n_resamples=499).table
+    columns = ["difference", "low", "high", "p", "wins", "ties", "losses"]
+    assert table.iloc[2:4][columns].to_numpy() == pytest.approx(alone[columns].to_numpy())
+
+
+def test_metrics_without_moments_have_values_and_a_reason():
+    """The median is compared, not tested, and is not counted among the tests that Holm adjusts for."""
+    (one, other), _, _ = random_tables(1)
+    found = compare([one, other], metrics=["median_rank", "mrr"], n_resamples=99)
+    record, tested = found.table.to_dict("records")
+    assert record["value_first"] == one["median_rank"]
+    assert record["difference"] == one["median_rank"] - other["median_rank"]
+    assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_holm", "detectable")] == [True] * 5
+    assert record["reason"] == (
+        "median_rank is no function of means; ask for gmr, which a few bad ranks move little as well"
+    )
+    assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
+    assert tested["p_holm"] == tested["p"]
+    assert "adjusted for the 1 tests here" in "\n".join(found.head())
+    with pytest.raises(kg.MetricError, match="median_rank is no function of means"):
+        found.by_relation("median_rank")
+
+
+def test_a_side_without_ranks_has_no_numbers():
+    """As if no negative of a side were listed: NaN with the reason, and the other side is compared."""
+    pair = [
+        dataclasses.replace(result, table=result.table[3:].reset_index(drop=True), n_read=3)
+        for result in (towns(0), towns(1))
+    ]
+    table = compare(pair, metrics="subject.mrr,subject.query.map,object.mrr").table
+    assert table["reason"].tolist() == ["no rank was compared", "no rank was compared", ""]
+    assert table["difference"].isna().tolist() == [True, True, False]
+    assert table["n"].tolist() == [0, 0, 3]
+    empty = [dataclasses.replace(result, table=result.table[:0], n_read=0) for result in pair]
+    assert refusal(empty)[1] == "  queries: no row of the sides asked in A and B (cannot be overridden)"
+
+
+def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
+    """Their lists are not known: NaN with the reason of the result itself."""
+    protocol = kg.Protocol(filter_splits=("train",))
+    (one, other), _, _ = random_tables(1, protocol=protocol)
+    found = compare([one, other], metrics="query.map,mrr", n_resamples=9)
+    assert found.table["reason"][0] == one.value("query.map").reason != ""
+    assert math.isnan(found.table["value_first"][0])
+    assert found.table["better"][0] == ""
+    with pytest.raises(kg.MetricError, match=r"^no model has a value of query.map: filtered query-level metrics need"):
+        found.best("query.map")
+
+
+# --- which is better
+
+
+def test_better_best_and_significant_follow_the_metric():
+    """Ranks 1 against ranks 3 on 12 triples: MR is better when small, the others when great."""
+    n = 12
+    triples = [[i, 0, (i + 1) % n] for i in range(n)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=n, n_relations=1)
+    table = np.zeros((n, 1, n))
+    s, o = np.indices((n, n))
+    results = []
+    for shift in (1, 3):
+        table = np.empty((n, 1, n))
+        table[:, 0, :] = -((o - s - 1 + shift - 1) % n)
+        results.append(scored(dataset, table, scorer=f"shift {shift}"))
+    found = compare(results, metrics="mrr,mr,query.map,amri,hits@10")
+    assert found.best("mr") == found.best("mrr") == found.best(MRR()) == found.best("query.map") == "shift 1"
+    assert found.table["better"].tolist() == ["shift 1"] * 4 + [""]
+    assert found.values["mr"].tolist() == [1.0, 3.0]
+    assert found.table["difference"].tolist()[:2] == pytest.approx([2 / 3, -2.0])
+    p = 2.0 / 2**12
+    assert found.table["p"].tolist()[:2] == [p, p]
+    assert found.significant()["metric"].tolist() == ["mrr", "mr", "query.map", "amri"]
+    assert found.significant(alpha=1e-6).empty
+    backwards = compare(results[::-1], metrics="mr,mrr")
+    assert backwards.best("mr") == backwards.best("mrr") == "shift 1"
+    assert backwards.table["better"].tolist() == ["shift 1", "shift 1"]
+
+
+def test_best_of_equals_is_the_first():
+    """Equal values keep the order of the results."""
+    result = towns()
+    assert compare([result, result], names=["x", "y"], metrics="mrr").best("mrr") == "x"
+
+
+# --- the whole test under the null hypothesis
+
+
+def table_result(template, ranks):
+    """The template with other ranks (float, shape of its rows), without ties."""
+    better = np.clip(ranks, 0, template.table["rivals_filtered"].to_numpy()).astype(np.int64)
+    table = template.table.assign(better_raw=better, better_filtered=better, tied_raw=0, tied_filtered=0)
+    return dataclasses.replace(template, table=table)
+
+
+def ring_template(n, m=1):
+    """A result of n triples that ask 2 n different queries among n entities."""
+    triples = [[i, i % m, (i + 1) % n] for i in range(n)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=n, n_relations=m)
+    return kg.evaluate(lambda s, p, o: -((o - s) % n), dataset, progress=False)
+
+
+def simulated(template, rng, gain=0.0):
+    """Two models that share how hard a triple is and differ by an error of the whole triple and one of each side."""
+    n = len(template.table) // 2
+    hard = np.tile(rng.normal(size=n), 2)
+    pair = []
+    for better_by in (gain, 0.0):
+        noise = np.tile(rng.normal(size=n), 2) + 0.3 * rng.normal(size=2 * n)
+        pair.append(table_result(template, np.exp(1.0 + hard + noise - better_by)))
+    return pair
+
+
+def test_type_one_error_is_nominal():
+    """400 pairs of exchangeable models with dependent sides: 3% to 7.5% at 5% (two standard errors are 2.2%)."""
+    template, rng = ring_template(40), np.random.default_rng(11)
+    p_values = []
+    for seed in range(400):
+        pair = simulated(template, rng)
+        table = compare(pair, names=["a", "b"], metrics="mrr,mr", n_resamples=199, seed=seed).table
+        p_values.append(table["p"].to_numpy())
+    share = (np.array(p_values) <= 0.05).mean(axis=0)
+    assert (share >= 0.03).all()
+    assert (share <= 0.075).all()
+
+
+def test_a_known_difference_is_found_by_more_triples():
+    """A gain of 0.45 in the logarithm of the rank: rarely found with 20 triples, nearly always with 200."""
+    found = []
+    for n in (20, 200):
+        template, rng = ring_template(n), np.random.default_rng(5)
+        tables = [
+            compare(simulated(template, rng, 0.45), names=["a", "b"], metrics="gmr", n_resamples=199).table
+            for _ in range(30)
+        ]
+        found.append(np.mean([table["p"][0] <= 0.05 and table["better"][0] == "a" for table in tables]))
+    assert found[0] <= 0.4
+    assert found[1] >= 0.9
+
+
+# --- relations
+
+
+@pytest.mark.parametrize("metric", ["mrr", "mr", "hits@3", "object.hits@1", "raw.mrr"])
+def test_contributions_of_relations_by_loops(metric):
+    """n, share, both means and their difference within each relation; contributions are the sums over all ranks."""
+    (one, other), _, _ = random_tables(9, n_test=40)
+    found = compare([one, other], metrics=[metric], n_resamples=9)
+    frame = found.by_relation(metric)
+    *setting, name = metric.split(".")
+    first, second = (ranks_by_label(result, "raw" if "raw" in setting else "filtered") for result in (one, other))
+    rows = [row for row in first if "object" not in setting or row[3] == "object"]
+    for relation, record in frame.iterrows():
+        mine = [row for row in rows if row[1] == relation]
+        a, b = (sum(OF_RANK[name](ranks[row]) for row in mine) for ranks in (first, second))
+        assert (record["n"], record["share"]) == (len(mine), pytest.approx(len(mine) / len(rows)))
+        assert record["value_first"] == pytest.approx(a / len(mine), rel=1e-12)
+        assert record["value_second"] == pytest.approx(b / len(mine), rel=1e-12)
+        assert record["difference"] == pytest.approx((a - b) / len(mine), abs=1e-12)
+        assert record["contribution"] == pytest.approx((a - b) / len(rows), abs=1e-9)
+    assert frame.index.name == "relation"
+    assert frame["contribution"].sum() == pytest.approx(found.table["difference"][0], abs=1e-12)
+    assert frame.attrs == {"difference": pytest.approx(found.table["difference"][0]), "contribution": "exact"}
+    sizes = frame["contribution"].abs().tolist()
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_intervals_within_relations_are_those_of_the_relation_alone():
+    """The same limits as a comparison of results that hold only the rows of that relation."""
+    (one, other), _, _ = random_tables(9, n_test=40)
+    frame = compare([one, other], metrics=["mrr"], n_resamples=9).by_relation("mrr")
+    for relation in one.relations.labels:
+        only = []
+        for result in (one, other):
+            table = result.table[(result.table["p"] == result.relations.labels.index(relation))].reset_index(drop=True)
+            only.append(dataclasses.replace(result, table=table, n_read=len(table)))
+        record = compare(only, metrics=["mrr"], n_resamples=9).table.iloc[0]
+        assert frame.loc[relation, ["low", "high"]].tolist() == pytest.approx([record["low"], record["high"]])
+
+
+@pytest.mark.parametrize("metric", ["gmr", "hmr", "amri", "z(mr)", "query.map", "query.micro.recall@3"])
+def test_contributions_of_other_numbers_add_up(metric):
+    """They sum to the difference; a relation in which both models agree adds next to nothing."""
+    (one, other), _, _ = random_tables(12, n_test=60)
+    same = (other.table["p"] == 0).to_numpy()
+    counts = [name for name in other.table if name.startswith(("better", "tied"))]
+    table = other.table.copy()
+    table.loc[same, counts] = one.table.loc[same, counts]
+    other = dataclasses.replace(other, table=table)
+    found = compare([one, other], metrics=[metric], n_resamples=9)
+    frame = found.by_relation(metric)
+    total = found.table["difference"][0]
+    assert total != 0.0
+    assert frame["contribution"].sum() == pytest.approx(total, rel=1e-9)
+    is_curved = metric in ("gmr", "hmr")
+    assert frame.attrs["contribution"] == ("linearised" if is_curved else "exact")
+    assert abs(frame.loc["r0", "contribution"]) <= (0.01 if is_curved else 1e-7) * abs(total)
+    assert frame.loc["r0", "difference"] == pytest.approx(0.0, abs=1e-12)
+    part = dataclasses.replace(one, table=one.table[same].reset_index(drop=True), n_read=int(same.sum()))
+    assert frame.loc["r0", "value_first"] == pytest.approx(part[metric], rel=1e-12)
+
+
+def test_by_relation_names_models_and_metrics():
+    """Any two of the models, by name; wrong names and metrics are refused."""
+    results, _, _ = random_tables(2, n_models=3)
+    found = compare(results, names=["A", "B", "C"], metrics=["mrr", "filtered.mrr"], n_resamples=9)
+    assert found.table["metric"].tolist() == ["mrr"] * 3
+    forth, back = found.by_relation("mrr", "B", "C"), found.by_relation("both.mrr", first="C", second="B")
+    assert forth["contribution"].to_dict() == pytest.approx((-back["contribution"]).to_dict())
+    assert forth.attrs["difference"] == pytest.approx(found.table["difference"][2])
+    assert found.by_relation("mrr", second="C").attrs["difference"] == pytest.approx(found.table["difference"][1])
+    assert found.by_relation("mrr", "B").attrs["difference"] == pytest.approx(-found.table["difference"][0])
+    for asked, text in (
+        ({"first": "D"}, "first must be one of 'A', 'B', 'C'; got 'D'"),
+        ({"second": "D"}, "second must be one of 'A', 'B', 'C'; got 'D'"),
+        ({"first": "B", "second": "B"}, "first and second must be two models; got 'B' twice"),
+    ):
+        with pytest.raises(kg.ProtocolError) as caught:
+            found.by_relation("mrr", **asked)
+        assert str(caught.value) == text
+    with pytest.raises(kg.MetricError) as caught:
+        found.by_relation("mr")
+    assert str(caught.value) == "mr was not compared; there are mrr"
+
+
+# --- refusals
+
+
+JACK = "('Jack', 'born_in', 'Rome') (subject side, test)"
+REFUSED = "A and B cannot be compared as they are; they differ in"
+NO_WAY = "evaluate again under one protocol, on the same dataset"
+FILTER = "(override 'filter_splits' accepts that different known answers are left out)"
+DATASET = "(override 'dataset' accepts other triples over the same labels)"
+UNSEEN = "(override 'unseen' accepts different policies for unseen entities)"
+QUERIES = "(override 'queries' compares the rows that all have)"
+
+
+def way_out(*names):
+    """The last line where every difference may be overridden."""
+    return f"evaluate again under one protocol, or give override={names!r}: every output then says so"
+
+
+def prints(*results):
+    """The first digits of the results' dataset fingerprints."""
+    return [result.about["dataset_fingerprint"][:8] for result in results]
+
+
+def refusal(results, names=("A", "B"), **options):
+    """The lines of the ProtocolError."""
+    with pytest.raises(kg.ProtocolError) as caught:
+        compare(results, names=names, **options)
+    return str(caught.value).split("\n")
+
+
+def test_other_filters_are_refused():
+    """The field, both values, the rows whose rivals it changes, and the override; then it is compared and said."""
+    pair = [towns(), towns(1, kg.Protocol(filter_splits="train"))]
+    field = "filter_splits: train+valid+test in A, train in B"
+    rivals = f"rivals: 3 of 6 shared rows differ in their filtered rivals, first {JACK}: 3 in A, 4 in B"
+    assert refusal(pair) == [REFUSED, f"  {field} {FILTER}", f"  {rivals} {FILTER}", way_out("filter_splits")]
+    assert refusal(pair, override=["queries"])[-1] == way_out("queries", "filter_splits")
+    found = compare(pair, names=["A", "B"], override="filter_splits, unseen")
+    assert found.overridden == {"filter_splits": field.split(": ")[1], "rivals": rivals.split(": ", 1)[1]}
+    head = found.head()
+    assert f"overridden: {field}" in head
+    assert f"overridden: {rivals}" in head
+    assert "not needed: override 'unseen', since the results agree in it" in head
+    assert head[1].startswith("A: filtered by train+valid+test, all entities, both sides; protocol ")
+    assert head[2].startswith("B: filtered by train, all entities, both sides; protocol ")
+    assert f"overridden: {field}" in repr(found)
+    assert found.table["value_second"][0] == pytest.approx(pair[1]["mrr"])
+
+
+def test_other_unseen_policies_are_refused():
+    """Dropping unseen entities from the candidates leaves fewer rivals."""
+    pair = [towns(), towns(0, kg.Protocol(unseen="drop"))]
+    lines = refusal(pair)
+    assert lines[1] == f"  unseen: rank in A, drop in B {UNSEEN}"
+    assert lines[2] == f"  rivals: 6 of 6 shared rows differ in their raw rivals, first {JACK}: 4 in A, 3 in B {UNSEEN}"
+    assert lines[3].startswith("  rivals: 5 of 6 shared rows differ in their filtered rivals, first")
+    assert lines[4:] == [way_out("unseen")]
+    assert list(compare(pair, names=["A", "B"], override=("unseen",)).overridden) == ["unseen", "rivals"]
+
+
+def test_other_splits_are_refused():
+    """Two overrides are needed: another split, and the rows that only one has."""
+    pair = [towns(), towns(1, kg.Protocol(splits=("valid", "test")))]
+    only = "first ('Jill', 'born_in', 'Bonn') (subject side, valid)"
+    assert refusal(pair) == [
+        REFUSED,
+        "  splits: test in A, valid+test in B (override 'splits' accepts rows from different splits)",
+        f"  queries: 6 in A and 8 in B; 2 rows only in B, {only}; 6 rows in all results {QUERIES}",
+        way_out("splits", "queries"),
+    ]
+    found = compare(pair, names=["A", "B"], override=("splits", "queries"), metrics="mrr")
+    kept = pair[1].table[(pair[1].table["split"] == "test").to_numpy()]
+    assert found.table["value_second"][0] == pytest.approx((1 / (kept["better_filtered"] + 1)).mean())
+    assert found.values.loc["B", "mrr"] == found.table["value_second"][0]
+    assert found.table["n"][0] == 6
+
+
+def test_no_row_in_common_cannot_be_overridden():
+    """Valid against test: each row is in one only."""
+    pair = [towns(), towns(1, kg.Protocol(splits="valid"))]
+    lines = refusal(pair, override=("splits", "queries"))
+    assert lines[1] == "  splits: test in A, valid in B (overridden)"
+    assert lines[2].endswith("; no row in all results (cannot be overridden)")
+    assert lines[3] == NO_WAY
+
+
+def test_other_queries_are_refused():
+    """Counts of both, of the rows only in one with the first of them, and of those in all."""
+    pair = [towns(), towns(1, test=[[0, 0, 2], [3, 1, 4], [1, 0, 2]])]
+    one, other = prints(*pair)
+    assert refusal(pair) == [
+        REFUSED,
+        f"  dataset: towns {one} in A, towns {other} in B {DATASET}",
+        "  queries: 6 in A and 6 in B; 2 rows only in A, first ('Jack', 'likes', 'Jill') (subject side, test); "
+        f"2 rows only in B, first ('Oslo', 'likes', 'Bonn') (subject side, test); 4 rows in all results {QUERIES}",
+        way_out("dataset", "queries"),
+    ]
+    assert f"  dataset: towns {one} in A, towns {other} in B (overridden)" in refusal(pair, override="dataset")
+    found = compare(pair, names=["A", "B"], override=("dataset", "queries"), metrics="mrr,query.map")
+    assert list(found.overridden) == ["dataset", "queries"]
+    shared = [key for key in ranks_by_label(pair[0]) if key in ranks_by_label(pair[1])]
+    assert len(shared) == 4 == found.table["n"][0]
+    for name, result in zip(("value_first", "value_second"), pair):
+        ranks = ranks_by_label(result)
+        assert found.table[name][0] == pytest.approx(sum(1 / ranks[key] for key in shared) / 4, rel=1e-12)
+
+
+def test_three_results_are_compared_on_the_rows_of_all():
+    """Each is held against the first; with the override every pair has the rows of all three."""
+    results = [towns(), towns(1, test=TOWNS["test"][:2]), towns(2, test=TOWNS["test"][1:])]
+    lines = refusal(results, names=["A", "B", "C"])
+    assert lines[0] == "A, B and C cannot be compared as they are; they differ in"
+    assert [line for line in lines if line.startswith("  queries")] == [
+        "  queries: 6 in A and 4 in B; 2 rows only in A, first ('Jack', 'likes', 'Jill') (subject side, test); "
+        f"2 rows in all results {QUERIES}",
+        f"  queries: 6 in A and 4 in C; 2 rows only in A, first {JACK}; 2 rows in all results {QUERIES}",
+    ]
+    found = compare(results, names=["A", "B", "C"], metrics="mrr", override="dataset,queries")
+    assert found.table["n"].tolist() == [2, 2, 2]
+    assert found.overridden["queries"].count("rows only in A") == 2
+
+
+def test_sides_that_a_metric_needs_cannot_be_overridden():
+    """Both sides against one; the side that both have may be asked."""
+    pair = [towns(), towns(1, kg.Protocol(sides="object"))]
+    assert refusal(pair, override=("queries", "splits")) == [
+        REFUSED,
+        "  sides: subject+object in A, object in B; mrr asks both sides (cannot be overridden)",
+        NO_WAY,
+    ]
+    assert refusal(pair, metrics="object.mr,subject.hits@3")[1] == (
+        "  sides: subject+object in A, object in B; subject.hits@3 asks that side (cannot be overridden)"
+    )
+    found = compare(pair, names=["A", "B"], metrics="object.mrr,object.query.map")
+    assert found.table["value_first"][0] == pytest.approx(pair[0]["object.mrr"])
+    assert found.overridden == {}
+    objects = [towns(seed, kg.Protocol(sides="object")) for seed in (0, 1)]
+    assert compare(objects, names=["A", "B"], metrics="mrr").table["n"][0] == 3
+    assert refusal(objects, metrics="subject.mrr")[1] == (
+        "  sides: object in A and B; subject.mrr asks that side (cannot be overridden)"
+    )
+
+
+def test_other_vocabularies_cannot_be_overridden():
+    """How many labels, how many only in one, and the first of them."""
+    pair = [towns(), towns(1, entity_labels=[*ENTITIES[:-1], "Lima"])]
+    one, other = prints(*pair)
+    assert refusal(pair, override="dataset") == [
+        REFUSED,
+        f"  dataset: towns {one} in A, towns {other} in B (overridden)",
+        "  entities: 5 in A, 5 in B; 1 only in A, first 'Bonn', 1 only in B, first 'Lima' (cannot be overridden)",
+        NO_WAY,
+    ]
+    lines = refusal([towns(), towns(1, entity_labels=[*ENTITIES, "Lima"])], override="dataset")
+    assert "  entities: 5 in A, 6 in B; 1 only in B, first 'Lima' (cannot be overridden)" in lines
+    lines = refusal([towns(), towns(1, relation_labels=["born_in", "loves"], name="other")])
+    assert lines[1].endswith(f" in B {DATASET}")
+    assert ", other " in lines[1]
+    assert lines[2] == (
+        "  relations: 2 in A, 2 in B; 1 only in A, first 'likes', 1 only in B, first 'loves' (cannot be overridden)"
+    )
+
+
+def test_listed_against_all_candidates_cannot_be_overridden():
+    """Even if all counts agree."""
+    result = towns()
+    listed = dataclasses.replace(result, protocol=dataclasses.replace(result.protocol, candidates="listed"))
+    assert refusal([result, listed], override=("dataset", "queries", "unseen", "filter_splits", "splits")) == [
+        REFUSED,
+        "  candidates: all in A, listed in B (cannot be overridden)",
+        NO_WAY,
+    ]
+    assert "note: which negatives were listed is not stored; only their number per row was checked" in (
+        compare([listed, listed]).head()
+    )
+
+
+def test_other_rivals_without_a_cause_cannot_be_overridden():
+    """Nothing else differs, so nothing that may be overridden explains them."""
+    result = towns()
+    other = dataclasses.replace(result, table=result.table.assign(rivals_raw=result.table["rivals_raw"] - 1))
+    rivals = f"6 of 6 shared rows differ in their raw rivals, first {JACK}: 4 in A, 3 in B"
+    for override in ((), ("dataset", "unseen", "filter_splits")):
+        assert refusal([result, other], override=override) == [
+            REFUSED,
+            f"  rivals: {rivals} (cannot be overridden)",
+            NO_WAY,
+        ]
+
+
+def test_names_of_datasets_alone_are_no_difference():
+    """The fingerprint decides; another name of the same triples is a note."""
+    found = compare([towns(), towns(1, name="villages")], names=["A", "B"])
+    assert "note: the dataset has different names: towns in A, villages in B" in found.head()
+    assert found.overridden == {}
+
+
+def test_notes_on_ties_versions_and_scorers():
+    """Said, not refused; the results' own notes are kept with the model's name."""
+    dataset = kg.Dataset.from_arrays(**TOWNS)
+    constant = renamed(scored(dataset, np.zeros((5, 2, 5))), version="0.0.9")
+    plain = towns(0).with_notes("trained for one epoch")
+    head = compare([plain, constant], names=["A", "B"]).head()
+    version = plain.about["version"]
+    assert "note: tie rates differ, 0.0% in A, 100.0% in B; compare under pessimistic. and optimistic. ties too" in head
+    assert f"note: made with different versions of kgeval: {version} in A, 0.0.9 in B" in head
+    assert "note: the scorer has the same name in A and B: lookup" in head
+    assert "note: A: trained for one epoch" in head
+    assert any(line.startswith("note: B: 100.0% of the positives tie with a rival") for line in head)
+    assert [line for line in compare([towns(0, scorer="x"), towns(1, scorer="y")]).head() if "note" in line] == []
+
+
+RESULT = towns()
+TWO = [RESULT, RESULT]
+LIST = "compare needs a list of at least two results, such as compare([a, b]); got "
+RESULTS = "result 1 must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; got "
+NAMES = "names must be 2 different words, one for each result; got "
+OVERRIDES = "override must be one of 'queries', 'dataset', 'unseen', 'filter_splits', 'splits'; got "
+
+
+@pytest.mark.parametrize(
+    ("results", "options", "error", "text"),
+    [
+        ([RESULT], {}, kg.ProtocolError, LIST + "1 of them"),
+        (RESULT, {}, kg.ProtocolError, LIST + "EvaluationResult"),
+        ([RESULT, 3], {}, kg.ProtocolError, RESULTS + "int"),
+        (TWO, {"names": ["x", "x"]}, kg.ProtocolError, NAMES + "('x', 'x')"),
+        (TWO, {"names": ["x"]}, kg.ProtocolError, NAMES + "('x',)"),
+        (TWO, {"names": ["x", ""]}, kg.ProtocolError, NAMES + "('x', '')"),
+        (TWO, {"override": "row"}, kg.ProtocolError, OVERRIDES + "'row'"),
+        (TWO, {"metrics": []}, kg.MetricError, "say what to compare: metrics names none"),
+        (TWO, {"metrics": "hits@0"}, kg.MetricError, "k of hits@k must be an integer of at least 1; got 0"),
+        (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query'; got 'row'"),
+        (TWO, {"level": 95}, kg.MetricError, "level must be a share between 0 and 1, such as 0.95; got 95"),
+        (TWO, {"n_resamples": 0}, kg.MetricError, "n_resamples must be an integer of at least 1; got 0"),
+        (TWO, {"seed": -1}, kg.MetricError, "seed must be an integer of at least 0; got -1"),
+        (TWO, {"seed": True}, kg.MetricError, "seed must be an integer of at least 0; got True"),
+    ],
+)
+def test_wrong_arguments(results, options, error, text):
+    """What was expected, and what came."""
+    with pytest.raises(error) as caught:
+        compare(results, **options)
+    assert str(caught.value) == text
+
+
+# --- what is shown
+
+
+def test_head_says_what_was_tested():
+    """Rows, protocol, test, family, intervals; nothing else where there is nothing to say."""
+    pair = [towns(0, scorer="one"), towns(1, scorer="two")]
+    protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].about["version"]
+    assert compare(pair, metrics="mrr,query.map", n_resamples=1234, seed=5, level=0.9, cluster="query").head() == [
+        "one and two on towns: 6 ranks of test, paired by labels",
+        f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
+        f"dataset {fingerprint}, kgeval {version}",
+        "tested: p is how often a difference as large, either way, arises when the two models swap all their ranks "
+        "of a query at random (1,234 times, seed 5; all ways where 13 or fewer differ); p_holm is adjusted for the "
+        "2 tests here (pairs of models: 1, metrics: 2)",
+        "differences are first less second; intervals 90%, ranks of a query taken as dependent; in query. metrics "
+        "each query is its own",
+    ]
+
+
+def test_seed_and_resamples_are_used():
+    """The same seed gives the same p; another one, or another number of swaps, another."""
+    pair = simulated(ring_template(60), np.random.default_rng(2))
+    p_values = [
+        compare(pair, names=["a", "b"], metrics="mrr", n_resamples=n, seed=seed).table["p"][0]
+        for n, seed in ((99, 0), (99, 0), (99, 1), (997, 0))
+    ]
+    assert p_values[0] == p_values[1]
+    assert p_values[0] != p_values[2]
+    assert [round(p * n, 9) % 1 for p, n in zip(p_values, (100, 100, 100, 998))] == [0.0] * 4
+
+
+def test_texts_escape_labels_in_html():
+    """Names and notes are text in HTML, and stand as they are in plain text; undefined numbers are dashes."""
+    hostile = "<script>alert('x')</script>"
+    found = compare([towns(scorer=hostile), towns(1).with_notes("<b>")], metrics=[MedianRank(), "mrr"])
+    text, page = repr(found), found._repr_html_()
+    assert hostile in text
+    assert hostile not in page
+    assert "<b>" not in page
+    assert html.escape(hostile) in page
+    assert "nan" not in text
+    assert text.splitlines()[: len(found.head())] == found.head()
+    assert found.table["metric"].tolist() == ["median_rank", "mrr"]
+
+
+def test_table_is_tidy():
+    """Columns in their order, numbers as numbers."""
+    table = compare([towns(0), towns(1)]).table
+    assert table.columns.tolist() == [
+        "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
+        "detectable", "wins", "ties", "losses", "n", "n_clusters", "better", "reason",
+    ]  # fmt: skip
+    assert table["metric"].tolist() == ["mrr", "mr", "hits@1", "hits@3", "hits@10"]
+    assert {table[name].dtype.kind for name in ("wins", "ties", "losses", "n", "n_clusters")} == {"i"}
+    assert {table[name].dtype.kind for name in table.columns[3:11]} == {"f"}
+
+
+def test_saved_results_compare_alike(tmp_path):
+    """A result read back from its file has the same table."""
+    pair = [towns(0, scorer="one"), towns(1, scorer="two")]
+    loaded = []
+    for i, result in enumerate(pair):
+        result.save(tmp_path / f"{i}.kgeval", details=False)
+        loaded.append(kg.load_result(tmp_path / f"{i}.kgeval"))
+    pd.testing.assert_frame_equal(compare(loaded).table, compare(pair).table)
+
+
+def test_alignment_of_a_large_pair_is_exact():
+    """40,932 rows over 14,541 entities in two orders: every row meets its own."""
+    rng = np.random.default_rng(0)
+    n, n_entities = 20_466, 14_541
+    triples = rng.integers(0, [n_entities, 237, n_entities], (n, 3))
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=n_entities, n_relations=237)
+    columns = dict(zip("spo", np.tile(triples, (2, 1)).T))
+    columns["side"] = pd.Categorical.from_codes(np.repeat([0, 1], n), SIDES)
+    columns["split"] = pd.Categorical(["test"] * (2 * n))
+    columns |= {f"{count}_{setting}": 0 for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")}
+    about = {**towns().about, "dataset_fingerprint": dataset.fingerprint}
+    protocol = kg.Protocol(filter_splits=("test",), unseen="rank")
+    table = pd.DataFrame(columns)
+    result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about, n_read=2 * n)
+    order = rng.permutation(2 * n)
+    other = dataclasses.replace(result, table=table.iloc[order].reset_index(drop=True))
+    rows = align([result, other], ["A", "B"], [Key.parse("mrr")], ()).rows
+    assert sorted(rows[0].tolist()) == list(range(2 * n))
+    is_same = order[rows[1]] == rows[0]
+    repeated = table.duplicated(["s", "p", "o", "side"], keep=False).to_numpy()
+    assert (is_same | repeated[rows[0]]).all()
+    assert (~is_same).sum() <= repeated.sum()
