@@ -1,0 +1,160 @@
+"""Pictures of curves: calibration, and precision-recall and ROC with single queries faint and their mean bold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import check_positive_int
+from kgeval.errors import MetricError
+from kgeval.metrics.base import Reals
+from kgeval.metrics.curves import reliability_curve
+from kgeval.metrics.list_curves import mean_pr_curve, pr_curves, roc_curves
+from kgeval.metrics.lists import Lists
+from kgeval.report.figures import GREY, PALETTE, add_legend, line_style, new_figure, set_labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_FAINT = 200
+ROC_POINTS = 101
+Points = tuple[Reals, Reals]
+
+
+def calibration_curve(
+    labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width"
+) -> Figure:
+    """Draw the share of positives over the mean probability per bin, and below it how many examples each bin holds.
+
+    Parameters
+    ----------
+    labels, probabilities, bins, strategy
+        As in `kgeval.metrics.curves.reliability_curve`; empty bins have no dot.
+
+    Raises
+    ------
+    MetricError
+        If there is no example.
+    ScoreError
+        If a probability is NaN or lies outside [0, 1].
+    """
+    table = reliability_curve(labels, probabilities, bins, strategy)
+    filled = table[table["n"] > 0]
+    figure = new_figure(5.2, 5.6)
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    diagonal = axes.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linestyle=":")
+    curve = axes.plot(filled["mean_probability"].to_numpy(), filled["observed"].to_numpy(), **line_style(0))
+    gap = (filled["n"] * (filled["mean_probability"] - filled["observed"]).abs()).sum() / filled["n"].sum()
+    title = (
+        f"Calibration: n = {filled['n'].sum():,} examples,\n{len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
+    )
+    set_labels(axes, title, "", "share of positives")
+    add_legend(axes, [*curve, *diagonal], ["per bin", "calibrated"])
+    widths = (filled["high"] - filled["low"]).clip(lower=0.002).to_numpy()
+    below.bar(
+        filled["low"].to_numpy(), filled["n"].to_numpy(), widths, align="edge", color=PALETTE["blue"], edgecolor="white"
+    )
+    set_labels(below, "", "mean probability per bin", "examples")
+    return figure
+
+
+def precision_recall(
+    lists: Lists, ties: str = "expected", *, points: int = 11, most_faint: int = MOST_FAINT, seed: int = 0
+) -> Figure:
+    """Draw interpolated precision over recall: single queries faint, their mean bold.
+
+    Parameters
+    ----------
+    lists : Lists
+        For example ``result.lists()``.
+    ties : str
+        As in `kgeval.metrics.list_curves.pr_curves`.
+    points : int
+        Recalls of the mean, which is taken over all queries with a relevant item.
+    most_faint : int
+        Queries drawn; of more, a seeded sample, and the title says so.
+    seed : int
+
+    Raises
+    ------
+    MetricError
+        If no list holds a relevant item, or relevant and irrelevant items tie and `ties` does not order them.
+    """
+    table = pr_curves(replace(lists, names=None), ties)
+    mean = mean_pr_curve(lists, ties, points)
+    curves = _split(table, "recall", "interpolated")
+    if not curves:
+        raise MetricError("precision_recall needs a list that holds a relevant item; got none")
+    stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
+    bold = mean["recall"].to_numpy(), mean["precision"].to_numpy()
+    n = int(mean["n"].iloc[0])
+    figure = _faint_and_bold(stepped, bold, ("Precision and recall", n), most_faint, seed, drawstyle="steps-pre")
+    set_labels(figure.axes[0], figure.axes[0].get_title(loc="left"), "recall", "precision (interpolated)")
+    return figure
+
+
+def roc(lists: Lists, *, most_faint: int = MOST_FAINT, seed: int = 0) -> Figure:
+    """Draw the true over the false positive rate: single queries faint, their mean bold.
+
+    Parameters
+    ----------
+    lists : Lists
+    most_faint, seed
+        As in `precision_recall`. The mean is of all curves: the mean of the true positive rates at 101 equally
+        spaced false positive rates, after (0, 0).
+
+    Raises
+    ------
+    MetricError
+        If no list has relevant and irrelevant items.
+
+    References
+    ----------
+    Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
+    """
+    curves = _split(roc_curves(replace(lists, names=None)), "fpr", "tpr")
+    if not curves:
+        raise MetricError("roc needs a list with relevant and irrelevant items; got none")
+    grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
+    # Where a curve rises at one false positive rate, np.interp gives its upper end.
+    mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
+    bold = np.append(0.0, grid), np.append(0.0, mean)
+    figure = _faint_and_bold(curves, bold, ("ROC", len(curves)), most_faint, seed)
+    set_labels(figure.axes[0], figure.axes[0].get_title(loc="left"), "false positive rate", "true positive rate")
+    return figure
+
+
+def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
+    """Return the points of each query, whose number stands in column ``query``."""
+    if not len(table):
+        return []
+    query = table["query"].to_numpy()
+    starts = np.flatnonzero(query[1:] != query[:-1]) + 1
+    return list(zip(np.split(table[x].to_numpy(), starts), np.split(table[y].to_numpy(), starts)))
+
+
+def _faint_and_bold(
+    curves: list[Points], mean: Points, said: tuple[str, int], most_faint: int, seed: int, drawstyle: str = "default"
+) -> Figure:
+    """Draw some curves faintly and their mean; `said` is the title and how many queries the mean is of."""
+    check_positive_int("most_faint", most_faint, MetricError)
+    chosen = np.arange(len(curves))
+    if len(curves) > most_faint:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(curves), most_faint, replace=False))
+    figure = new_figure(5.2, 5.0)
+    axes = figure.subplots()
+    faint = [axes.plot(*curves[i], color=GREY, linewidth=0.8, alpha=0.35, drawstyle=drawstyle)[0] for i in chosen]
+    bold = axes.plot(*mean, color=PALETTE["blue"], linewidth=2.5)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+    what, n = said
+    sample = (
+        f"a sample of {len(chosen):,} drawn (seed {seed})" if len(chosen) < len(curves) else f"{len(chosen):,} drawn"
+    )
+    set_labels(axes, f"{what}: mean of n = {n:,} queries,\n{sample}", "", "")
+    add_legend(axes, [faint[0], *bold], ["single queries", "mean"])
+    return figure

@@ -1,0 +1,124 @@
+"""What all pictures share: the canvas, colours and lines that differ in grey too, labels as plain text, and files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgeval.archive import check_target, replacing
+from kgeval.errors import DataError, MissingExtra
+from kgeval.report.tables import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+# Okabe & Ito (2008), Color Universal Design, https://jfly.uni-koeln.de/color/; their yellow is too faint on white.
+PALETTE = {
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "bluish green": "#009E73",
+    "reddish purple": "#CC79A7",
+    "orange": "#E69F00",
+    "sky blue": "#56B4E9",
+    "black": "#000000",
+}
+GREY = "#767676"
+LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+MARKERS = "os^DvP"
+MOST_CHARACTERS = 40
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a size in inches, known to no state of matplotlib.
+
+    Raises
+    ------
+    MissingExtra
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra('pictures need matplotlib; pip install "kgeval[report]"') from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def line_style(i: int) -> dict[str, Any]:
+    """Return colour, dashes and marker of the i-th model; the first 35 pairs of colour and dashes differ."""
+    colours = list(PALETTE.values())
+    return {
+        "color": colours[i % len(colours)],
+        "linestyle": LINES[i % len(LINES)],
+        "marker": MARKERS[i % len(MARKERS)],
+    }
+
+
+def shorten(label: str, most: int = MOST_CHARACTERS) -> str:
+    """Return a label that can be drawn: control characters spelt out, the middle of a long one an ellipsis.
+
+    Examples
+    --------
+    >>> shorten("/people/person/nationality", 11)
+    '/peop…ality'
+    """
+    text = printable(label)
+    n_kept = most - 1
+    return text if len(text) <= most else text[: n_kept // 2] + "…" + text[len(text) - (n_kept + 1) // 2 :]
+
+
+def as_text(*texts: Text) -> None:
+    """Show texts as they are, dollar signs too, whatever the user's settings say of formulas."""
+    for text in texts:
+        text.set_parse_math(False)
+        text.set_usetex(False)
+
+
+def set_labels(axes: Axes, title: str, x: str, y: str) -> None:
+    """Write the title and what the axes count."""
+    as_text(axes.set_title(title, fontsize="medium", loc="left"), axes.set_xlabel(x), axes.set_ylabel(y))
+
+
+def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
+    """Put labels, shortened before, at 0, 1, ... along ``"x"`` or ``"y"``; long ones along x stand slanted."""
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if along == "x" and max(map(len, labels)) > 12 else {}
+    axis.set_ticks(range(len(labels)), labels=list(labels), parse_math=False, usetex=False, **slant)
+
+
+def add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], **where: Any) -> None:
+    """Add a legend whose labels are shown as they are, also those that begin with an underscore or hold formulas."""
+    legend = axes.legend(list(handles), [str(i) for i in range(len(labels))], **where)
+    for text, label in zip(legend.get_texts(), labels):
+        as_text(text)
+        text.set_text(shorten(label))
+
+
+def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> None:
+    """Write a picture to ``.png``, ``.svg`` or ``.pdf``; the file appears complete or not at all.
+
+    The same figure gives the same bytes with one version of matplotlib: no date, no random names.
+
+    Raises
+    ------
+    DataError
+        If the suffix is another, or the file exists or cannot be written.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in PICTURE_SUFFIXES:
+        endings = ", ".join(PICTURE_SUFFIXES)
+        raise DataError(f"{target}: expected a name that ends in {endings}; got {suffix or 'no ending'!r}")
+    check_target(target, overwrite)
+    import matplotlib
+
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    stream = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "kgeval"}):
+        figure.savefig(stream, format=suffix[1:], dpi=150, metadata=dated.get(suffix))
+    with replacing(target, overwrite) as file:
+        file.write(stream.getvalue())

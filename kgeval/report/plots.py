@@ -1,0 +1,364 @@
+"""Pictures of results: ranks, hits over k, groups of ranks, curves of lists and probabilities, differences.
+
+Every function returns a ``matplotlib.figure.Figure`` that belongs to the caller; `save_figure` writes it. They need
+matplotlib (``pip install "kgeval[report]"``) and neither use nor change ``pyplot``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import check_positive_int
+from kgeval.errors import MetricError
+from kgeval.metrics import parse
+from kgeval.metrics.base import Reals
+from kgeval.report.curve_plots import calibration_curve, precision_recall, roc
+from kgeval.report.exports import Results, name_results
+from kgeval.report.figures import (
+    GREY,
+    PALETTE,
+    add_legend,
+    line_style,
+    new_figure,
+    save_figure,
+    set_labels,
+    set_ticks,
+    shorten,
+)
+from kgeval.results import EvaluationResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "calibration_curve",
+    "degree_curve",
+    "difference_plot",
+    "hits_curve",
+    "precision_recall",
+    "rank_distribution",
+    "relation_comparison",
+    "roc",
+    "save_figure",
+]
+
+Groups = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
+
+
+def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
+    """Draw, per model, the share of filtered ranks (realistic ties) up to each rank, ranks on a logarithmic axis.
+
+    Parameters
+    ----------
+    results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
+    names : sequence of str, optional
+        As in `kgeval.report.exports.name_results`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One stepped line per model, from (best rank, 0) to the worst rank of all models.
+
+    Raises
+    ------
+    MetricError
+        If a result has no ranks.
+    MissingExtra
+        If matplotlib is not installed.
+    """
+    ranks = _ranks("rank_distribution", results, names)
+    figure = new_figure(6.4, 4.4)
+    axes = figure.subplots()
+    worst = max(float(values.max()) for _, values in ranks.values())
+    handles = []
+    for i, (_, values) in enumerate(ranks.values()):
+        distinct, counts = np.unique(values, return_counts=True)
+        x = np.concatenate([distinct[:1], distinct, [worst]])
+        share = np.concatenate([[0.0], np.cumsum(counts) / len(values), [1.0]])
+        every = max(1, len(x) // 10)
+        handles += axes.plot(x, share, drawstyle="steps-post", markevery=(0, every), markersize=4, **line_style(i))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylim(0.0, 1.02)
+    _label_results(
+        axes, "Ranks", "rank (filtered, realistic ties; logarithmic)", "share of ranks up to this one", ranks, handles
+    )
+    return figure
+
+
+def hits_curve(results: Results, names: Sequence[str] | None = None, most: int = 100) -> Figure:
+    """Draw, per model, hits@k (filtered, realistic ties) for k from 1 to `most`, with the chance level.
+
+    Parameters
+    ----------
+    results, names
+        As in `rank_distribution`.
+    most : int
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One line per model through the points (k, hits@k), and one of the chance level of the first.
+    """
+    check_positive_int("most", most, MetricError)
+    ranks = _ranks("hits_curve", results, names)
+    k = np.arange(1, most + 1)
+    figure = new_figure(6.4, 4.4)
+    axes = figure.subplots()
+    handles = []
+    for i, (_, values) in enumerate(ranks.values()):
+        hits = np.searchsorted(np.sort(values), k, side="right") / len(values)
+        every = max(1, most // 10)
+        handles += axes.plot(k, hits, markevery=(0, every), markersize=4, **line_style(i))
+    result, _ = next(iter(ranks.values()))
+    sizes, counts = np.unique(result.table["rivals_filtered"].to_numpy() + 1, return_counts=True)
+    chance = (np.minimum(k[:, None], sizes) / sizes) @ counts / counts.sum()
+    handles += axes.plot(k, chance, color=GREY, linestyle=(0, (1, 3)), linewidth=1.5)
+    axes.set_ylim(0.0, 1.02)
+    _label_results(axes, "Hits", "k (candidates)", "hits@k (filtered, realistic ties)", ranks, handles, ["chance"])
+    return figure
+
+
+def relation_comparison(
+    groups: Groups, metric: str = "mrr", *, names: Sequence[str] | None = None, most: int = 30
+) -> Figure:
+    """Draw a metric per relation: one row of dots per relation, one kind of dot per model, with intervals.
+
+    Parameters
+    ----------
+    groups : EvaluationResult or DataFrame, or sequence of them
+        Tables as ``result.by("relation")`` gives them: columns ``n``, the metric, and ``"<metric> low"``,
+        ``"<metric> high"`` where there are intervals.
+    metric : str
+    names : sequence of str, optional
+        One per model.
+    most : int
+        Relations drawn, those with the most ranks; the title says how many there are.
+
+    Raises
+    ------
+    MetricError
+        If the tables lack the metric, or hold no finite value.
+    """
+    check_positive_int("most", most, MetricError)
+    frames, heading = _grouped(groups, "relation", metric, names)
+    sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
+    order = sizes.sort_values(ascending=False, kind="stable").index
+    drawn = order[:most]
+    figure = new_figure(7.2, 1.4 + 0.28 * len(drawn))
+    axes = figure.subplots()
+    handles = _dots(axes, frames, drawn, heading, along="y")
+    set_ticks(axes, [f"{shorten(str(label), 30)} ({sizes[label]:,.0f})" for label in drawn], "y")
+    axes.invert_yaxis()
+    axes.grid(axis="y", linewidth=0.4)
+    shown = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{most:,} of {len(order):,} relations"
+    title = f"{heading} per relation: {shown}, {sizes[drawn].sum():,.0f} ranks"
+    set_labels(axes, title + _left_out(frames, drawn, heading), heading, "relation (number of ranks)")
+    add_legend(axes, handles, list(frames))
+    return figure
+
+
+def degree_curve(
+    groups: Groups, metric: str = "mrr", *, column: str = "degree_given", names: Sequence[str] | None = None
+) -> Figure:
+    """Draw a metric over buckets of degree or frequency, with intervals.
+
+    Parameters
+    ----------
+    groups : EvaluationResult or DataFrame, or sequence of them
+        Tables as ``result.by("degree_given")`` gives them; buckets are put in the order of their first number.
+    metric : str
+    column : str
+        What a result is grouped by.
+    names : sequence of str, optional
+        One per model.
+
+    Raises
+    ------
+    MetricError
+        If the tables lack the metric, or hold no finite value.
+    """
+    frames, heading = _grouped(groups, column, metric, names)
+    first = next(iter(frames.values()))
+    sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
+    drawn = pd.Index(sorted(sizes.index, key=_first_number))
+    figure = new_figure(6.4, 4.4)
+    axes = figure.subplots()
+    handles = _dots(axes, frames, drawn, heading, along="x")
+    set_ticks(axes, [f"{shorten(str(label), 16)}\n({sizes[label]:,.0f})" for label in drawn], "x")
+    what = column if first.index.name is None else str(first.index.name)
+    title = f"{heading} by {shorten(what)}: {sizes.sum():,.0f} ranks" + _left_out(frames, drawn, heading)
+    set_labels(axes, title, f"{shorten(what)} (number of ranks)", heading)
+    add_legend(axes, handles, list(frames))
+    return figure
+
+
+def difference_plot(table: pd.DataFrame, *, most: int = 30) -> Figure:
+    """Draw differences between models with their intervals; filled where the interval leaves out 0.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``difference``, ``low``, ``high``. Either as the table of a comparison, with ``first``, ``second`` and
+        ``metric``: every metric has axes of its own. Or as its ``by_relation``: one row per label of the index.
+    most : int
+        Rows drawn, the first ones; the title says how many there are.
+
+    Raises
+    ------
+    MetricError
+        If a column is missing, or no difference is finite.
+    """
+    check_positive_int("most", most, MetricError)
+    lacking = [name for name in ("difference", "low", "high") if name not in table.columns]
+    if lacking:
+        raise MetricError(f"a table of differences needs difference, low and high; it lacks {', '.join(lacking)}")
+    rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
+    if not len(rows):
+        raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
+    drawn = rows.iloc[:most]
+    is_pairs = {"first", "second", "metric"} <= set(table.columns)
+    parts = dict(list(drawn.groupby("metric", sort=False))) if is_pairs else {"difference": drawn}
+    figure = new_figure(7.2, 1.2 + 0.9 * len(parts) + 0.28 * len(drawn))
+    heights = [1 + len(part) for part in parts.values()]
+    panels = figure.subplots(len(parts), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, (metric, part) in zip(panels, parts.items()):
+        pairs = zip(part["first"], part["second"]) if is_pairs else ()
+        labels = (
+            [f"{shorten(a, 18)} − {shorten(b, 18)}" for a, b in pairs]
+            if is_pairs
+            else [shorten(str(label)) for label in part.index]
+        )
+        _difference_rows(axes, part, labels)
+        set_labels(axes, "", f"difference of {shorten(str(metric))}" if is_pairs else "difference", "")
+    said = f"{len(drawn):,} of {len(table):,} differences" if len(drawn) < len(table) else f"{len(drawn):,} differences"
+    n = f", n = {int(drawn['n'].max()):,}" if "n" in drawn.columns and is_pairs else ""
+    title = f"{said}{n}; filled: the interval leaves out 0"
+    set_labels(panels[0], title, panels[0].get_xlabel(), "")
+    return figure
+
+
+def _ranks(what: str, results: Results, names: Sequence[str] | None) -> dict[str, tuple[EvaluationResult, Reals]]:
+    """Return each result with its filtered realistic ranks."""
+    named = name_results(results, names)
+    empty = [name for name, result in named.items() if not len(result.table)]
+    if empty:
+        raise MetricError(f"{what} needs ranks; {empty[0]!r} has none")
+    ranks = {}
+    for name, result in named.items():
+        better, tied = (result.table[f"{column}_filtered"].to_numpy() for column in ("better", "tied"))
+        ranks[name] = (result, better + 1 + tied / 2)
+    return ranks
+
+
+def _label_results(
+    axes: Axes,
+    title: str,
+    x: str,
+    y: str,
+    ranks: Mapping[str, tuple[EvaluationResult, Reals]],
+    handles: list[Any],
+    more: Sequence[str] = (),
+) -> None:
+    """Say what was drawn, of how many ranks, and where the results are not of one kind."""
+    results = [result for result, _ in ranks.values()]
+    sizes = {len(result.table) for result in results}
+    kinds: dict[str, set[Any]] = {
+        "dataset": {result.about.get("dataset_fingerprint") for result in results},
+        "protocol": {result.protocol.fingerprint for result in results},
+    }
+    differing = " and ".join(kind for kind, found in kinds.items() if len(found) > 1)
+    one_size = len(sizes) == 1
+    n = f"n = {len(results[0].table):,} ranks" if one_size else "n beside the names"
+    dataset = shorten(str(results[0].about.get("dataset", "")))
+    caution = f"\nnot comparable: the results differ in {differing}" if differing else ""
+    set_labels(axes, f"{title} on {dataset}: {n}{caution}", x, y)
+    n_of = {name: "" if one_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
+    add_legend(axes, handles, [*(shorten(name, 24) + said if said else name for name, said in n_of.items()), *more])
+
+
+def _grouped(
+    groups: Groups, column: str, metric: str, names: Sequence[str] | None
+) -> tuple[dict[str, pd.DataFrame], str]:
+    """Return the table of each model, and the column of the metric, once all can be drawn."""
+    heading = parse(metric).heading
+    listed = [groups] if isinstance(groups, (EvaluationResult, pd.DataFrame)) else list(groups)
+    results = [item for item in listed if isinstance(item, EvaluationResult)]
+    named: dict[str, EvaluationResult | pd.DataFrame] = {}
+    if len(results) == len(listed):
+        named.update(name_results(results, names))
+    else:
+        names = [f"model {i}" for i in range(1, len(listed) + 1)] if names is None else names
+        if isinstance(names, str) or len(names) != len(listed) or len(set(names)) != len(names):
+            raise MetricError(f"expected {len(listed)} distinct names, one per table; got {names!r}")
+        named = dict(zip(names, listed))
+    frames = {
+        name: item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
+        for name, item in named.items()
+    }
+    for name, frame in frames.items():
+        lacking = [wanted for wanted in ("n", heading) if wanted not in frame.columns]
+        if lacking:
+            raise MetricError(
+                f"the table of {name!r} lacks {' and '.join(lacking)}; "
+                f"make it with result.by({column!r}, metrics={metric!r})"
+            )
+        if frame.index.nlevels > 1 or not frame.index.is_unique:
+            raise MetricError(f"the table of {name!r} must have one row per {column}; group by this column alone")
+    if not any(np.isfinite(frame[heading].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
+        raise MetricError(f"there is nothing to draw: no finite {heading} in {sum(map(len, frames.values()))} rows")
+    return frames, heading
+
+
+def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], heading: str, along: str) -> list[Any]:
+    """Draw the values of each model at places 0, 1, ... along one axis, models side by side, with intervals."""
+    handles = []
+    step = min(0.16, 0.7 / len(frames))
+    for i, frame in enumerate(frames.values()):
+        rows = frame.reindex(drawn)
+        places = np.arange(len(drawn)) + (i - (len(frames) - 1) / 2) * step
+        values, style = rows[heading].to_numpy(dtype=np.float64), line_style(i)
+        if along == "x":
+            handles += axes.plot(places, values, markersize=5, **style)
+        else:
+            handles += axes.plot(values, places, markersize=5, **{**style, "linestyle": "none"})
+        if {f"{heading} low", f"{heading} high"} <= set(rows.columns):
+            low, high = (rows[f"{heading} {end}"].to_numpy(dtype=np.float64) for end in ("low", "high"))
+            known = np.isfinite(low) & np.isfinite(high)
+            draw = axes.vlines if along == "x" else axes.hlines
+            draw(places[known], low[known], high[known], colors=style["color"], linewidth=1.2)
+    return handles
+
+
+def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], heading: str) -> str:
+    """Say how many values are undefined and so not drawn."""
+    n = sum(int((~np.isfinite(frame[heading].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
+    return f"\n{n:,} undefined, not drawn" if n else ""
+
+
+def _first_number(bucket: Any) -> tuple[float, bool]:
+    """Return what buckets are sorted by: 0, 1, 2-3, ...; those without a number come last."""
+    if isinstance(bucket, pd.Interval):
+        return float(bucket.left), False
+    found = re.search(r"\d+(\.\d+)?", str(bucket))
+    return (float(found.group()), not str(bucket).startswith("<")) if found else (math.inf, True)
+
+
+def _difference_rows(axes: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
+    """Draw one row per difference, from the top."""
+    places = np.arange(len(rows))
+    difference, low, high = (rows[name].to_numpy(dtype=np.float64) for name in ("difference", "low", "high"))
+    known, is_clear = np.isfinite(low) & np.isfinite(high), (low > 0) | (high < 0)
+    axes.axvline(0.0, color=GREY, linestyle=":")
+    axes.hlines(places[known], low[known], high[known], colors=PALETTE["blue"], linewidth=1.2)
+    for chosen, fill in ((is_clear, PALETTE["blue"]), (~is_clear, "white")):
+        axes.plot(difference[chosen], places[chosen], "o", color=PALETTE["blue"], markerfacecolor=fill, markersize=6)
+    set_ticks(axes, labels, "y")
+    axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -1,0 +1,189 @@
+"""Tables as files: CSV, tab-separated text and Parquet that keep every label and digit, and strict JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kgeval.archive import check_target, replacing
+from kgeval.errors import DataError, MissingExtra
+
+SUFFIXES = (".csv", ".tsv", ".parquet")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
+
+
+def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
+    """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file appears complete or not at all.
+
+    Labels are kept to the byte and numbers to the last digit. A reader must not guess: read text with
+    ``pandas.read_csv(path, dtype={...}, keep_default_na=False)``, or labels such as NA and 007 are lost on the way in.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A named index is written as columns.
+    path : str or path
+        The suffix says the format. ``.csv``: as `format_csv`. ``.tsv``: UTF-8, one line per row, nothing quoted,
+        as `kgeval.read_dataset` reads; labels with tabs or line ends cannot be written. ``.parquet``: with pyarrow.
+    overwrite : bool
+    spreadsheet : bool
+        As in `format_csv`; of ``.csv`` alone, since the others stay exact.
+
+    Raises
+    ------
+    DataError
+        If the suffix is another, the file exists or cannot be written, or a label does not fit the format.
+    MissingExtra
+        If ``.parquet`` is asked and pyarrow is not installed.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(f"{target}: expected a name that ends in {', '.join(SUFFIXES)}; got {suffix or 'no ending'!r}")
+    if spreadsheet and suffix != ".csv":
+        raise DataError(f"{target}: spreadsheet=True makes labels safe in .csv alone; {suffix} stays exact")
+    check_target(target, overwrite)
+    if suffix == ".parquet":
+        content = _parquet(_with_index(frame), target)
+    else:
+        text = format_csv(frame, spreadsheet) if suffix == ".csv" else _tsv(_with_index(frame), target)
+        content = _encoded(text, target)
+    with replacing(target, overwrite) as stream:
+        stream.write(content)
+
+
+def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
+    """Return a table as CSV (RFC 4180: lines end in CRLF; commas, quotes and line ends stand in quotes).
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A named index becomes columns. Missing values and NaN are empty, empty labels ``""``.
+    spreadsheet : bool
+        Whether an apostrophe goes before labels and headings (never numbers) that a spreadsheet would take for a
+        formula: those that begin with = + - @, also full-width, a tab, a line end or a null. They are then no
+        longer exact, so this is off by default.
+
+    References
+    ----------
+    RFC 4180. CWE-1236; OWASP, CSV Injection; OWASP ASVS 5.0, 1.2.10.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"label": ["=1+1", 'a"b'], "x": [-0.5, 1.0]})
+    >>> format_csv(frame, spreadsheet=True).split()
+    ['label,x', "'=1+1,-0.5", '"a""b",1.0']
+    """
+
+    def field(value: Any) -> str:
+        if not isinstance(value, str):
+            return _plain(value)
+        text = "'" + value if spreadsheet and value.startswith(FORMULA_STARTS) else value
+        return '"' + text.replace('"', '""') + '"' if not text or re.search('[,"\r\n]', text) else text
+
+    return "".join(",".join(map(field, row)) + "\r\n" for row in _rows(_with_index(frame)))
+
+
+def format_json(frame: pd.DataFrame) -> str:
+    """Return a table as strict JSON: a list with one object per row, ASCII only.
+
+    NaN, infinite and missing values are null, and the row then has a ``"reason"`` that says why: its own, if the
+    table has such a column, else which columns are undefined or infinite.
+
+    Examples
+    --------
+    >>> print(format_json(pd.DataFrame({"metric": ["mrr"], "value": [float("inf")]})))
+    [
+      {
+        "metric": "mrr",
+        "value": null,
+        "reason": "value is infinite"
+      }
+    ]
+    """
+    plain = _with_index(frame)
+    names = [str(name) for name in plain.columns]
+    records = []
+    for values in _rows(plain)[1:]:
+        record = dict(zip(names, values))
+        said = [record["reason"]] if isinstance(record.get("reason"), str) and record["reason"] else []
+        known = bool(said)
+        for name, value in record.items():
+            if _is_missing(value):
+                record[name] = None
+                said += [] if known or name == "reason" else [f"{name} is undefined"]
+            elif isinstance(value, float) and math.isinf(value):
+                record[name] = None
+                said.append(f"{name} is {'' if value > 0 else 'minus '}infinite")
+            elif not isinstance(value, (bool, int, float, str)):
+                record[name] = str(value)
+        records.append(record | ({"reason": "; ".join(said)} if said else {}))
+    return json.dumps(records, indent=2, allow_nan=False)
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with a named index as columns, all of different names."""
+    index = [str(name) for name in frame.index.names if name is not None]
+    names = [*index, *(str(name) for name in frame.columns)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"two columns are called {twice[0]!r}, so a reader could not tell them apart; rename one")
+    return frame.reset_index() if index else frame
+
+
+def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the heading and the rows as Python's own values."""
+    columns: Iterable[list[Any]] = (frame.iloc[:, i].tolist() for i in range(frame.shape[1]))
+    return [tuple(str(name) for name in frame.columns), *zip(*columns)]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+
+
+def _plain(value: Any) -> str:
+    """Return a value that is no label as text: numbers with all their digits, missing ones empty."""
+    return "" if _is_missing(value) else repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _tsv(frame: pd.DataFrame, target: Path) -> str:
+    names = [str(name) for name in frame.columns]
+    lines = []
+    for number, row in enumerate(_rows(frame), start=1):
+        cells = [value if isinstance(value, str) else _plain(value) for value in row]
+        for name, cell in zip(names, cells):
+            if re.search("[\t\r\n]", cell):
+                raise DataError(
+                    f"{target}, line {number}: {name} is {cell!r}, and .tsv cannot hold tabs and line ends; "
+                    "write .csv or .parquet"
+                )
+        lines.append("\t".join(cells) + "\n")
+    return "".join(lines)
+
+
+def _encoded(text: str, target: Path) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        near = text[max(0, error.start - 20) : error.end + 20]
+        raise DataError(f"{target}: {near!r} holds half a character (a lone surrogate), which no UTF-8 can") from error
+
+
+def _parquet(frame: pd.DataFrame, target: Path) -> bytes:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingExtra(f'{target}: writing .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
+    stream = io.BytesIO()
+    try:
+        frame.to_parquet(stream, engine="pyarrow", index=False)
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        raise DataError(f"{target}: a column cannot be stored: {error}") from error
+    return stream.getvalue()
