@@ -1,0 +1,597 @@
+"use strict";
+// Labels are data from anywhere: they reach the page through text nodes alone, and the charts through `chartText`.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const main = document.getElementById("main");
+  const navigation = document.createElement("ul");
+  document.getElementById("sections").append(navigation);
+
+  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999"]; // Okabe & Ito
+  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star"];
+  const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid"];
+  const isRankLike = (name) => /(^|\.)([gh]?mr|median(_rank)?)$/i.test(name); // from 1 upwards, without a bound
+  const MOST_ROWS = 500;
+  const several = data.models.length > 1;
+  const percent = Math.round(data.level * 100);
+
+  // ---- elements ----
+
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (typeof value === "function") made.addEventListener(key, value);
+      else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  const labelled = (text) => element("bdi", { class: "label" }, text);
+
+  function swatch(model) {
+    const made = element("span", { class: "swatch", "aria-hidden": "true" });
+    made.style.background = COLOURS[model % COLOURS.length];
+    return made;
+  }
+
+  function section(id, title, ...children) {
+    main.append(element("section", { id, "aria-labelledby": `${id}-title` }, element("h2", { id: `${id}-title` }, title), ...children));
+    navigation.append(element("li", {}, element("a", { href: `#${id}` }, title)));
+  }
+
+  function choice(text, options, onChange) {
+    const list = element("select", { change: () => onChange(list.selectedIndex) });
+    options.forEach((option) => list.append(element("option", {}, option)));
+    return element("label", {}, text, list);
+  }
+
+  function scrolling(caption, head, bodies, tall = false, attributes = {}) {
+    const table = element("table", attributes, element("caption", {}, element("span", {}, caption)), head, ...bodies);
+    const kind = tall ? "scroll tall" : "scroll";
+    return element("div", { class: kind, role: "region", tabindex: "0", "aria-label": caption }, table);
+  }
+
+  const headCell = (text, isNumber) => element("th", { scope: "col", class: isNumber ? "number" : null }, text);
+  const countCell = (n) => element("td", { class: "number" }, whole(n));
+
+  // ---- numbers ----
+
+  const styles = [0, 1, 2, 4].reduce((made, digits) => {
+    made[digits] = new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return made;
+  }, {});
+  const whole = (n) => styles[0].format(n);
+
+  function digitsOf(value, heading) {
+    return Math.abs(value) >= 100 ? 1 : isRankLike(heading) ? 2 : 4;
+  }
+
+  function written(value, heading, digits = null) {
+    if (value === null) return "-";
+    const near = Math.abs(value) < 5e-5 ? 0 : value; // no -0.0000
+    return styles[digits === null ? digitsOf(near, heading) : digits].format(near);
+  }
+
+  function interval([value, low, high], heading) {
+    if (value === null || low == null || high == null) return ""; // also where no interval is meant
+    const digits = digitsOf(value, heading);
+    return `[${written(low, heading, digits)}, ${written(high, heading, digits)}]`;
+  }
+
+  function numberCell(cell, heading, isBest = false) {
+    const [value, , , reason] = cell;
+    const made = element("td", { class: isBest ? "number best" : "number", title: reason || null }, written(value, heading));
+    const said = interval(cell, heading);
+    if (said) made.append(element("span", { class: "interval" }, said));
+    return made;
+  }
+
+  function score(value) {
+    return typeof value === "number" ? String(Number(value.toPrecision(5))) : value;
+  }
+
+  function reasonList(pairs) {
+    const lines = [...new Set(pairs.filter(([, reason]) => reason).map(([what, reason]) => `${what}: ${reason}`))];
+    return lines.length ? element("ul", { class: "reasons" }, ...lines.map((line) => element("li", {}, line))) : null;
+  }
+
+  // ---- what was measured ----
+
+  function lineList(lines) {
+    const items = lines.map((line) => {
+      const found = /^(note|dropped|dataset|overridden|override): /.exec(line);
+      if (!found) return element("li", {}, line);
+      return element("li", { class: "caution" }, element("strong", {}, found[1]), ` ${line.slice(found[0].length)}`);
+    });
+    return element("ul", { class: "lines" }, ...items);
+  }
+
+  function showMeasured() {
+    const parts = [];
+    if (data.differences.length) {
+      parts.push(lineList([
+        "note: these results were not measured alike, so their numbers do not compare:",
+        ...data.differences.map((line) => `note: ${line}`),
+      ]));
+    }
+    if (data.head.common.length) parts.push(lineList(data.head.common));
+    const items = data.models.map((name, model) => {
+      const lines = data.head.own[model];
+      const scorer = data.head.scorers[model];
+      return element("li", {}, swatch(model), element("strong", {}, element("bdi", {}, name)),
+        ...(scorer && scorer !== name ? [element("span", { class: "muted" }, ", scorer ", element("bdi", {}, scorer))] : []),
+        lines.length ? lineList(lines) : null);
+    });
+    parts.push(element("h3", {}, several ? "Models" : "Model"), element("ul", { class: "lines" }, ...items));
+    const overridden = data.comparison ? data.comparison.head.filter((line) => line.startsWith("overridden: ")) : [];
+    if (overridden.length) parts.push(element("h3", {}, "Compared all the same"), lineList(overridden));
+    section("measured", "What was measured", ...parts);
+  }
+
+  // ---- the metric table ----
+
+  function bestOf(rows, place) {
+    const values = rows.map((row) => row.cells[place][0]).filter((value) => value !== null);
+    if (!several || data.differences.length || values.length < 2) return null;
+    return data.metrics[place].higher_is_better ? Math.max(...values) : Math.min(...values);
+  }
+
+  function showSummary() {
+    const headings = data.metrics.map((metric) => metric.heading);
+    const head = element("thead", {}, element("tr", {}, headCell("model"), headCell("n", true),
+      ...headings.map((heading) => headCell(heading, true))));
+    const reasons = [];
+    const bodies = data.summary.map((group) => {
+      const sides = group.side === "both" ? "both sides" : `${group.side} side`;
+      const title = element("th", { scope: "rowgroup", colspan: headings.length + 2 }, `${group.setting}, ${sides}`);
+      const best = headings.map((_, place) => bestOf(group.rows, place));
+      const rows = [...group.rows, ...group.chance].map((row) => {
+        const isChance = row.model === undefined;
+        row.cells.forEach((cell, place) => reasons.push([`${group.setting} ${group.side} ${headings[place]}, ${row.name}`, cell[3]]));
+        return element("tr", { class: isChance ? "chance" : null },
+          element("th", { scope: "row" }, isChance ? null : swatch(row.model), labelled(row.name)),
+          countCell(row.n),
+          ...row.cells.map((cell, place) => numberCell(cell, headings[place], !isChance && cell[0] !== null && cell[0] === best[place])));
+      });
+      return element("tbody", {}, element("tr", {}, title), ...rows);
+    });
+    const caption = `Metrics with ${percent}% intervals in brackets; realistic ties`
+      + (several && !data.differences.length ? "; the best value in bold, which alone does not make it surely better" : "");
+    const meanings = element("dl", {}, ...data.metrics.flatMap((metric) => [element("dt", {}, metric.heading),
+      element("dd", {}, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`)]));
+    section("metrics", "Metrics", scrolling(caption, head, bodies), reasonList(reasons),
+      element("details", {}, element("summary", {}, "What the metrics mean"), meanings));
+  }
+
+  // ---- the comparison ----
+
+  const probability = (p) => (p === null ? "-" : p < 0.0001 ? "< 0.0001" : written(p, ""));
+
+  function showComparison() {
+    if (!data.comparison) return;
+    const names = ["metric", "first", "second", "difference", "better", "p", "p (Holm)", "smallest detectable", "wins", "ties",
+      "losses", "n", "clusters"];
+    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i > 0 && name !== "better"))));
+    const reasons = [];
+    const bodies = new Map();
+    for (const row of data.comparison.rows) {
+      const pair = JSON.stringify([row.first, row.second]);
+      if (!bodies.has(pair)) {
+        bodies.set(pair, element("tbody", {}, element("tr", {}, element("th", { scope: "rowgroup", colspan: names.length },
+          element("bdi", {}, row.first), " against ", element("bdi", {}, row.second)))));
+      }
+      bodies.get(pair).append(comparisonRow(row));
+      reasons.push([`${row.metric}, ${row.first} against ${row.second}`, row.reason]);
+    }
+    const own = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((line) => line.replace("note: ", `note: ${name}: `)));
+    section("comparison", "Comparison", lineList(data.comparison.head.filter((line) => !own.includes(line))), // said above
+      element("p", {}, `The difference is first less second, with its ${Math.round(data.comparison.level * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.level, "", 2)}.`),
+      scrolling("Paired comparison of the models; smallest detectable: what the test would find with a probability of 0.8", head, [...bodies.values()]),
+      reasonList(reasons), ...data.comparison.contributions.filter((pair) => pair.rows.length).map(contributionTable));
+  }
+
+  function comparisonRow(row) {
+    const isSure = row.p_holm !== null && row.p_holm <= 1 - data.comparison.level + 1e-12;
+    const counts = ["wins", "ties", "losses", "n", "n_clusters"].map((name) =>
+      element("td", { class: "number" }, typeof row[name] === "number" ? whole(row[name]) : "-"));
+    return element("tr", {}, element("th", { scope: "row" }, row.metric),
+      numberCell([row.value_first], row.metric), numberCell([row.value_second], row.metric),
+      numberCell([row.difference, row.low, row.high, row.reason], row.metric, isSure),
+      element("td", {}, row.better ? labelled(row.better) : "-"),
+      element("td", { class: "number" }, probability(row.p)),
+      element("td", { class: isSure ? "number best" : "number" }, probability(row.p_holm)),
+      numberCell([row.detectable], row.metric), ...counts);
+  }
+
+  function contributionTable(pair, place) {
+    const title = `Where the difference in ${pair.metric} comes from: ${pair.first} less ${pair.second}`;
+    const names = ["relation", "n", "share", pair.first, pair.second, "difference", "contribution"];
+    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i > 0))));
+    const rows = pair.rows.map((row) => element("tr", {}, element("th", { scope: "row" }, labelled(row.relation)), countCell(row.n),
+      element("td", { class: "number" }, `${styles[1].format(100 * row.share)}%`),
+      numberCell([row.value_first], pair.metric), numberCell([row.value_second], pair.metric),
+      numberCell([row.difference, row.low, row.high], pair.metric), numberCell([row.contribution], pair.metric)));
+    return element("details", { open: place === 0 ? "" : null }, element("summary", {}, title),
+      scrolling(`${title}. The relations that contribute most; over all relations the contributions add up to the difference`, head, [element("tbody", {}, ...rows)]));
+  }
+
+  // ---- charts ----
+
+  const charts = [];
+  const isShown = data.models.map(() => true);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // plotly.js reads a subset of HTML in every text, so its signs are written as entities; labels of scripts that run from
+  // right to left are isolated, lest they turn the text around them.
+  function chartText(text) {
+    const points = [...text];
+    const cut = points.length > 60 ? `${points.slice(0, 59).join("")}…` : text;
+    const safe = cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+    return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(safe) ? `\u2068${safe}\u2069` : safe;
+  }
+
+  function axis(title, more = {}) {
+    return { title: { text: title, standoff: 8 }, gridcolor: colour("--grid"), linecolor: colour("--line"),
+      zerolinecolor: colour("--line"), automargin: true, ...more };
+  }
+
+  function layout(xaxis, yaxis, more = {}) {
+    const isTouched = matchMedia("(pointer: coarse)").matches; // there a drag scrolls the page
+    return { xaxis, yaxis, showlegend: false, dragmode: isTouched ? false : "zoom", hovermode: "closest",
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 12, t: 28, b: 48 },
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("--text") },
+      hoverlabel: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: colour("--text") }, align: "left" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--line"), activecolor: colour("--muted") },
+      ...more };
+  }
+
+  function chart(caption, figure, kind = "plot") {
+    const plot = element("div", { class: kind, role: "group", "aria-label": caption });
+    // Buttons are named, so that none appears that would send the chart anywhere; a PNG would need an image to be loaded.
+    const config = { responsive: true, displaylogo: false, typesetMath: false, showSendToCloud: false, plotlyServerURL: "",
+      modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+      toImageButtonOptions: { format: "svg", filename: "kgeval" } };
+    charts.push({ plot, draw: () => {
+      const { traces, shape } = figure();
+      return window.Plotly.react(plot, traces, shape, config);
+    } });
+    return element("figure", {}, plot, element("figcaption", {}, caption));
+  }
+
+  function drawAgain(test = () => true) {
+    if (!window.Plotly) return;
+    charts.filter((one) => test(one.plot) && one.plot.isConnected).forEach((one) => one.draw());
+  }
+
+  const modelTrace = (model, more) => ({ name: chartText(data.models[model]), visible: isShown[model], hoverinfo: "text", ...more });
+  const line = (model) => ({ color: COLOURS[model % COLOURS.length], dash: DASHES[model % DASHES.length], width: 2 });
+  const marker = (model, more = {}) => ({ color: COLOURS[model % COLOURS.length], symbol: SYMBOLS[model % SYMBOLS.length], size: 8, ...more });
+  const models = data.models.map((_, model) => model);
+
+  function countsOf(model) {
+    const sides = Object.values(data.distribution.counts[model]);
+    return data.distribution.bins.map((_, bin) => sides.reduce((sum, counts) => sum + counts[bin], 0));
+  }
+
+  function bars(name, counts, more) {
+    const total = counts.reduce((sum, n) => sum + n, 0) || 1;
+    const shares = counts.map((n) => (100 * n) / total);
+    const hovertext = counts.map((n, bin) => `${chartText(name)}<br>rank ${data.distribution.bins[bin]}: ${styles[1].format(shares[bin])}% (${whole(n)})`);
+    return { type: "bar", x: data.distribution.bins, y: shares, hovertext, hoverinfo: "text", textposition: "none", ...more };
+  }
+
+  const rankAxes = () => layout(axis("rank (bins grow by powers of ten)", { type: "category", tickangle: -45 }),
+    axis("share of ranks in %", { rangemode: "tozero" }), { barmode: "group", bargap: 0.15 });
+
+  function distributionFigure() {
+    const traces = models.map((model) => bars(data.models[model], countsOf(model), {
+      name: chartText(data.models[model]), visible: isShown[model], marker: { color: COLOURS[model % COLOURS.length] } }));
+    return { traces, shape: rankAxes() };
+  }
+
+  function hitsFigure() {
+    const traces = models.map((model) => modelTrace(model, { type: "scatter", mode: "lines", line: line(model),
+      x: data.hits.k, y: data.hits.values[model],
+      hovertext: data.hits.k.map((k, i) => `${chartText(data.models[model])}<br>hits@${k}: ${written(data.hits.values[model][i], "")}`) }));
+    return { traces, shape: layout(axis("k (log scale)", { type: "log", dtick: "D2" }), axis("hits@k (share of ranks up to k)", { range: [0, 1.02] })) };
+  }
+
+  const relationValue = (model, place, row, part = 0) => data.relations.values[model][place][part][row];
+  const relationCell = (model, place, row) => [0, 1, 2].map((part) => relationValue(model, place, row, part));
+  const relationChart = { metric: 0, across: several ? 1 : 0 };
+
+  function relationFigure() {
+    const { labels, metrics, n } = data.relations;
+    const { metric, across } = relationChart;
+    const heading = metrics[metric].heading;
+    const base = across - 1;
+    const most = Math.max(1, ...n.flat());
+    const rows = labels.map((_, row) => row);
+    const traces = models.filter((model) => model !== base).map((model) => modelTrace(model, {
+      type: "scatter", mode: "markers",
+      marker: marker(model, { opacity: 0.75, size: rows.map((row) => 6 + 18 * Math.sqrt(n[model][row] / most)) }),
+      x: rows.map((row) => (across ? relationValue(base, metric, row) : n[model][row])),
+      y: rows.map((row) => relationValue(model, metric, row)),
+      hovertext: rows.map((row) => [labels[row], `n = ${whole(n[model][row])}`,
+        ...(across ? [base, model] : [model]).map((one) => {
+          const cell = relationCell(one, metric, row);
+          return `${data.models[one]}: ${written(cell[0], heading)} ${interval(cell, heading)}`;
+        })].map(chartText).join("<br>")),
+    }));
+    const type = isRankLike(heading) ? "log" : "linear";
+    const ends = type === "log" ? [1, Math.max(1, ...data.relations.values.flatMap((one) => one[metric][0]).filter((v) => v !== null))] : [0, 1];
+    const diagonal = { type: "line", x0: ends[0], y0: ends[0], x1: ends[1], y1: ends[1], line: { color: colour("--muted"), width: 1, dash: "dot" }, layer: "below" };
+    const name = across ? `${heading}, ${chartText(data.models[base])}` : "ranks of the relation (log scale)";
+    const other = several && across && data.models.length === 2 ? `, ${chartText(data.models[1 - base])}` : "";
+    return { traces, shape: layout(axis(name, { type: across ? type : "log" }), axis(`${heading}${other}`, { type }), { shapes: across ? [diagonal] : [] }) };
+  }
+
+  const groupChart = { metric: 0, column: 0 };
+
+  function groupFigure() {
+    const column = data.breakdowns.columns[groupChart.column];
+    const heading = data.breakdowns.metrics[groupChart.metric].heading;
+    const groups = [...new Set(column.models.flatMap((one) => (one ? one.groups : [])))];
+    const traces = models.filter((model) => column.models[model]).map((model) => {
+      const one = column.models[model];
+      const [value, low, high] = one.values[groupChart.metric];
+      const reach = (ends, sign) => value.map((v, i) => (v === null || ends[i] === null ? 0 : sign * (ends[i] - v)));
+      return modelTrace(model, { type: "scatter", mode: "markers", marker: marker(model, { size: 10 }),
+        x: one.groups.map((group) => groups.indexOf(group) + (model - (models.length - 1) / 2) * 0.12), y: value,
+        error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: COLOURS[model % COLOURS.length], thickness: 1.5, width: 4 },
+        hovertext: one.groups.map((group, i) => [data.models[model], `${group}, n = ${whole(one.n[i])}`,
+          `${heading} ${written(value[i], heading)} ${interval([value[i], low[i], high[i]], heading)}`].map(chartText).join("<br>")) });
+    });
+    const ticks = { tickmode: "array", tickvals: groups.map((_, i) => i), ticktext: groups.map(chartText), range: [-0.6, groups.length - 0.4], zeroline: false };
+    const type = isRankLike(heading) ? "log" : "linear";
+    return { traces, shape: layout(axis(chartText(column.name), ticks), axis(heading, { type, rangemode: type === "log" ? "normal" : "tozero" })) };
+  }
+
+  function numbersOf(title, first, entries, values) {
+    const head = element("thead", {}, element("tr", {}, headCell(first, true), ...data.models.map((name) => headCell(name, true))));
+    const rows = entries.map((entry, i) => element("tr", {}, element("th", { scope: "row", class: "number" }, entry),
+      ...models.map((model) => element("td", { class: "number" }, values(model, i)))));
+    return element("details", {}, element("summary", {}, title), scrolling(title, head, [element("tbody", {}, ...rows)], true));
+  }
+
+  function showCharts() {
+    const toggles = models.map((model) => {
+      const box = element("input", { type: "checkbox", change: () => { isShown[model] = box.checked; drawAgain(); } });
+      box.checked = true;
+      return element("label", {}, box, swatch(model), labelled(data.models[model]));
+    });
+    const parts = [];
+    if (several) parts.push(element("div", { class: "controls" }, element("fieldset", { id: "toggles" }, element("legend", {}, "Models shown"), ...toggles)));
+    const both = "filtered, all sides, realistic ties";
+    parts.push(element("h3", {}, "Where the ranks lie"),
+      chart(`How the ranks are spread (${both}). A rank between two bins, which ties make, counts in the lower one.`, distributionFigure),
+      numbersOf("Counts of ranks", "rank", data.distribution.bins, (model, i) => whole(countsOf(model)[i])),
+      element("h3", {}, "Hits at every cut-off"),
+      chart(`Share of ranks of at most k (${both}).`, hitsFigure),
+      numbersOf("Values of hits@k", "k", data.hits.k.map(whole), (model, i) => written(data.hits.values[model][i], "")));
+    const drawRelations = () => drawAgain((plot) => plot.classList.contains("of-relations"));
+    const across = choice("Across", ["number of ranks", ...data.models], (i) => { relationChart.across = i; drawRelations(); });
+    across.querySelector("select").selectedIndex = relationChart.across;
+    parts.push(element("h3", {}, "Relation by relation"), element("div", { class: "controls" },
+      choice("Metric", data.relations.metrics.map((metric) => metric.heading), (i) => { relationChart.metric = i; drawRelations(); }),
+      several ? across : null),
+    chart(`Each mark is a relation (filtered, all sides), larger with more ranks.${several ? " Marks above the dotted line: higher values than the model across." : ""} The table of relations has the same numbers.`,
+      relationFigure, "plot square of-relations"));
+    if (data.breakdowns.columns.length) {
+      const drawGroups = () => drawAgain((plot) => plot.classList.contains("of-groups"));
+      parts.push(element("h3", {}, "Group by group"), element("div", { class: "controls" },
+        choice("By", data.breakdowns.columns.map((column) => column.name), (i) => { groupChart.column = i; drawGroups(); }),
+        choice("Metric", data.breakdowns.metrics.map((metric) => metric.heading), (i) => { groupChart.metric = i; drawGroups(); })),
+      chart(`Metric by group with ${percent}% intervals (filtered, all sides). The tables of each model have the same numbers.`, groupFigure, "plot of-groups"));
+    }
+    section("charts", "Charts", ...parts);
+  }
+
+  // ---- the table of relations ----
+
+  function showRelations() {
+    const { labels, metrics, n } = data.relations;
+    const state = { metric: 0, column: 1, isUp: false, words: "", limit: MOST_ROWS };
+    const sameCounts = n.every((counts) => counts.every((count, row) => count === n[0][row]));
+    const countModels = sameCounts ? [0] : models;
+    const columns = [
+      { name: "relation", value: (row) => labels[row], isText: true, cell: (row) => element("th", { scope: "row" }, labelled(labels[row])) },
+      ...countModels.map((model) => ({ name: sameCounts ? "n" : `n, ${data.models[model]}`, value: (row) => n[model][row], cell: (row) => countCell(n[model][row]) })),
+      ...models.map((model) => ({ name: data.models[model], swatch: model, value: (row) => relationValue(model, state.metric, row),
+        cell: (row) => numberCell(relationCell(model, state.metric, row), metrics[state.metric].heading) })),
+      ...models.slice(1).map((model) => {
+        const value = (row) => {
+          const [a, b] = [0, model].map((one) => relationValue(one, state.metric, row));
+          return a === null || b === null ? null : b - a;
+        };
+        return { name: `${data.models[model]} less ${data.models[0]}`, value, cell: (row) => numberCell([value(row)], metrics[state.metric].heading) };
+      }),
+    ];
+    const body = element("tbody");
+    const said = element("p", { class: "muted", role: "status", id: "relations-shown" });
+    const more = element("button", { type: "button", click: () => { state.limit = Infinity; render(); } }, "Show all");
+    const heads = columns.map((column, i) => element("th", { scope: "col", class: column.isText ? null : "number" },
+      element("button", { type: "button", click: () => sortBy(i) }, column.swatch === undefined ? null : swatch(column.swatch), labelled(column.name))));
+
+    function sortBy(i) {
+      state.isUp = state.column === i ? !state.isUp : Boolean(columns[i].isText);
+      state.column = i;
+      render();
+    }
+
+    function render() {
+      const { value, isText } = columns[state.column];
+      const keys = labels.map((_, row) => value(row));
+      const compare = isText ? new Intl.Collator("en").compare : (a, b) => a - b;
+      const found = labels.map((_, row) => row).filter((row) => labels[row].toLowerCase().includes(state.words));
+      found.sort((a, b) => {
+        if (keys[a] === null || keys[b] === null) return (keys[a] === null) - (keys[b] === null);
+        return (state.isUp ? 1 : -1) * compare(keys[a], keys[b]);
+      });
+      const shown = found.slice(0, state.limit);
+      body.replaceChildren(...shown.map((row) => element("tr", {}, ...columns.map((column) => column.cell(row)))));
+      heads.forEach((head, i) => head.setAttribute("aria-sort", i !== state.column ? "none" : state.isUp ? "ascending" : "descending"));
+      said.textContent = `${whole(shown.length)} of ${whole(labels.length)} relations shown, ${metrics[state.metric].heading}`;
+      more.hidden = shown.length === found.length;
+    }
+
+    const search = element("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false",
+      input: () => { state.words = search.value.toLowerCase(); render(); } });
+    const left = data.relations.n_all - labels.length;
+    render();
+    section("relations", "Relations",
+      element("div", { class: "controls" },
+        choice("Metric", metrics.map((metric) => metric.heading), (i) => { state.metric = i; render(); }),
+        element("label", {}, "Search", search)),
+      said,
+      left ? element("p", { class: "muted" }, `${whole(left)} relations with fewer ranks are not in this page; result.by("relation") has all.`) : null,
+      scrolling(`Metric of each relation with ${percent}% intervals (filtered, all sides, realistic ties); the buttons in the head sort`,
+        element("thead", {}, element("tr", {}, ...heads)), [body], true), more);
+  }
+
+  // ---- one model in detail ----
+
+  function sidesFigure(model) {
+    const traces = Object.entries(data.distribution.counts[model]).map(([side, counts], i) =>
+      bars(`${side} side`, counts, { name: `${side} side`, marker: { color: COLOURS[(i + 4) % COLOURS.length], pattern: { shape: i ? "/" : "" } } }));
+    return { traces, shape: { ...rankAxes(), showlegend: true, margin: { l: 56, r: 12, t: 56, b: 48 },
+      legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom" } } };
+  }
+
+  function breakdownTables(model) {
+    const headings = data.breakdowns.metrics.map((metric) => metric.heading);
+    return data.breakdowns.columns.filter((column) => column.models[model]).map((column, place) => {
+      const one = column.models[model];
+      const head = element("thead", {}, element("tr", {}, headCell(column.name), headCell("n", true), headCell("share", true), ...headings.map((heading) => headCell(heading, true))));
+      const rows = one.groups.map((group, i) => element("tr", {}, element("th", { scope: "row" }, labelled(group)), countCell(one.n[i]),
+        element("td", { class: "number" }, one.share[i] === null ? "-" : `${styles[1].format(100 * one.share[i])}%`),
+        ...headings.map((heading, metric) => numberCell(one.values[metric].map((part) => part[i]), heading))));
+      const left = one.n_all - one.groups.length;
+      return element("details", { open: place === 0 ? "" : null }, element("summary", {}, "By ", element("bdi", {}, column.name)),
+        scrolling(`Metrics by ${column.name} with ${percent}% intervals (filtered, all sides)`, head, [element("tbody", {}, ...rows)]),
+        left ? element("p", { class: "muted" }, `${whole(left)} more groups are left out.`) : null);
+    });
+  }
+
+  function rivalsCell(row) {
+    if (!row.rivals.length) return element("td", { class: "muted" }, "-");
+    const items = row.rivals.map((rival) => element("li", { class: rival.stands === "above" ? null : "muted" },
+      labelled(rival.label), ` ${score(rival.score)}${rival.stands === "above" ? "" : ` (${rival.stands})`}`));
+    return element("td", {}, element("ol", {}, ...items));
+  }
+
+  function tripleTable(caption, rows) {
+    const names = ["rank", "of", "query", "answer", "side", "score", "best rivals"];
+    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i < 2 || name === "score"))));
+    const made = rows.map((row) => {
+      const isObject = row.side === "object";
+      const asked = element("span", { class: "asked" }, "?");
+      const relation = element("span", { class: "muted" }, labelled(row.p));
+      const query = isObject ? [labelled(row.s), relation, asked] : [asked, relation, labelled(row.o)];
+      const cells = [
+        element("td", { class: "number", title: row.tied ? `${row.tied} rivals tie` : null }, written(row.rank, "", Number.isInteger(row.rank) ? 0 : 1)),
+        countCell(row.of), element("td", {}, element("span", { class: "query" }, ...query)),
+        element("td", {}, labelled(isObject ? row.o : row.s)), element("td", {}, row.side),
+        element("td", { class: "number" }, score(row.score)), rivalsCell(row)];
+      cells.forEach((cell, i) => { cell.setAttribute("role", "cell"); cell.dataset.name = names[i]; });
+      return element("tr", { role: "row" }, ...cells);
+    });
+    // On a phone each row is a card, where the cells name themselves; roles say that it is a table all the same.
+    return scrolling(caption, head, [element("tbody", { role: "rowgroup" }, ...made)], false, { class: "cards", role: "table" });
+  }
+
+  function showDetail() {
+    const place = element("div", { id: "detail" });
+
+    function render(model) {
+      charts.splice(0, charts.length, ...charts.filter((one) => !one.plot.classList.contains("of-sides")));
+      const name = data.models[model];
+      const { hardest, easiest, has_rivals: hasRivals } = data.triples[model];
+      const groups = breakdownTables(model);
+      place.replaceChildren(
+        element("h3", {}, "Where the ranks lie, by side"),
+        chart(`Ranks of ${name}, each side by itself (filtered, realistic ties).`, () => sidesFigure(model), "plot of-sides"),
+        ...(groups.length ? [element("h3", {}, "Breakdowns"), ...groups] : []),
+        element("h3", {}, "Hardest triples"),
+        element("p", { class: "muted" }, hasRivals
+          ? "The best rivals beat the answer, unless they are marked as tied with it or below it. Known answers are left out."
+          : "The rivals were not kept with this result. With dataset and model at hand, kgeval explain lists the candidates above a triple."),
+        tripleTable(`The worst filtered ranks of ${name}`, hardest),
+        element("h3", {}, "Easiest triples"),
+        tripleTable(`The best filtered ranks of ${name}; among equal ranks those with most candidates`, easiest));
+      drawAgain((plot) => plot.classList.contains("of-sides"));
+    }
+
+    const switcher = several ? [element("div", { class: "controls" }, choice("Model", data.models, render))] : [];
+    section("detail-section", several ? "One model in detail" : "In detail", ...switcher, place);
+    if (several) switcher[0].querySelector("select").id = "model";
+    render(0);
+  }
+
+  // ---- the dataset ----
+
+  function showAudit() {
+    const { audit } = data;
+    if (!audit) return;
+    const names = ["split", "triples", "entities", "relations", "duplicate rows", "rows also in another split", "triples with unseen labels", "unseen entities", "unseen relations"];
+    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i > 0))));
+    const rows = audit.splits.map((split) => element("tr", {}, element("th", { scope: "row" }, split.split),
+      ...[split.triples, split.entities, split.relations, split.duplicates].map(countCell),
+      element("td", { class: "number" }, split.overlaps.map(([other, n]) => `${whole(n)} in ${other}`).join(", ") || "-"),
+      ...["triples", "entities", "relations"].map((name) => (split.unseen ? countCell(split.unseen[name]) : element("td", { class: "number" }, "-")))));
+    section("dataset", "Dataset",
+      element("p", {}, element("bdi", {}, audit.name), `: ${whole(audit.entities)} entities, ${whole(audit.relations)} relations; fingerprint `, element("code", {}, audit.fingerprint)),
+      scrolling("Splits of the dataset; unseen: not in train", head, [element("tbody", {}, ...rows)]),
+      audit.observations.length ? lineList(audit.observations.map((said) => `dataset: ${said}`)) : element("p", {}, "Nothing doubtful was found."));
+  }
+
+  // ---- light and dark ----
+
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+
+  function sayTheme() {
+    button.textContent = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Change to ${isDark() ? "light" : "dark"} colours`);
+  }
+
+  function changeTheme(theme) {
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    sayTheme();
+    drawAgain();
+  }
+
+  button.addEventListener("click", () => changeTheme(isDark() ? "light" : "dark"));
+  prefersDark.addEventListener("change", () => changeTheme(root.dataset.theme));
+  let themeBefore;
+  window.addEventListener("beforeprint", () => { themeBefore = root.dataset.theme; if (isDark()) changeTheme("light"); });
+  window.addEventListener("afterprint", () => changeTheme(themeBefore));
+
+  // ---- the page ----
+
+  sayTheme();
+  showMeasured();
+  showSummary();
+  showComparison();
+  showCharts();
+  showRelations();
+  showDetail();
+  showAudit();
+
+  // plotly.js is large: it runs once the page can be read. The policy names the hash of its code, which an element made
+  // here must have as well.
+  window.addEventListener("load", () => setTimeout(async () => {
+    const code = document.createElement("script");
+    code.text = document.getElementById("plotly").textContent;
+    document.head.append(code);
+    for (const one of [...charts]) {
+      if (one.plot.isConnected) await one.draw();
+      await new Promise((resolve) => { setTimeout(resolve, 0); }); // the page answers between two charts
+    }
+    root.dataset.charts = "drawn";
+    performance.mark("charts-drawn");
+  }, 0));
+})();

@@ -1,0 +1,163 @@
+"""The report page: one HTML file with everything in it, which asks nothing of any network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kgeval.archive import check_target, replacing
+from kgeval.comparison import Comparison
+from kgeval.dataset import Dataset
+from kgeval.errors import DataError, MissingExtra
+from kgeval.report.page_data import page_data
+from kgeval.report.tables import printable
+from kgeval.results import EvaluationResult
+
+OLDEST_PLOTLY = 7
+
+
+def write_page(
+    results: EvaluationResult | Sequence[EvaluationResult],
+    path: str | Path,
+    *,
+    names: Sequence[str] | None = None,
+    dataset: Dataset | None = None,
+    comparison: Comparison | None = None,
+    overwrite: bool = False,
+    title: str | None = None,
+) -> None:
+    """Write results as one HTML page that works offline and loads nothing.
+
+    The same input gives the same bytes. The page holds protocol, cautions, metrics with intervals, charts, relations,
+    the hardest and the easiest triples; labels are shown as text, whatever characters they hold.
+
+    Parameters
+    ----------
+    results : EvaluationResult, or a sequence of them
+    path : str or Path
+        Of the new file, conventionally ``.html``.
+    names : sequence of str, optional
+        What to call each result; by default as in the comparison, else its scorer's name, numbered where names repeat.
+    dataset : Dataset, optional
+        The ranked one, for the section about it.
+    comparison : Comparison, optional
+        What `kgeval.compare` returned for the results.
+    overwrite : bool
+        Whether an existing file may be replaced.
+    title : str, optional
+        By default the names of the datasets.
+
+    Raises
+    ------
+    DataError
+        If there is no result, a name is missing or repeated, `dataset` is another one than was ranked, `comparison` is
+        of other names, or the file cannot be written.
+    MissingExtra
+        If plotly, whose plotly.js draws the charts, is absent or too old.
+    """
+    several = [results] if isinstance(results, EvaluationResult) else list(results)
+    if not several:
+        raise DataError("a report needs at least one result; got none")
+    named = _names(several, names, comparison)
+    check_target(path, overwrite)
+    charts = _plotly_js()
+    data = page_data(several, named, dataset, comparison)
+    datasets = dict.fromkeys(str(result.about["dataset"]) for result in several)
+    text = _page(data, charts, f"kgeval: {', '.join(datasets)}" if title is None else title)
+    with replacing(path, overwrite) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+def _names(
+    results: Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
+) -> list[str]:
+    """Return one distinct name for each result."""
+    scorers = [str(result.about.get("scorer") or "model") for result in results]
+    given = [f"{name} ({i + 1})" if scorers.count(name) > 1 else name for i, name in enumerate(scorers)]
+    if names is not None or comparison is not None:
+        said = names if names is not None else comparison.names if comparison is not None else ()
+        given = [said] if isinstance(said, str) else list(said)
+    if len(given) != len(results):
+        raise DataError(f"there are {len(given)} names for {len(results)} results; give one for each")
+    for name in given:
+        if not isinstance(name, str) or not name.strip():
+            raise DataError(f"a name of a result must be a string that is not empty; got {name!r}")
+        if given.count(name) > 1:
+            raise DataError(f"the name {name!r} stands twice; the names of results must differ")
+    if comparison is not None and sorted(comparison.names) != sorted(given):
+        raise DataError(
+            f"the comparison is of {', '.join(comparison.names)}, but the results are called {', '.join(given)}; "
+            "give the same names to both"
+        )
+    return given
+
+
+def _plotly_js() -> str:
+    """Return the code of plotly.js, which the Python package plotly ships.
+
+    Earlier ones than `OLDEST_PLOTLY` ship a plotly.js that the policy of the page hinders: it loads an image at start.
+    """
+    try:
+        import plotly
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingExtra('the report page needs plotly; pip install "kgeval[report]"') from error
+    if int(str(plotly.__version__).partition(".")[0]) < OLDEST_PLOTLY:
+        raise MissingExtra(
+            f"the report page needs plotly {OLDEST_PLOTLY} or later; found {plotly.__version__}; "
+            'pip install --upgrade "kgeval[report]"'
+        )
+    return str(get_plotlyjs())
+
+
+def _page(data: dict[str, Any], charts: str, title: str) -> str:
+    """Return the page; every part goes in at one place of the template, in one pass."""
+    assets = resources.files("kgeval.report") / "assets"
+    template, style, code = ((assets / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    scripts = {"PAGE_SCRIPT": _script(code), "CHART_SCRIPT": _script(charts)}
+    parts = scripts | {
+        "POLICY": content_policy(list(scripts.values())),
+        "TITLE": html.escape(printable(title)),
+        "STYLE": style,
+        "DATA": embedded_json(data),
+    }
+    return re.sub(r"@@([A-Z_]+)@@", lambda found: parts[found[1]], template)
+
+
+def _script(code: str) -> str:
+    """Return code as a browser will hash it: it reads every line end as ``\\n``."""
+    return code.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def content_policy(scripts: Sequence[str]) -> str:
+    """Return the Content-Security-Policy under which only these inline scripts run and nothing is loaded.
+
+    Styles are allowed inline: plotly.js sets the style of every element that it draws, and no hash can name these.
+
+    Examples
+    --------
+    >>> content_policy([""])[:57]
+    "default-src 'none'; script-src 'sha256-47DEQpj8HBSa+/TImW"
+    """
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii") for script in scripts]
+    sources = " ".join(f"'sha256-{value}'" for value in hashes)
+    return f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def embedded_json(data: Any) -> str:
+    r"""Return `data` as strict JSON in ASCII that can stand in a ``script`` element: no tag can begin or end in it.
+
+    Examples
+    --------
+    >>> print(embedded_json(["</script>", "\u2028&"]))
+    ["\u003c/script\u003e","\u2028\u0026"]
+    """
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # in ASCII: U+2028 and lone surrogates are escaped
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

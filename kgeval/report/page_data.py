@@ -1,0 +1,382 @@
+"""What the report page shows, as one JSON-able value: every number of the page is made here, none in the browser."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.comparison import Comparison
+from kgeval.dataset import Dataset
+from kgeval.errors import DataError, MetricError
+from kgeval.explaining import EXAMPLES, extreme_rows
+from kgeval.metrics import Metric, parse_all
+from kgeval.report.tables import printable
+from kgeval.results import DEFAULT_METRICS, LEVEL, EvaluationResult
+
+RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
+MOST_RELATIONS, MOST_GROUPS, MOST_CUTS, MOST_CONTRIBUTIONS = 2_000, 40, 60, 15
+LONGEST_LABEL, LABEL_START, LABEL_END = 200, 140, 40
+BIN_STARTS = (1, 2, 3, 5)  # times each power of ten
+
+
+def page_data(
+    results: Sequence[EvaluationResult],
+    names: Sequence[str],
+    dataset: Dataset | None = None,
+    comparison: Comparison | None = None,
+) -> dict[str, Any]:
+    """Return everything that the page shows.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+        One for each result, distinct.
+    dataset : Dataset, optional
+        Audited on the page; must be the one that was ranked.
+    comparison : Comparison, optional
+
+    Returns
+    -------
+    dict
+        Of lists, dicts, strings, numbers and None: no NaN and no infinity. Control and direction characters of
+        strings are escaped as `kgeval.report.tables.printable` does. A number with its interval is a list: value,
+        low, high, and why something of it is None.
+
+    Raises
+    ------
+    DataError
+        If `dataset` is not the one that a result is of.
+    """
+    if dataset is not None:
+        _check_dataset(dataset, results, names)
+    results = [_with_features(result, dataset) for result in results]
+    data = {
+        "models": list(names),
+        "level": LEVEL,
+        "head": _head(results),
+        "differences": differences(results),
+        "metrics": _metrics(DEFAULT_METRICS),
+        "summary": _summary(results, names),
+        "comparison": None if comparison is None else _comparison(comparison),
+        "distribution": _distribution(results),
+        "hits": _hits_curve(results),
+        "relations": _relations(results),
+        "breakdowns": _breakdowns(results),
+        "triples": [_triples(result) for result in results],
+        "audit": None if dataset is None else _audit(dataset),
+    }
+    plain: dict[str, Any] = _plain(data)
+    return plain
+
+
+def differences(results: Sequence[EvaluationResult]) -> list[str]:
+    """Return what keeps the numbers of `results` from standing side by side: one phrase for each thing that differs."""
+    described = [
+        {"dataset": f"{result.about['dataset']} ({result.about['dataset_fingerprint'][:8]})"}
+        | {name: str(value) for name, value in result.protocol.to_dict().items()}
+        for result in results
+    ]
+    return [
+        f"{name}: {' | '.join(dict.fromkeys(one[name] for one in described))}"
+        for name in described[0]
+        if len({one[name] for one in described}) > 1
+    ]
+
+
+def shown_label(label: str) -> str:
+    """Return `label` as one printable line of at most about 200 characters.
+
+    Examples
+    --------
+    >>> shown_label("a\\nb"), shown_label("")
+    ('a\\\\nb', '(empty label)')
+    >>> shown_label("x" * 1000)[130:]
+    'xxxxxxxxxx … (1,000 characters) … xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+    """
+    if not label:
+        return "(empty label)"
+    if len(label) > LONGEST_LABEL:
+        label = f"{label[:LABEL_START]} … ({len(label):,} characters) … {label[-LABEL_END:]}"
+    return printable(label)
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` with numpy's numbers as Python's, what is not finite as None, and every string printable."""
+    if isinstance(value, dict):
+        return {printable(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return printable(value)
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return float(value) if math.isfinite(value) else None
+
+
+def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return the lines that say what was measured: those of all results once, and those of each."""
+    lines = [[*r.head(), *(f"note: {said}" for said in r.cautions(DEFAULT_METRICS))] for r in results]
+    common = [line for line in dict.fromkeys(lines[0]) if all(line in other for other in lines)]
+    own = [[line for line in dict.fromkeys(one) if line not in common] for one in lines]
+    return {"common": common, "own": own, "scorers": [str(r.about.get("scorer", "")) for r in results]}
+
+
+def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
+    return [_described(metric) for metric in parse_all(specs)]
+
+
+def _described(metric: Metric) -> dict[str, Any]:
+    about = (type(metric).__doc__ or "").strip().partition("\n")[0].replace("`", "")
+    return {
+        "heading": metric.heading,
+        "key": str(metric),
+        "about": about,
+        "higher_is_better": bool(metric.higher_is_better),
+    }
+
+
+def _cell(result: EvaluationResult, key: str) -> list[Any]:
+    interval = result.interval(key, level=LEVEL)
+    if not math.isfinite(interval.value):
+        return [None, None, None, result.value(key).reason or interval.reason or "not finite"]
+    return [interval.value, interval.low, interval.high, interval.reason]
+
+
+def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one group for each setting and side: a row for each model, and what chance gives."""
+    groups = []
+    for setting in ("filtered", "raw"):
+        for side in dict.fromkeys(side for result in results for side in result.sides):
+            rows, chance = [], []
+            for i, result in enumerate(results):
+                if side not in result.sides:
+                    continue
+                keys = [f"{setting}.{side}.{metric}" for metric in DEFAULT_METRICS]
+                n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
+                rows.append({"model": i, "name": names[i], "n": n, "cells": [_cell(result, key) for key in keys]})
+                levels = [result.chance(key) for key in keys]
+                chance.append({"name": f"chance, {names[i]}", "n": n, "cells": [_chance_cell(v) for v in levels]})
+            if all(row["cells"] == chance[0]["cells"] for row in chance):
+                chance = [chance[0] | {"name": "chance"}]
+            groups.append({"setting": setting, "side": side, "rows": rows, "chance": chance})
+    return groups
+
+
+def _chance_cell(level: Any) -> list[Any]:
+    is_number = math.isfinite(level.value)
+    return [level.value if is_number else None, None, None, "" if is_number else level.reason or "not finite"]
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    """Return the table of a comparison, and where the differences of its first metric come from."""
+    metric = next(iter(comparison.keys))
+    pairs = comparison.table[["first", "second"]].drop_duplicates()
+    return {
+        "head": comparison.head(),
+        "level": comparison.terms.level,
+        "rows": _records(comparison.table),
+        "contributions": [
+            {
+                "metric": metric,
+                "first": first,
+                "second": second,
+                "rows": _contributions(comparison, metric, first, second),
+            }
+            for first, second in zip(pairs["first"], pairs["second"])
+        ],
+    }
+
+
+def _contributions(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
+    """Return the relations that move the difference of two models most, in whatever direction."""
+    try:
+        frame = comparison.by_relation(metric, first, second)
+    except MetricError:  # of a metric that is no function of means: the table says so as well
+        return []
+    order = np.argsort(-frame["contribution"].abs().to_numpy(), kind="stable")[:MOST_CONTRIBUTIONS]
+    kept = frame.iloc[order]
+    labels = [shown_label(str(label)) for label in kept.index]
+    return [{"relation": label, **row} for label, row in zip(labels, _records(kept))]
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame, values by column."""
+    columns = [str(column) for column in frame.columns]
+    return [dict(zip(columns, row)) for row in frame.itertuples(index=False, name=None)]
+
+
+def _most_candidates(results: Sequence[EvaluationResult]) -> int:
+    return max((int(r.table["rivals_filtered"].max()) + 1 for r in results if len(r.table)), default=1)
+
+
+def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return how many ranks lie in each of the bins 1, 2, 3-4, 5-9, 10-19, ..., by model and side."""
+    most = _most_candidates(results)
+    starts = [start * 10**power for power in range(len(str(most))) for start in BIN_STARTS]
+    starts = sorted({start for start in starts if start <= most})
+    ends = [*(start - 1 for start in starts[1:]), most]
+    counts = []
+    for result in results:
+        better, tied, _ = result.ranks.counts("filtered", np.arange(len(result.table)))
+        bins = np.searchsorted(starts, better + 1 + tied / 2, side="right") - 1
+        sides = result.table["side"].to_numpy().astype(str)
+        counts.append(
+            {side: np.bincount(bins[sides == side], minlength=len(starts)).tolist() for side in result.protocol.sides}
+        )
+    labels = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends)]
+    return {"bins": labels, "counts": counts}
+
+
+def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return hits@k of filtered ranks of both sides at cut-offs that are even on a log scale."""
+    cuts = np.unique(np.geomspace(1, _most_candidates(results), MOST_CUTS).round().astype(np.int64)).tolist()
+    return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results]}
+
+
+def _frame_cells(frame: pd.DataFrame, headings: Sequence[str]) -> list[list[list[Any]]]:
+    """Return for each heading the columns value, low and high of a breakdown, each a list."""
+    return [[frame[name].tolist() for name in (h, f"{h} low", f"{h} high")] for h in headings]
+
+
+def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return metrics of each relation and model: ``values[model][metric]`` is the lists value, low, high."""
+    metrics = _metrics(RELATION_METRICS)
+    headings = [metric["heading"] for metric in metrics]
+    frames = [result.by("relation", metrics=RELATION_METRICS, level=LEVEL) for result in results]
+    total: Counter[str] = Counter()
+    for frame in frames:
+        total.update(dict(zip(frame.index, frame["n"])))
+    order = sorted(total, key=lambda label: (-total[label], label))
+    labels = order[:MOST_RELATIONS]
+    frames = [frame.reindex(pd.Index(labels, dtype=object)) for frame in frames]
+    return {
+        "labels": [shown_label(label) for label in labels],
+        "n_all": len(order),
+        "metrics": metrics,
+        "n": [frame["n"].fillna(0).astype(np.int64).tolist() for frame in frames],
+        "values": [_frame_cells(frame, headings) for frame in frames],
+    }
+
+
+def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return metrics by each further column that a result has: the 40 largest groups, in their natural order."""
+    columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
+    metrics = _metrics(RELATION_METRICS)
+    headings = [metric["heading"] for metric in metrics]
+    parts = []
+    for column in columns:
+        models: list[Any] = []
+        for result in results:
+            if column not in result.columns.columns:
+                models.append(None)
+                continue
+            frame = result.by(column, metrics=RELATION_METRICS, level=LEVEL)
+            kept = _in_order(frame.iloc[:MOST_GROUPS], result.columns[column])
+            models.append(
+                {
+                    "groups": [shown_label(str(group)) for group in kept.index],
+                    "n_all": len(frame),
+                    "n": kept["n"].tolist(),
+                    "share": kept["share"].tolist(),
+                    "values": _frame_cells(kept, headings),
+                }
+            )
+        parts.append({"name": column, "models": models})
+    return {"metrics": metrics, "columns": parts}
+
+
+def _in_order(frame: pd.DataFrame, column: pd.Series[Any]) -> pd.DataFrame:
+    """Return groups in the order of their categories, or of their numbers; else the largest stay first."""
+    if not isinstance(column.dtype, pd.CategoricalDtype) and not pd.api.types.is_numeric_dtype(column):
+        return frame
+    place = {str(value): i for i, value in enumerate(pd.Categorical(column).categories)}
+    return frame.iloc[np.argsort([place.get(str(group), len(place)) for group in frame.index], kind="stable")]
+
+
+def _triples(result: EvaluationResult) -> dict[str, Any]:
+    """Return the triples with the worst and the best filtered ranks, with their best rivals where these are known."""
+    rows, kept = extreme_rows(result.ranks, EXAMPLES), result.rivals
+    shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
+    return {"hardest": shown[:EXAMPLES], "easiest": shown[EXAMPLES:], "has_rivals": len(kept) > 0}
+
+
+def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[str, Any]:
+    found: dict[str, Any] = {str(name): value for name, value in result.table.iloc[row].items()}
+    entities = result.entities.labels
+    return {
+        "s": shown_label(entities[int(found["s"])]),
+        "p": shown_label(result.relations.labels[int(found["p"])]),
+        "o": shown_label(entities[int(found["o"])]),
+        "side": str(found["side"]),
+        "rank": found["better_filtered"] + 1 + found["tied_filtered"] / 2,
+        "of": int(found["rivals_filtered"]) + 1,
+        "tied": int(found["tied_filtered"]),
+        "score": _score(found["score"]),
+        "rivals": [
+            {
+                "label": shown_label(entities[int(entity)]),
+                "score": _score(score),
+                "stands": _stands(score, found["score"]),
+            }
+            for entity, score in zip(rivals["entity"].tolist(), rivals["score"].tolist())
+        ],
+    }
+
+
+def _stands(rival: float, score: float) -> str:
+    return "above" if rival > score else "tied" if rival == score else "below"
+
+
+def _score(score: float) -> float | str:
+    """Return a score, infinities by name: JSON has no word for them."""
+    return float(score) if math.isfinite(score) else str(float(score))
+
+
+def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
+    for result, name in zip(results, names):
+        if result.about["dataset_fingerprint"] != dataset.fingerprint:
+            raise DataError(
+                f"the dataset given is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} is of "
+                f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); give the dataset that was "
+                "ranked, or none"
+            )
+
+
+def _with_features(result: EvaluationResult, dataset: Dataset | None) -> EvaluationResult:
+    """Return the result with what the dataset tells of each rank, where a dataset is at hand."""
+    return result.with_features(dataset) if dataset is not None or result.source is not None else result
+
+
+def _audit(dataset: Dataset) -> dict[str, Any]:
+    """Return counts of each split and what is doubtful about it."""
+    splits = []
+    for split, triples in dataset.splits.items():
+        used = np.unique(np.concatenate([triples.s, triples.o]))
+        unseen = dataset.unseen.get(split)
+        splits.append(
+            {
+                "split": split,
+                "triples": len(triples),
+                "entities": len(used),
+                "relations": len(np.unique(triples.p)),
+                "duplicates": dataset.duplicates[split],
+                "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
+                "unseen": None if unseen is None or "train" not in dataset else unseen,
+            }
+        )
+    return {
+        "name": dataset.name,
+        "fingerprint": dataset.fingerprint,
+        "entities": len(dataset.entities),
+        "relations": len(dataset.relations),
+        "splits": splits,
+        "observations": dataset.observations(),
+    }

@@ -1,0 +1,1117 @@
+"""The report page: its data against numbers made here by loops, its safety from its text, its behaviour in Chromium."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import math
+import re
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from made_results import like_fb15k237
+
+import kgeval as kg
+from kgeval.comparison import compare
+from kgeval.report import page_data as page_data_module
+from kgeval.report.page import content_policy, embedded_json, write_page
+from kgeval.report.page_data import page_data, shown_label
+from kgeval.report.tables import printable
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)", "</script>", "\u202eevil",
+    "<b>bold</b>", "it's \"quoted\" & 'so'", "<!--<script>", "العربية", "\u2028line", "a\x00\x1b[31m\tb", "\ud800",
+    "&lt;i&gt;", "%{x}", "x" * 1000, "",
+]  # fmt: skip
+RELATION_WORDS = [label for label in HOSTILE if label != "\ud800"]  # pyarrow cannot hold a lone surrogate
+NAMES = ["Good", "<b>Mid</b>", "Bad"]
+LINK = '<a href="javascript:alert(1)">kind</a>'
+N_ENTITIES, N_RELATIONS, N_TEST = 40, 18, 150
+
+
+def made_results():
+    """Three models of falling quality on a random graph whose labels are hostile, with a user's column."""
+    rng = np.random.default_rng(11)
+    sizes = [N_ENTITIES, N_RELATIONS, N_ENTITIES]
+    arrays = {split: rng.integers(0, sizes, (n, 3)) for split, n in (("train", 600), ("valid", 40), ("test", N_TEST))}
+    arrays["test"][0], arrays["test"][2] = arrays["train"][0], arrays["test"][1]
+    dataset = kg.Dataset.from_arrays(
+        **arrays,
+        entity_labels=HOSTILE + [f"entity {i}" for i in range(N_ENTITIES - len(HOSTILE))],
+        relation_labels=[f"{label} r" for label in RELATION_WORDS] + ["plain", "Plain Too", "/film/film/release_date"],
+        name="made </title><script>alert(2)</script>",
+    )
+    truth = rng.normal(size=sizes)
+    for rows in arrays.values():
+        truth[tuple(rows.T)] += 1.5
+    results = []
+    for noise in (0.2, 0.8, 1.6):
+        table = truth + rng.normal(size=sizes) * noise
+        result = kg.evaluate(lambda s, p, o, table=table: table[s, p, o], dataset, progress=False)
+        kinds = np.array([LINK, "\u05d0\u05d1 <i>"])[np.arange(2 * N_TEST) % 3 // 2]
+        results.append(result.with_columns({"kind": kinds}))
+    return results, dataset
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Results, their dataset and their comparison."""
+    results, dataset = made_results()
+    return results, dataset, compare(results, names=NAMES, metrics="mrr,hits@10,mr", n_resamples=99)
+
+
+@pytest.fixture(scope="module")
+def data(made):
+    """What the page of `made` shows."""
+    results, dataset, comparison = made
+    return page_data(results, NAMES, dataset, comparison)
+
+
+@pytest.fixture(scope="module")
+def page(made, tmp_path_factory):
+    """The page of `made`, as a file."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    results, dataset, comparison = made
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(results, path, dataset=dataset, comparison=comparison)
+    return path
+
+
+@pytest.fixture(scope="module")
+def large_page(tmp_path_factory):
+    """The page of three results of the size of FB15k-237's."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    results, dataset = like_fb15k237(3)
+    path = tmp_path_factory.mktemp("large") / "large.html"
+    write_page(results, path, names=["A", "B", "C"], dataset=dataset)
+    return path
+
+
+class Reader(html.parser.HTMLParser):
+    """The elements of a page with their attributes, and the text of each script and of the title."""
+
+    def __init__(self, path):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.scripts, self.title, self.inside = [], [], "", ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.inside = tag
+        if tag == "script":
+            self.scripts.append((dict(attributes), ""))
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+    def handle_data(self, text):
+        if self.inside == "script":
+            attributes, before = self.scripts[-1]
+            self.scripts[-1] = attributes, before + text
+        if self.inside == "title":
+            self.title += text
+
+    def script(self, **wanted):
+        return next(text for attributes, text in self.scripts if attributes == wanted)
+
+    def data(self):
+        """The embedded JSON, read strictly: NaN and Infinity are no JSON."""
+        text = self.script(type="application/json", id="data")
+        return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} in the JSON"))
+
+
+def ranks_of(result, setting="filtered"):
+    """(side, relation, realistic rank) of each row, by a loop."""
+    rows = result.table.to_dict("records")
+    return [(r["side"], r["p"], r[f"better_{setting}"] + 1 + r[f"tied_{setting}"] / 2) for r in rows]
+
+
+def mean_of(heading, ranks):
+    """A metric by its definition."""
+    if heading == "MR":
+        return sum(ranks) / len(ranks)
+    if heading == "MRR":
+        return sum(1 / rank for rank in ranks) / len(ranks)
+    return sum(rank <= int(heading.partition("@")[2]) for rank in ranks) / len(ranks)
+
+
+# ---- the data ----
+
+
+def test_the_metric_table_holds_every_setting_and_side(made, data):
+    """Six groups of three models and chance; each value by its definition from the counts."""
+    results = made[0]
+    groups = [(group["setting"], group["side"]) for group in data["summary"]]
+    assert groups == [(setting, side) for setting in ("filtered", "raw") for side in ("both", "subject", "object")]
+    headings = [metric["heading"] for metric in data["metrics"]]
+    assert headings == ["MR", "MRR", "hits@1", "hits@3", "hits@10", "AMRI"]
+    assert [metric["higher_is_better"] for metric in data["metrics"]] == [False, True, True, True, True, True]
+    for group in data["summary"]:
+        assert [row["name"] for row in group["rows"]] == NAMES
+        for row, result in zip(group["rows"], results):
+            ranks = [r for side, _, r in ranks_of(result, group["setting"]) if group["side"] in (side, "both")]
+            assert row["n"] == len(ranks)
+            for heading, cell in zip(headings[:5], row["cells"]):
+                assert cell[0] == pytest.approx(mean_of(heading, ranks), abs=1e-12)
+        assert [row["name"] for row in group["chance"]] == ["chance"]
+        for heading, cell in zip(headings, group["chance"][0]["cells"]):
+            chance = results[0].chance(f"{group['setting']}.{group['side']}.{heading.lower()}").value
+            assert cell == [chance, None, None, ""]
+
+
+def test_the_intervals_are_those_of_the_result(made, data):
+    """Value, low, high and no reason, under the key that the row and the column name."""
+    for group in data["summary"]:
+        for row, result in zip(group["rows"], made[0]):
+            for metric, cell in zip(data["metrics"], row["cells"]):
+                found = result.interval(f"{group['setting']}.{group['side']}.{metric['key']}")
+                assert cell == [found.value, found.low, found.high, ""]
+                assert cell[1] < cell[0] < cell[2]
+
+
+def test_the_distribution_counts_every_rank_once(made, data):
+    """Bins 1, 2, 3-4, 5-9, 10-19, ...; a rank between two bins counts in the lower one."""
+    bins = ["1", "2", "3–4", "5–9", "10–19", "20–29", "30–40"]
+    assert data["distribution"]["bins"] == bins
+    starts = [1, 2, 3, 5, 10, 20, 30, math.inf]
+    for counts, result in zip(data["distribution"]["counts"], made[0]):
+        for side in ("subject", "object"):
+            ranks = [rank for own, _, rank in ranks_of(result) if own == side]
+            expected = [sum(low <= rank < high for rank in ranks) for low, high in zip(starts, starts[1:])]
+            assert counts[side] == expected
+            assert sum(expected) == N_TEST
+
+
+def test_a_tied_rank_falls_in_the_lower_bin():
+    """Four entities that all score alike: among 3 rivals the realistic rank is 2.5."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: np.zeros(len(s)), dataset, progress=False)
+    found = page_data([result], ["m"])["distribution"]
+    assert found == {"bins": ["1", "2", "3–4"], "counts": [{"subject": [0, 1, 0], "object": [0, 1, 0]}]}
+
+
+def test_the_hits_curve(made, data):
+    """At each cut-off the share of ranks up to it, from 1 to the number of candidates."""
+    cuts = data["hits"]["k"]
+    assert cuts[:3] == [1, 2, 3]
+    assert cuts == sorted(set(cuts))
+    assert cuts[-1] == max(int(r.table["rivals_filtered"].max()) for r in made[0]) + 1
+    for values, result in zip(data["hits"]["values"], made[0]):
+        ranks = [rank for _, _, rank in ranks_of(result)]
+        assert values == pytest.approx([sum(rank <= k for rank in ranks) / len(ranks) for k in cuts], abs=1e-12)
+
+
+def test_the_relations(made, data):
+    """Each relation of the test split, most ranks first: n, values by their definition, the intervals of `by`."""
+    results, dataset, _ = made
+    found = data["relations"]
+    counted = np.bincount(np.asarray(dataset["test"])[:, 1], minlength=N_RELATIONS)
+    order = sorted(np.flatnonzero(counted), key=lambda p: (-counted[p], dataset.relations.labels[p]))
+    assert found["labels"] == [shown_label(dataset.relations.labels[p]) for p in order]
+    assert found["n_all"] == len(order)
+    for counts, values, result in zip(found["n"], found["values"], results):
+        frame = result.by("relation", metrics="mrr,hits@1,hits@3,hits@10,mr")
+        assert counts == [2 * counted[p] for p in order]
+        for metric, parts in zip(found["metrics"], values):
+            for place, p in enumerate(order):
+                ranks = [rank for _, own, rank in ranks_of(result) if own == p]
+                assert parts[0][place] == pytest.approx(mean_of(metric["heading"], ranks), abs=1e-12)
+                row = frame.loc[dataset.relations.labels[p]]
+                ends = [row[f"{metric['heading']} {end}"] for end in ("low", "high")]
+                assert [part[place] for part in parts[1:]] == [None if math.isnan(end) else end for end in ends]
+
+
+def test_few_of_very_many_relations_are_kept(made, monkeypatch):
+    """The most frequent ones; the page says how many there are."""
+    monkeypatch.setattr(page_data_module, "MOST_RELATIONS", 3)
+    found = page_data(made[0], NAMES)["relations"]
+    assert len(found["labels"]) == len(found["n"][0]) == len(found["values"][2][4][1]) == 3
+    assert found["n_all"] == N_RELATIONS
+    assert min(found["n"][0]) >= sorted(made[0][0].table.groupby("p").size())[-3]
+
+
+def test_models_with_different_relations_stand_side_by_side():
+    """The relations of both; one without a rank has n = 0 and no value."""
+    results = []
+    for labels in (["a", "b"], ["b", "c"]):
+        dataset = kg.Dataset.from_arrays(
+            test=[[0, 0, 1], [1, 1, 2], [2, 1, 3]], n_entities=5, relation_labels=labels, name="+".join(labels)
+        )
+        results.append(kg.evaluate(lambda s, p, o: -abs(s + 1.3 - o), dataset, progress=False))
+    found = page_data(results, ["one", "two"])
+    assert found["relations"]["labels"] == ["b", "c", "a"]
+    assert found["relations"]["n"] == [[4, 0, 2], [2, 4, 0]]  # both sides
+    missing = [[value is None for value in values[0][0]] for values in found["relations"]["values"]]
+    assert missing == [[False, True, False], [False, False, True]]
+    shown = [f"{r.about['dataset']} ({r.about['dataset_fingerprint'][:8]})" for r in results]
+    assert found["differences"] == [f"dataset: {shown[0]} | {shown[1]}"]
+
+
+def test_results_of_different_protocols_are_said_to_differ(made):
+    """Each field of the protocol with both values, and none where they agree."""
+    results, dataset, _ = made
+    protocol = kg.Protocol(sides="object", filter_splits=("test",))
+    other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, dataset, protocol, progress=False)
+    found = page_data([results[0], other], ["one", "two"])
+    assert found["differences"] == [
+        "sides: ['subject', 'object'] | ['object']",
+        "filter_splits: ['train', 'valid', 'test'] | ['test']",
+    ]
+    sides = {(g["setting"], g["side"]): [row["name"] for row in g["rows"]] for g in found["summary"]}
+    assert sides["filtered", "both"] == ["one"]
+    assert sides["filtered", "object"] == ["one", "two"]
+    assert page_data(results, NAMES)["differences"] == []
+
+
+def test_the_breakdowns(made, data):
+    """The user's column and what the dataset tells, with n, share and values of each group in its natural order."""
+    names = [column["name"] for column in data["breakdowns"]["columns"]]
+    assert names[0] == "kind"
+    assert {"cardinality", "pattern", "degree_given", "degree_asked", "seen", "known_answers"} < set(names)
+    kind = data["breakdowns"]["columns"][0]
+    assert kind["models"][1]["groups"] == [printable(LINK), "אב <i>"]
+    assert kind["models"][1]["n"] == [200, 100]
+    assert kind["models"][1]["share"] == [2 / 3, 1 / 3]
+    ranks = [rank for _, _, rank in ranks_of(made[0][1])]
+    own = [rank for i, rank in enumerate(ranks) if i % 3 < 2]
+    assert kind["models"][1]["values"][0][0][0] == pytest.approx(mean_of("MRR", own), abs=1e-12)
+    for name in ("degree_given", "degree_asked", "relation_frequency", "known_answers"):
+        model = data["breakdowns"]["columns"][names.index(name)]["models"][0]
+        starts = [int(group.partition("-")[0]) for group in model["groups"]]
+        assert starts == sorted(starts)
+        assert sum(model["n"]) == 2 * N_TEST
+    assert len(starts) > 2
+
+
+def test_only_the_largest_of_many_groups_are_kept(made):
+    """40 of 150 groups of two ranks, and how many there are."""
+    result = made[0][0].with_columns({"many": np.arange(2 * N_TEST) % N_TEST})
+    found = page_data([result], ["one"])["breakdowns"]["columns"]
+    many = next(column for column in found if column["name"] == "many")["models"][0]
+    assert many["n_all"] == N_TEST
+    assert many["groups"] == [str(i) for i in range(40)]  # equal sizes: by their numbers
+    assert many["n"] == [2] * 40
+
+
+def test_hardest_and_easiest_triples(made, data):
+    """The ten greatest and ten least ranks with their labels, and the best unknown rivals by the scorer itself."""
+    result, dataset, _ = made[0][0], made[1], made[2]
+    rows = result.table.to_dict("records")
+    ranks = [rank for _, _, rank in ranks_of(result)]
+    found = data["triples"][0]
+    assert [one["rank"] for one in found["hardest"]] == sorted(ranks, reverse=True)[:10]
+    assert [one["rank"] for one in found["easiest"]] == sorted(ranks)[:10]
+    known = {tuple(t) for split in ("train", "valid", "test") for t in np.asarray(dataset[split]).tolist()}
+    labels = [shown_label(label) for label in dataset.entities.labels]
+    for one in found["hardest"]:
+        hits = [
+            row for row, rank in zip(rows, ranks)
+            if rank == one["rank"] and row["side"] == one["side"] and row["score"] == one["score"]
+        ]  # fmt: skip
+        row = hits[0]
+        assert (one["s"], one["p"], one["o"]) == (
+            labels[row["s"]],
+            shown_label(dataset.relations.labels[row["p"]]),
+            labels[row["o"]],
+        )
+        assert one["of"] == row["rivals_filtered"] + 1
+        scores = dict(_rival_scores(result, row, known))
+        best = sorted(scores, key=lambda rival: -scores[rival])[:5]
+        assert [(rival["label"], rival["score"]) for rival in one["rivals"]] == [(labels[i], scores[i]) for i in best]
+        assert {rival["stands"] for rival in one["rivals"]} == {"above"}
+
+
+def test_no_triple_is_both_hard_and_easy():
+    """Of 16 ranks the ten worst and the six best, worst and best first."""
+    rng = np.random.default_rng(5)
+    dataset = kg.Dataset.from_arrays(test=np.column_stack([np.arange(8)] * 3), n_entities=30, n_relations=8)
+    table = rng.normal(size=(30, 8, 30))
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, progress=False)
+    ranks = sorted(rank for _, _, rank in ranks_of(result))
+    assert len(set(ranks)) > 10
+    found = page_data([result], ["one"])["triples"][0]
+    assert [one["rank"] for one in found["hardest"]] == ranks[::-1][:10]
+    assert [one["rank"] for one in found["easiest"]] == ranks[:6]
+
+
+def _rival_scores(result, row, known):
+    """(entity, score) of each rival of a row that is no known answer, asked of the scorer one by one."""
+    for entity in range(N_ENTITIES):
+        triple = (entity, row["p"], row["o"]) if row["side"] == "subject" else (row["s"], row["p"], entity)
+        if triple not in known:
+            candidates, scores = result.source.candidate_scores(
+                row["side"], row["o"] if row["side"] == "subject" else row["s"], row["p"]
+            )
+            yield entity, scores[list(candidates).index(entity)]
+
+
+def test_infinite_scores_and_missing_intervals_are_no_json_numbers():
+    """One triple: no interval; its score of minus infinity is said in words."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    result = kg.evaluate(
+        lambda s, p, o: np.where(o == 1, -np.inf, 0.0), dataset, kg.Protocol(sides="object"), progress=False
+    )
+    found = page_data([result], ["one"])
+    json.dumps(found, allow_nan=False)
+    assert found["triples"][0]["hardest"][0]["score"] == "-inf"
+    assert [rival["stands"] for rival in found["triples"][0]["hardest"][0]["rivals"]] == ["above", "above"]
+    value, low, high, reason = found["summary"][0]["rows"][0]["cells"][0]
+    assert (value, low, high) == (3.0, None, None)
+    assert reason == result.interval("mr").reason != ""
+
+
+def test_undefined_numbers_are_none_with_their_reason():
+    """A single entity has no rival: chance is the best there is, and AMRI 0 by 0."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 0]], n_entities=1, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: np.ones(len(s)), dataset, progress=False)
+    found = page_data([result], ["one"])
+    reason = result.value("amri").reason
+    assert "chance" in reason
+    assert found["summary"][0]["rows"][0]["cells"][5] == [None, None, None, reason]
+    assert found["summary"][0]["rows"][0]["cells"][0][0] == 1.0
+    assert found["distribution"]["bins"] == ["1"]
+    assert found["triples"][0]["hardest"][0]["rivals"] == []
+
+
+def test_the_head_says_shared_lines_once(made, data):
+    """What all results say stands first, what one says alone stands with it."""
+    results = [made[0][0], made[0][1].with_notes("only the second")]
+    found = page_data(results, ["one", "two"])["head"]
+    assert found["common"] == [printable(line) for line in made[0][0].head()]
+    assert found["own"] == [[], ["note: only the second"]]
+    assert data["head"]["scorers"] == [str(result.about["scorer"]) for result in made[0]]
+
+
+def test_the_comparison(made, data):
+    """Its head and its table, and for each pair the relations that move the first metric most."""
+    comparison = made[2]
+    assert data["comparison"]["head"] == [printable(line) for line in comparison.head()]
+    rows = data["comparison"]["rows"]
+    assert [(row["first"], row["second"], row["metric"]) for row in rows] == [
+        (a, b, m) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:]) for m in ("mrr", "hits@10", "mr")
+    ]
+    for name in ("difference", "low", "high", "p", "p_holm", "wins", "ties", "losses", "n"):
+        assert [row[name] for row in rows] == comparison.table[name].tolist()
+    pair = data["comparison"]["contributions"][1]
+    assert (pair["metric"], pair["first"], pair["second"]) == ("mrr", *NAMES[::2])
+    frame = comparison.by_relation("mrr", *NAMES[::2])
+    largest = sorted(frame["contribution"], key=abs, reverse=True)[:15]
+    assert [row["contribution"] for row in pair["rows"]] == largest
+    first = frame["contribution"].abs().idxmax()
+    assert pair["rows"][0]["relation"] == shown_label(first)
+    assert pair["rows"][0]["difference"] == frame.loc[first, "difference"]
+
+
+def test_the_audit(made, data):
+    """Counts by sets of tuples."""
+    dataset = made[1]
+    splits = {name: [tuple(t) for t in np.asarray(t).tolist()] for name, t in dataset.splits.items()}
+    seen = {e for s, _, o in splits["train"] for e in (s, o)}
+    for split in data["audit"]["splits"]:
+        rows = splits[split["split"]]
+        earlier = [name for name in splits if list(splits).index(name) < list(splits).index(split["split"])]
+        assert split["triples"] == len(rows)
+        assert split["entities"] == len({e for s, _, o in rows for e in (s, o)})
+        assert split["relations"] == len({p for _, p, _ in rows})
+        assert split["duplicates"] == len(rows) - len(set(rows))
+        assert split["overlaps"] == [[name, sum(row in set(splits[name]) for row in rows)] for name in earlier]
+        unseen = {e for s, _, o in rows for e in (s, o)} - seen
+        assert (split["unseen"] or {"entities": 0})["entities"] == len(unseen)
+    assert data["audit"]["splits"][2]["duplicates"] >= 1
+    assert data["audit"]["splits"][2]["overlaps"][0][1] >= 1
+    assert data["audit"]["observations"] == [printable(line) for line in dataset.observations()]
+
+
+def test_the_dataset_must_be_the_ranked_one(made):
+    """Its name and fingerprint against the result's."""
+    other = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, name="other")
+    about = made[0][0].about
+    with pytest.raises(kg.DataError) as caught:
+        page_data(made[0], NAMES, other)
+    assert str(caught.value) == (
+        f"the dataset given is 'other' ({other.fingerprint[:8]}), but result 'Good' is of {about['dataset']!r} "
+        f"({about['dataset_fingerprint'][:8]}); give the dataset that was ranked, or none"
+    )
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_labels_are_shown_as_one_printable_line(label):
+    """Whatever is no letter, mark, sign or plain space is escaped; the page adds no sign of its own but for length."""
+    shown = shown_label(label)
+    assert shown.isprintable()
+    assert len(shown) <= 220
+    assert (label in shown) == (label.isprintable() and len(label) < 200) or label == ""
+    assert "\u202e" not in shown
+
+
+def test_every_string_of_the_data_is_printable(made):
+    """Names, notes, groups, reasons: no string reaches the page with a control or a direction character."""
+    seen = []
+    results, dataset, _ = made
+    result = results[0].with_notes("evil\u202e\x1b[2J").with_columns({"k\u202e": ["\x00"] * len(results[0].table)})
+    data = page_data([result], ["\u202ename"], dataset)
+    assert data["models"] == ["\\u202ename"]
+    assert data["head"]["common"][-1] == "note: evil\\u202e\\x1b[2J"
+    assert data["breakdowns"]["columns"][1]["name"] == "k\\u202e"
+
+    def visit(value):
+        if isinstance(value, str):
+            seen.append(value)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            visit(item)
+
+    visit(data)
+    assert len(seen) > 200
+    assert [text for text in seen if not text.isprintable()] == []
+
+
+# ---- the text of the page ----
+
+
+def test_embedded_json_can_hold_no_tag():
+    """Signs that end or begin a tag, line separators and lone surrogates stand as escapes, and come back."""
+    text = embedded_json({"labels": HOSTILE})
+    assert re.search(r"[<>&\u2028\u2029]|[^ -~]", text) is None
+    assert json.loads(text) == {"labels": HOSTILE}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        embedded_json([float("nan")])
+
+
+def test_the_page_embeds_its_data(page, data):
+    """The JSON of the page is what `page_data` made."""
+    assert Reader(page).data() == data
+
+
+def test_a_hostile_label_makes_no_element(page, made):
+    """The page has the elements of the template alone, whatever its data hold."""
+    tags = [tag for tag, _ in Reader(page).elements]
+    template = page_data_module.__file__.replace("page_data.py", "assets/page.html")
+    with open(template, encoding="utf-8") as file:
+        expected = re.findall(r"<([a-z][a-z0-9]*)", file.read())
+    assert tags == expected
+    assert tags.count("script") == 3
+    assert Reader(page).title == f"kgeval: {made[1].name}"
+
+
+def test_the_policy_names_each_script_by_its_hash(page):
+    """Hashes are taken here of the very text between the tags; nothing else is allowed but inline styles."""
+    reader = Reader(page)
+    policies = [a["content"] for tag, a in reader.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    codes = [reader.script(), reader.script(type="text/plain", id="plotly")]
+    hashes = {base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in codes}
+    assert len(policies) == 1
+    rules = dict(rule.strip().split(" ", 1) for rule in policies[0].split(";"))
+    assert set(rules.pop("script-src").split()) == {f"'sha256-{value}'" for value in hashes}
+    nothing = ("default-src", "base-uri", "form-action")
+    assert rules == dict.fromkeys(nothing, "'none'") | {"style-src": "'unsafe-inline'"}
+    names = [tag for tag, _ in reader.elements]
+    assert names.index("meta") < names.index("style") < names.index("script")
+    assert "plotly.js v" in codes[1][:200]
+
+
+def test_line_ends_do_not_change_the_hash(monkeypatch, made, tmp_path):
+    r"""A browser reads \r\n as \n before it hashes a script."""
+    monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "var a;\r\nvar b;\rvar c;\n")
+    write_page(made[0][:1], tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_bytes().decode()
+    assert "\r" not in text
+    assert content_policy(["var a;\nvar b;\nvar c;\n"]).split("'sha256-")[1].partition("'")[0] in text
+
+
+def test_nothing_is_referred_to(page):
+    """No attribute that loads, opens or sends; the one link leads within the page."""
+    loading = {"src", "srcset", "href", "action", "formaction", "data", "poster", "background", "ping", "xlink:href"}
+    found = [(tag, name, a[name]) for tag, a in Reader(page).elements for name in a if name in loading]
+    assert found == [("a", "href", "#main")]
+    assert [name for _, a in Reader(page).elements for name in a if name.startswith("on")] == []
+    style = re.search(r"<style>(.*?)</style>", page.read_text(encoding="utf-8"), re.S)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_code_of_the_page_makes_no_html_of_text(page):
+    """Nothing in it reads text as markup or as code, nor asks the network."""
+    code = Reader(page).script()
+    forbidden = (
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|fetch\(|XMLHttp|https?:|import\("
+    )
+    assert re.findall(forbidden, code) == []
+
+
+def test_the_same_results_give_the_same_bytes(made, page, tmp_path):
+    """No time stamp, no order of a set; a saved and loaded result gives the same page too."""
+    results, dataset, comparison = made
+    write_page(results, tmp_path / "again.html", dataset=dataset, comparison=comparison)
+    assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
+    results[0].save(tmp_path / "one.kgeval")
+    write_page(results[0], tmp_path / "one.html")
+    write_page(kg.load_result(tmp_path / "one.kgeval"), tmp_path / "loaded.html")
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "loaded.html").read_bytes()
+
+
+def test_a_large_page_is_small_enough(large_page):
+    """FB15k-237 with three models: below 8 MB, all relations in it."""
+    assert large_page.stat().st_size < 8_000_000
+    found = Reader(large_page).data()
+    assert len(found["relations"]["labels"]) == 237
+    assert [sum(counts) for counts in found["relations"]["n"]] == [40_932] * 3
+
+
+def test_title_and_names(made, tmp_path):
+    """The title is given or made of the dataset's name; names default to the scorers', numbered where they repeat."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    write_page(made[0], tmp_path / "a.html", title="</title><b>&\u202e")
+    reader = Reader(tmp_path / "a.html")
+    assert reader.title == "</title><b>&\\u202e"
+    scorer = made[0][0].about["scorer"]
+    assert reader.data()["models"] == [f"{scorer} ({i})" for i in (1, 2, 3)]
+    write_page(made[0][0], tmp_path / "b.html", names="one")
+    assert Reader(tmp_path / "b.html").data()["models"] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"results": []}, "a report needs at least one result; got none"),
+        ({"names": ["a", "b"]}, "there are 2 names for 3 results; give one for each"),
+        ({"names": ["a", "b", "a"]}, "the name 'a' stands twice; the names of results must differ"),
+        ({"names": ["a", " ", "c"]}, "a name of a result must be a string that is not empty; got ' '"),
+        ({"names": ["a", 7, "c"]}, "a name of a result must be a string that is not empty; got 7"),
+        (
+            {"names": ["a", "b", "c"], "comparison": True},
+            "the comparison is of Good, <b>Mid</b>, Bad, but the results are called a, b, c; "
+            "give the same names to both",
+        ),
+    ],
+)
+def test_wrong_names(made, tmp_path, change, message):
+    """One name for each result, all different, and those of the comparison."""
+    arguments = {"results": made[0], "names": None} | change
+    if "comparison" in change:
+        arguments["comparison"] = made[2]
+    with pytest.raises(kg.DataError) as caught:
+        write_page(arguments.pop("results"), tmp_path / "page.html", **arguments)
+    assert str(caught.value) == message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file_is_kept_unless_overwrite_is_said(made, tmp_path, monkeypatch):
+    """Nothing is lost by a second report, nor by one that fails half-way."""
+    monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
+    path = tmp_path / "page.html"
+    path.write_text("mine")
+    with pytest.raises(kg.DataError) as caught:
+        write_page(made[0], path)
+    assert str(caught.value) == f"{path} exists; choose another name, or say overwrite=True (--overwrite)"
+    assert path.read_text() == "mine"
+    write_page(made[0], path, overwrite=True)
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+    with pytest.raises(kg.DataError, match="does not exist; create it first"):
+        write_page(made[0], tmp_path / "no" / "page.html")
+
+
+def test_without_plotly_the_extra_is_named(made, tmp_path, monkeypatch):
+    """The error says what to install; no file is left."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "plotly"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(kg.KgevalError) as caught:
+        write_page(made[0], tmp_path / "page.html")
+    assert type(caught.value).__name__ == "MissingExtra"
+    assert str(caught.value) == 'the report page needs plotly; pip install "kgeval[report]"'
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_plotly_is_refused(made, tmp_path, monkeypatch):
+    """Before version 7 its plotly.js does not run under the policy."""
+    plotly = pytest.importorskip("plotly", reason="the page needs plotly")
+    monkeypatch.setattr(plotly, "__version__", "6.9.1")
+    with pytest.raises(kg.KgevalError) as caught:
+        write_page(made[0], tmp_path / "page.html")
+    assert str(caught.value) == (
+        'the report page needs plotly 7 or later; found 6.9.1; pip install --upgrade "kgeval[report]"'
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- the page in a browser ----
+
+PROGRAMS = [("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)]
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000")
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    """A headless Chromium that logs its console and its network."""
+    selenium = pytest.importorskip("selenium", reason="needs selenium")
+    chromium, driver = (next(filter(None, map(shutil.which, names)), None) for names in PROGRAMS)
+    if chromium is None or driver is None:
+        pytest.skip("needs chromium and chromedriver (apt-get install chromium chromium-driver)")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for option in OPTIONS:
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = selenium.webdriver.Chrome(options=options, service=Service(driver))
+    yield browser
+    browser.quit()
+
+
+def opened(chrome, path, width=1280, dark=False):
+    """Load a page at a width and in a colour scheme, and wait until its charts are drawn; logs start anew."""
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    chrome.get("about:blank")
+    for kind in ("browser", "performance"):
+        chrome.get_log(kind)
+    chrome.get(path.as_uri())
+    waiting(chrome, lambda page: run(page, "return document.documentElement.dataset.charts"))
+    return chrome
+
+
+def waiting(chrome, condition):
+    """Wait until `condition` of the browser holds."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(chrome, 60, 0.02).until(condition)
+
+
+def run(chrome, code, *arguments):
+    return chrome.execute_script(code, *arguments)
+
+
+def each(chrome, selector, expression):
+    """What an expression of `e` gives for every element that a selector finds."""
+    return run(chrome, f"return [...document.querySelectorAll(arguments[0])].map((e) => {expression})", selector)
+
+
+def texts(chrome, selector):
+    """The text of every element that a selector finds, as it stands in the document."""
+    return each(chrome, selector, "e.textContent")
+
+
+def table_rows(chrome, selector):
+    """The texts of the cells of the rows that a selector finds."""
+    return each(chrome, selector, "[...e.cells].map((cell) => cell.textContent)")
+
+
+def rows_of(chrome):
+    """The cells of the table of relations: label, n, and the values without their intervals."""
+    return each(chrome, "#relations tbody tr", "[...e.cells].map((cell) => cell.firstChild.textContent)")
+
+
+def log(chrome):
+    return [entry["message"] for entry in chrome.get_log("browser")]
+
+
+@pytest.fixture
+def fresh(chrome, page):
+    """The page of `made`, just loaded."""
+    return opened(chrome, page)
+
+
+def test_it_loads_without_an_error_or_a_request(fresh, page):
+    """The console is empty; the network saw the file itself alone; plotly ran under the policy."""
+    assert log(fresh) == []
+    messages = [json.loads(entry["message"])["message"] for entry in fresh.get_log("performance")]
+    requests = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert set(requests) <= {page.as_uri()}
+    assert len(requests) == 1
+    assert run(fresh, "return performance.getEntriesByType('resource').length") == 0
+    plots = each(fresh, ".plot", "e.querySelectorAll('.main-svg').length")
+    assert plots == [3] * 5
+
+
+def test_the_policy_forbids_other_scripts_and_images(fresh):
+    """What an injected label might try: a script, an attribute, an image, a request; all are refused and do nothing."""
+    run(fresh, """
+      const script = document.createElement("script"); script.text = "window.broken = 1"; document.body.append(script);
+      const button = document.createElement("button"); button.setAttribute("onclick", "window.broken = 2");
+      document.body.append(button); button.click();
+      const image = new Image(); image.src = "data:image/gif;base64,R0lGODlhAQABAAAAACw="; document.body.append(image);
+      fetch("https://example.org/").catch(() => { window.refused = true; });
+    """)  # fmt: skip
+    waiting(fresh, lambda page: run(page, "return window.refused"))
+    refused = " ".join(log(fresh))
+    for attempt in ("inline script", "inline event handler", "data:image/gif", "https://example.org/"):
+        assert attempt in refused
+    assert refused.count("violates the following Content Security Policy directive") == 4
+    assert run(fresh, "return [window.broken ?? null, window.refused]") == [None, True]
+
+
+def test_hostile_labels_are_text(fresh, data):
+    """Each shown label is the text of an element; none became a tag, a link or an attribute."""
+    shown = set(texts(fresh, "main bdi"))
+    assert {
+        f"{shown_label(word)} r" if len(word) < 200 else shown_label(f"{word} r") for word in RELATION_WORDS if word
+    } <= shown
+    assert {"<b>Mid</b>", LINK, "\u05d0\u05d1 <i>"} <= shown
+    triples = [one for model in data["triples"][:1] for one in model["hardest"] + model["easiest"]]
+    assert {one[place] for one in triples for place in "spo"} <= shown
+    tags = each(fresh, "main *", "e.tagName.toLowerCase()")
+    assert not {"script", "img", "b", "i", "iframe", "object", "embed"} & set(tags)
+    links = each(fresh, "a", "e.getAttribute('href') || ''")
+    assert all(link.startswith("#") for link in links if link)
+    assert run(fresh, "return document.querySelectorAll('main a[*|href]').length") == 0
+    isolated = run(fresh, "return getComputedStyle(document.querySelector('main bdi')).unicodeBidi")
+    assert isolated == "isolate"
+    assert fresh.title == "kgeval: made </title><script>alert(2)</script>"
+
+
+def test_hostile_labels_are_text_in_the_charts_too(fresh, data):
+    """plotly reads HTML in its texts: ticks and hover boxes show the signs themselves, and hold no link."""
+    ticks = texts(fresh, ".of-groups .xtick")
+    assert [tick.strip("\u2068\u2069") for tick in ticks] == [LINK, "\u05d0\u05d1 <i>"]
+    places = [i for i, label in enumerate(data["relations"]["labels"]) if re.search(r"[<>&%]", label)]
+    assert len(places) > 5
+    code = "Plotly.Fx.hover(document.querySelector('.of-relations'), [{curveNumber: 0, pointNumber: arguments[0]}])"
+    for place in places:
+        wanted = data["relations"]["labels"][place][:50] + "n = "  # signs are shown as they are, and lines follow
+        run(fresh, code, place)
+        waiting(
+            fresh, lambda page, wanted=wanted: any(wanted in said for said in texts(page, ".of-relations .hovertext"))
+        )
+        assert "<b>Mid</b>: " in texts(fresh, ".of-relations .hovertext")[0]
+    assert run(fresh, "return document.querySelectorAll('.plot a').length") == 0
+
+
+def test_the_metric_table_shows_the_numbers(fresh, data):
+    """Value and interval with four decimals, two for ranks; the best in bold."""
+    rows = table_rows(fresh, "#metrics tbody tr")
+    group = data["summary"][0]
+    assert rows[0] == ["filtered, both sides"]
+    for row, model in zip(rows[1:4], group["rows"]):
+        mr, mrr = model["cells"][:2]
+        assert row[:4] == [
+            model["name"],
+            str(model["n"]),
+            f"{mr[0]:.2f}[{mr[1]:.2f}, {mr[2]:.2f}]",
+            f"{mrr[0]:.4f}[{mrr[1]:.4f}, {mrr[2]:.4f}]",
+        ]
+    assert rows[4][:2] == ["chance", "300"]
+    best = each(fresh, "#metrics tbody:nth-of-type(1) tr", "e.querySelectorAll('.best').length")
+    winners = [
+        (min if not metric["higher_is_better"] else max)(range(3), key=lambda i, k=k: group["rows"][i]["cells"][k][0])
+        for k, metric in enumerate(data["metrics"])
+    ]
+    assert best == [0, *(winners.count(i) for i in range(3)), 0]
+
+
+def test_the_comparison_is_shown(fresh, data):
+    """A block for each pair, and a mark of what is sure."""
+    assert texts(fresh, "#comparison tbody th[scope=rowgroup]") == [
+        "Good against <b>Mid</b>", "Good against Bad", "<b>Mid</b> against Bad",
+    ]  # fmt: skip
+    cells = table_rows(fresh, "#comparison tbody tr")[1]
+    row = data["comparison"]["rows"][0]
+    assert cells[0] == "mrr"
+    assert cells[3] == f"{row['difference']:.4f}[{row['low']:.4f}, {row['high']:.4f}]"
+    assert cells[4:7] == ["Good", f"{row['p']:.4f}", f"{row['p_holm']:.4f}"]
+    assert cells[8:11] == [str(row[name]) for name in ("wins", "ties", "losses")]
+
+
+def test_it_sorts_by_click(fresh, data):
+    """First the greatest, then the least; aria-sort says which; words sort from A on."""
+    head = fresh.find_elements("css selector", "#relations thead th")
+    values = data["relations"]["values"][0][0][0]
+    expected = [f"{value:.4f}" for value in sorted(values, reverse=True)]
+    assert head[1].get_attribute("aria-sort") == "descending"  # by n, before anything is clicked
+    head[2].find_element("tag name", "button").click()
+    assert [row[2] for row in rows_of(fresh)] == expected
+    assert [th.get_attribute("aria-sort") for th in head[:3]] == ["none", "none", "descending"]
+    head[2].find_element("tag name", "button").click()
+    assert [row[2] for row in rows_of(fresh)] == expected[::-1]
+    assert head[2].get_attribute("aria-sort") == "ascending"
+    head[0].find_element("tag name", "button").click()
+    labels = [row[0] for row in rows_of(fresh)]
+    assert sorted(labels) == sorted(data["relations"]["labels"])
+    assert [label for label in labels if label.lower().startswith("plain")] == ["plain", "Plain Too"]
+    head[5].find_element("tag name", "button").click()
+    differences = [float(row[5]) for row in rows_of(fresh)]
+    assert differences == sorted(differences, reverse=True)
+    firsts, seconds = (data["relations"]["values"][model][0][0] for model in (0, 1))
+    assert differences[0] == pytest.approx(max(b - a for a, b in zip(firsts, seconds)), abs=5e-5)
+
+
+def test_it_sorts_by_the_keyboard(fresh):
+    """From the search field Tab leads over the box that scrolls to the buttons of the head; Enter and Space sort."""
+    from selenium.webdriver.common.keys import Keys
+
+    fresh.find_element("id", "search").click()
+    for _ in range(4):
+        fresh.switch_to.active_element.send_keys(Keys.TAB)
+    focused = fresh.switch_to.active_element
+    assert (focused.tag_name, focused.text) == ("button", "Good")
+    outline = run(fresh, "return getComputedStyle(arguments[0]).outlineStyle", focused)
+    assert outline == "solid"
+    focused.send_keys(Keys.ENTER)
+    head = fresh.find_elements("css selector", "#relations thead th")[2]
+    assert head.get_attribute("aria-sort") == "descending"
+    fresh.switch_to.active_element.send_keys(Keys.SPACE)
+    assert head.get_attribute("aria-sort") == "ascending"
+
+
+def test_the_first_key_leads_to_the_content(fresh):
+    """The skip link is the first stop and shows itself."""
+    from selenium.webdriver.common.keys import Keys
+
+    fresh.find_element("tag name", "body").send_keys(Keys.TAB)
+    link = fresh.switch_to.active_element
+    assert link.text == "Skip to the content"
+    assert link.rect["x"] >= 0
+    link.send_keys(Keys.ENTER)
+    assert run(fresh, "return document.activeElement.id") == "main"
+
+
+def test_it_filters(fresh, data):
+    """Rows whose label holds the words, in whatever case; the count is said."""
+    search = fresh.find_element("id", "search")
+    search.send_keys("SCRIPT>ALERT")
+    labels = data["relations"]["labels"]
+    wanted = [label for label in labels if "script>alert" in label.lower()]
+    assert [row[0] for row in rows_of(fresh)] == wanted
+    assert len(wanted) == 1
+    assert texts(fresh, "#relations-shown") == [f"1 of {len(labels)} relations shown, MRR"]
+    assert run(fresh, "return document.getElementById('relations-shown').getAttribute('role')") == "status"
+    search.clear()
+    search.send_keys("pLAIN")
+    assert sorted(row[0] for row in rows_of(fresh)) == ["Plain Too", "plain"]
+    search.send_keys(" no such label")
+    assert rows_of(fresh) == []
+
+
+def test_the_metric_of_the_relations_changes(fresh, data):
+    """The third choice is hits@3: the same rows with other numbers."""
+    from selenium.webdriver.support.ui import Select
+
+    metrics = Select(fresh.find_element("css selector", "#relations select"))
+    assert [option.text for option in metrics.options] == ["MRR", "hits@1", "hits@3", "hits@10", "MR"]
+    metrics.select_by_index(2)
+    rows = rows_of(fresh)
+    assert [row[0] for row in rows] == data["relations"]["labels"]
+    for model in range(3):
+        assert [row[2 + model] for row in rows] == [f"{v:.4f}" for v in data["relations"]["values"][model][2][0]]
+
+
+def test_the_model_switches(fresh, data):
+    """Breakdowns, distribution, hardest and easiest triples are those of the chosen model."""
+    from selenium.webdriver.support.ui import Select
+
+    def first_row(caption):
+        return table_rows(fresh, f"#detail .scroll[aria-label^='{caption}'] tbody tr")[0]
+
+    code = "return document.querySelector('.of-sides').data.map((trace) => trace.y)"
+    for model in (0, 2):
+        Select(fresh.find_element("id", "model")).select_by_index(model)
+        kind, hardest = data["breakdowns"]["columns"][0]["models"][model], data["triples"][model]["hardest"][0]
+        value, low, high = (part[0] for part in kind["values"][0])
+        assert first_row("Metrics by kind")[:4] == [LINK, "200", "66.7%", f"{value:.4f}[{low:.4f}, {high:.4f}]"]
+        row = first_row("The worst")
+        given, asked = ("s", "o") if hardest["side"] == "object" else ("o", "s")
+        assert row[0] == f"{hardest['rank']:g}"
+        assert row[3:5] == [hardest[asked], hardest["side"]]
+        assert hardest[given] in row[2]
+        assert "?" in row[2]
+        assert all(rival["label"] in row[6] for rival in hardest["rivals"])
+        shares = [
+            [100 * n / N_TEST for n in data["distribution"]["counts"][model][side]] for side in ("subject", "object")
+        ]
+        assert run(fresh, code) == [pytest.approx(side) for side in shares]
+    assert log(fresh) == []
+
+
+def test_models_are_hidden_and_shown(fresh):
+    """The box of a model takes its traces from every chart, and brings them back."""
+    box = fresh.find_elements("css selector", "#toggles input")[1]
+    shown = "e.data.filter((trace) => trace.visible !== false).length"
+    assert each(fresh, "#charts .plot", shown) == [
+        3,
+        3,
+        2,
+        3,
+    ]  # across is the first model, which has no trace of its own
+    box.click()
+    assert each(fresh, "#charts .plot", shown) == [2, 2, 1, 2]
+    box.click()
+    assert each(fresh, "#charts .plot", shown) == [3, 3, 2, 3]
+
+
+def test_the_charts_hold_the_numbers(fresh, data):
+    """Bars, curve, marks and groups as in the data."""
+    traces = each(fresh, "#charts .plot", "e.data.map((trace) => [trace.x, trace.y])")
+    bars, curves, relations, groups = traces
+    counts = data["distribution"]["counts"][1]
+    assert bars[1][1] == pytest.approx(
+        [100 * (a + b) / (2 * N_TEST) for a, b in zip(counts["subject"], counts["object"])]
+    )
+    assert curves[2] == [data["hits"]["k"], data["hits"]["values"][2]]
+    values = [data["relations"]["values"][model][0][0] for model in range(3)]
+    assert relations == [[values[0], values[1]], [values[0], values[2]]]
+    assert groups[1][1] == data["breakdowns"]["columns"][0]["models"][1]["values"][0][0]
+
+
+def test_choices_redraw_their_chart(fresh, data):
+    """Across the number of ranks all models have marks; another column, other groups."""
+    from selenium.webdriver.support.ui import Select
+
+    selects = [Select(one) for one in fresh.find_elements("css selector", "#charts select")]
+    selects[1].select_by_index(0)
+    relations = run(fresh, "return document.querySelector('.of-relations').data.map((t) => t.x)")
+    assert relations == data["relations"]["n"]
+    selects[2].select_by_visible_text("known_answers")
+    column = next(c for c in data["breakdowns"]["columns"] if c["name"] == "known_answers")
+    assert texts(fresh, ".of-groups .xtick") == column["models"][0]["groups"]
+
+
+def test_no_button_of_a_chart_sends_it_anywhere(fresh):
+    """plotly.js would offer to upload a chart; here it saves a drawing, zooms and moves, no more."""
+    buttons = each(fresh, ".plot", "[...e.querySelectorAll('.modebar-btn')].map((button) => button.ariaLabel)")
+    assert buttons == [buttons[0]] * 5
+    assert len(buttons[0]) == 6
+    assert not re.search("share|cloud|edit|upload", " ".join(buttons[0]).lower())
+    assert run(fresh, "return document.querySelector('.plot')._context.plotlyServerURL") == ""
+
+
+def test_dark_and_light(fresh, page):
+    """The button and the system's preference change page and charts alike; print is light."""
+    shades = """const brightness = (colour) => colour.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
+      const tick = document.querySelector("#charts .ytick text");
+      return [brightness(getComputedStyle(document.body).backgroundColor), brightness(getComputedStyle(tick).fill)]"""
+    back, text = run(fresh, shades)
+    assert back > 700 > 200 > text
+    button = fresh.find_element("id", "theme")
+    assert button.get_attribute("aria-label") == "Change to dark colours"
+    button.click()
+    back, text = run(fresh, shades)
+    assert back < 200 < 600 < text
+    assert button.get_attribute("aria-label") == "Change to light colours"
+    run(fresh, "window.dispatchEvent(new Event('beforeprint'))")
+    assert run(fresh, shades)[0] > 700
+    run(fresh, "window.dispatchEvent(new Event('afterprint'))")
+    assert run(fresh, shades)[0] < 200
+    opened(fresh, page, dark=True)
+    assert run(fresh, shades)[0] < 200
+    fresh.find_element("id", "theme").click()
+    assert run(fresh, shades)[0] > 700
+
+
+def test_a_triple_is_a_card_on_a_phone(chrome, page, data):
+    """Each cell stands below the one before and names itself; on a desk it is a row of a table."""
+    code = "[...e.cells].map((cell) => [cell.getBoundingClientRect().left, getComputedStyle(cell, '::before').content])"
+    selector = "#detail .cards tbody tr"
+    opened(chrome, page, width=360)
+    card = each(chrome, selector, code)[0]
+    assert len({left for left, _ in card}) == 1
+    names = ("rank", "of", "query", "answer", "side", "score", "best rivals")
+    assert [name for _, name in card] == [f'"{name}"' for name in names]
+    opened(chrome, page)
+    row = each(chrome, selector, code)[0]
+    assert [left for left, _ in row] == sorted({left for left, _ in row})
+    assert {name for _, name in row} == {"none"}
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_a_phone_need_not_scroll_sideways(chrome, page, width):
+    """At 360 pixels only the boxes of the tables scroll; charts fit."""
+    opened(chrome, page, width=width)
+    widths = run(chrome, "const e = document.documentElement; return [e.scrollWidth, e.clientWidth, innerWidth]")
+    assert widths[0] <= widths[1] <= widths[2] == width
+    kinds = "main > section > *, .plot, .main-svg, .controls, select, input"
+    assert max(each(chrome, kinds, "e.getBoundingClientRect().right")) <= width
+    tables = each(chrome, "table", "getComputedStyle(e.parentElement).overflowX")
+    assert set(tables) == {"auto"}
+    assert log(chrome) == []
+
+
+def test_it_can_be_used_without_seeing_it(fresh):
+    """Landmarks, one h1, captions, scopes, names of fields and buttons, boxes that the keyboard can scroll."""
+    for tag in ("header", "nav", "main", "footer", "h1"):
+        assert len(fresh.find_elements("css selector", f"body {tag}")) == 1
+    assert run(fresh, "return document.documentElement.lang") == "en"
+    needed = {
+        "table": "e.caption && e.caption.textContent.trim()",
+        "th": "e.scope",
+        "select, input": "e.labels.length && e.labels[0].textContent.trim()",
+        "main button": "e.textContent.trim() || e.ariaLabel",
+        ".scroll": "e.tabIndex === 0 && e.ariaLabel",
+        ".plot": "e.ariaLabel",
+        "section": "document.getElementById(e.getAttribute('aria-labelledby')).textContent",
+        "nav a": "document.querySelector(e.getAttribute('href')).tagName",
+    }
+    for selector, expression in needed.items():
+        found = each(fresh, selector, expression)
+        assert len(found) > 3
+        assert all(found)
+
+
+def test_one_result_alone(chrome, made, tmp_path):
+    """No switch, no comparison, no dataset; the rest is there."""
+    write_page(made[0][0], tmp_path / "one.html", names="alone")
+    opened(chrome, tmp_path / "one.html")
+    assert log(chrome) == []
+    assert chrome.find_elements("css selector", "#model, #toggles, #comparison, #dataset") == []
+    assert len(rows_of(chrome)) == N_RELATIONS
+    assert len(rows_of(chrome)[0]) == 3
+
+
+def test_undefined_numbers_show_their_reason(chrome, tmp_path):
+    """A dash, with the reason at hand and below the table."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 0]], n_entities=1, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: np.ones(len(s)), dataset, progress=False)
+    write_page(result, tmp_path / "one.html", names="alone", dataset=dataset)
+    opened(chrome, tmp_path / "one.html")
+    cell = chrome.find_elements("css selector", "#metrics tbody tr:nth-child(2) td")[-1]
+    reason = result.value("amri").reason
+    assert (cell.text, cell.get_attribute("title")) == ("-", reason)
+    assert f"filtered both AMRI, alone: {reason}" in texts(chrome, "#metrics .reasons li")
+    assert log(chrome) == []
+
+
+def test_results_that_differ_carry_a_warning(chrome, made, tmp_path):
+    """It stands on top, names the fields, and no value is called the best."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], kg.Protocol(sides="object"), progress=False)
+    write_page([made[0][0], other], tmp_path / "two.html", names=["one", "two"])
+    opened(chrome, tmp_path / "two.html")
+    cautions = texts(chrome, "#measured .caution")
+    assert cautions[0] == "note these results were not measured alike, so their numbers do not compare:"
+    assert cautions[1] == "note sides: ['subject', 'object'] | ['object']"
+    assert chrome.find_elements("css selector", "#metrics .best") == []
+    assert texts(chrome, "#relations thead th button")[1:3] == ["n, one", "n, two"]
+    assert log(chrome) == []
+
+
+def test_what_was_overridden_stands_on_top(chrome, made, tmp_path):
+    """A comparison of unlike results says so before any number."""
+    results, dataset, _ = made
+    protocol = kg.Protocol(filter_splits=("test",))
+    other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, dataset, protocol, progress=False)
+    pair = [results[0], other]
+    comparison = compare(pair, names=["one", "two"], metrics="mrr", override="filter_splits", n_resamples=9)
+    write_page(pair, tmp_path / "two.html", comparison=comparison)
+    opened(chrome, tmp_path / "two.html")
+    said = [line.replace(":", "", 1) for line in comparison.head() if line.startswith("overridden: ")]
+    assert len(said) >= 1
+    assert "filter_splits" in said[0]
+    assert set(said) <= set(texts(chrome, "#measured .caution"))
+    assert "note filter_splits: ['train', 'valid', 'test'] | ['test']" in texts(chrome, "#measured .caution")
+    assert log(chrome) == []
+
+
+def test_a_large_page_stays_light(chrome, large_page):
+    """FB15k-237 with three models: at most 12,000 elements, the charts' included, and no error."""
+    opened(chrome, large_page)
+    assert log(chrome) == []
+    assert 5_000 < len(each(chrome, "*", "1")) < 12_000
+    assert len(rows_of(chrome)) == 237
