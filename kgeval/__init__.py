@@ -3,6 +3,7 @@
 from kgeval import metrics, models
 from kgeval._version import __version__
 from kgeval.classification import classify
+from kgeval.comparison import compare
 from kgeval.corruption import negatives, sample_negatives
 from kgeval.dataset import Dataset
 from kgeval.errors import (
@@ -22,6 +23,7 @@ from kgeval.listed import evaluate_scores
 from kgeval.probe import ScorerReport, check_scorer
 from kgeval.protocol import Protocol
 from kgeval.results import EvaluationResult, load_result
+from kgeval.sanity import check_table
 from kgeval.triples import TripleSet, Vocabulary
 
 __all__ = [
@@ -41,7 +43,9 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "check_scorer",
+    "check_table",
     "classify",
+    "compare",
     "evaluate",
     "evaluate_scores",
     "load_model",

@@ -13,6 +13,9 @@ from typing import NoReturn
 import kgeval
 from kgeval.cli.classify import add_classify
 from kgeval.cli.evaluate import add_check, add_evaluate
+from kgeval.cli.explain import add_explain
+from kgeval.cli.published import add_check_table
+from kgeval.cli.results import add_compare, add_export, add_report, add_show
 from kgeval.cli.trec import add_trec
 from kgeval.errors import KgevalError, KgevalWarning, ProtocolError
 from kgeval.report.tables import printable
@@ -57,6 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, add, about in (
         ("evaluate", add_evaluate, "rank the triples of a split and print the metrics"),
+        ("show", add_show, "print a saved result, or break it down"),
+        ("compare", add_compare, "is one model better than another, surely, and where: saved results"),
+        ("report", add_report, "write saved results as one HTML page that works offline"),
+        ("export", add_export, "write the ranks of a saved result as CSV, TSV or Parquet"),
+        ("explain", add_explain, "list the candidates that a model puts above a triple"),
+        ("check-table", add_check_table, "tell whether published hits@k, MRR and MR are possible together"),
         ("classify", add_classify, "tell true test triples from false ones, and print the metrics"),
         ("check-scorer", add_check, "probe a scorer for faults that would make ranks wrong"),
         ("trec", add_trec, "measure a TREC run as trec_eval does, ties exactly on request"),

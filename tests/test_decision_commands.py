@@ -1,0 +1,183 @@
+"""The commands on saved results: what they print is what the library says; what they refuse."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kgeval as kg
+from kgeval.cli import main
+
+SCORERS = """
+import numpy as np
+
+def near(s, p, o):
+    return -np.abs((o - s - 1) % 12).astype(float)
+
+def far(s, p, o):
+    return -np.abs((o - s - 4) % 12).astype(float) - p
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two saved results on a small graph: near and far."""
+    folder = tmp_path_factory.mktemp("decisions")
+    rng = np.random.default_rng(5)
+    triples = np.unique(rng.integers(0, [12, 2, 12], (60, 3)), axis=0)
+    rng.shuffle(triples)
+    graph = folder / "graph"
+    graph.mkdir()
+    for name, part in (("train", triples[25:]), ("test", triples[:25])):
+        lines = "".join(f"e{s:02}\tr{p}\te{o:02}\n" for s, p, o in part)
+        (graph / f"{name}.txt").write_text(lines)
+    (graph / "valid.txt").write_text("e00\tr0\te00\n")
+    (folder / "decision_scorers.py").write_text(SCORERS)
+    (folder / "types.tsv").write_text("".join(f"e{i:02}\t{'even' if i % 2 == 0 else 'odd'}\n" for i in range(12)))
+    dataset = kg.read_dataset(graph)
+    scope = {}
+    exec(SCORERS, scope)
+    for name in ("near", "far"):
+        kg.evaluate(scope[name], dataset, progress=False).save(folder / f"{name}.kgeval")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _there(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def printed(capsys, *arguments):
+    """Run a command that must succeed; return what it printed."""
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *arguments):
+    """Run a command that must fail; return its message."""
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.removeprefix("kgeval: ")
+
+
+def test_show_prints_what_the_result_says(capsys):
+    """Metrics, breakdowns that were saved, and ties, from the file alone."""
+    result = kg.load_result("near.kgeval")
+    content = json.loads(
+        printed(capsys, "show", "near.kgeval", "--by", "cardinality", "--metrics", "mrr", "--format", "json")
+    )
+    assert content["metrics"][0]["MRR"] == result["mrr"]
+    frame = result.by("cardinality", metrics="mrr")
+    assert [(row["cardinality"], row["MRR low"]) for row in content["by"]] == list(frame["MRR low"].items())
+    lines = printed(capsys, "show", "near.kgeval", "--metrics", "mr", "--by", "side").splitlines()
+    low, value, high = result.by("side", metrics="mr").loc["object", ["MR low", "MR", "MR high"]]
+    assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in lines
+    assert "note: 95% intervals, clustered by triple" in lines
+
+
+def test_breakdown_by_types_of_a_file(capsys):
+    """Even and odd entities, from evaluate and from show; without the file it is asked for."""
+    call = ("--by", "type_asked", "--metrics", "mr", "--format", "json", "--types", "types.tsv")
+    shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))["by"]
+    evaluated = json.loads(printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", *call))["by"]
+    assert shown == evaluated
+    table = kg.load_result("near.kgeval").table
+    asked = np.where(table["side"] == "subject", table["s"], table["o"])
+    assert {row["type_asked"]: row["n"] for row in shown} == {
+        "even": int((asked % 2 == 0).sum()), "odd": int((asked % 2 == 1).sum()),
+    }  # fmt: skip
+    assert refused(capsys, "show", "near.kgeval", "--by", "type_asked") == "--by type_asked needs --types FILE\n"
+
+
+def test_compare_prints_the_comparison(capsys):
+    """The numbers of the JSON are those of kgeval.compare; the table marks the better model."""
+    results = [kg.load_result(f"{name}.kgeval") for name in ("near", "far")]
+    found = kg.compare(results, names=["near", "far"], metrics="mrr,hits@3", seed=3)
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3", "--seed", 3)
+    content = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--format", "json"))
+    for row, (_, said) in zip(content["differences"], found.table.iterrows(), strict=True):
+        for name in ("difference", "low", "high", "p", "p_holm", "detectable", "wins", "ties", "losses"):
+            assert row[name] == said[name], name
+    assert sum(row["contribution"] for row in content["by_relation"]) == pytest.approx(
+        found.table["difference"].iloc[0], rel=1e-9
+    )
+    text = printed(capsys, *call)
+    assert "near and far on graph: 50 ranks of test, paired by labels" in text
+    best = found.best("mrr")
+    assert f"{max(result['mrr'] for result in results):.4f}*" in text.partition("\nmodel ")[2].partition(best)[2]
+    rows = printed(capsys, *call, "--format", "csv").splitlines()
+    assert len(rows) == 3
+    assert rows[0].startswith("first,second,metric,value_first")
+    latex = printed(capsys, *call, "--format", "latex")
+    assert rf"\textbf{{{max(result['mrr'] for result in results):.4f}}}" in latex
+
+
+def test_compare_refuses_what_does_not_compare(capsys, folder):
+    """Every difference on a line of its own, exit code 2; an override is printed."""
+    dataset = kg.read_dataset("graph")
+    result = kg.evaluate(lambda s, p, o: s - o, dataset, kg.Protocol(filter_splits=["test"]), progress=False)
+    result.save(folder / "other.kgeval", overwrite=True)
+    message = refused(capsys, "compare", "near.kgeval", "other.kgeval")
+    assert message.startswith("near and other cannot be compared as they are; they differ in\n  filter_splits: ")
+    assert "override 'filter_splits'" in message
+    assert "filter_splits" in printed(capsys, "compare", "near.kgeval", "other.kgeval", "--override", "filter_splits")
+    assert refused(capsys, "compare", "near.kgeval").startswith("compare needs a list of at least two results")
+    assert refused(capsys, "compare", "near.kgeval", "near.kgeval").startswith("the results need different names; got")
+    assert refused(capsys, "compare", "near.kgeval", "far.kgeval", "--names", "a").startswith("--names must name 2")
+
+
+def test_export_writes_every_rank(capsys, tmp_path):
+    """Labels, counts, ranks and the columns that were saved."""
+    out = tmp_path / "ranks.csv"
+    assert printed(capsys, "export", "near.kgeval", "-o", out).endswith(", 50 ranks\n")
+    frame = pd.read_csv(out, keep_default_na=False, dtype={"s": str, "p": str, "o": str})
+    result = kg.load_result("near.kgeval")
+    assert frame["rank_filtered"].tolist() == result.labelled()["rank_filtered"].tolist()
+    assert frame["cardinality"].tolist() == result.columns["cardinality"].tolist()
+    assert refused(capsys, "export", "near.kgeval", "-o", out).startswith(f"{out} exists; choose another name")
+    printed(capsys, "export", "near.kgeval", "-o", out, "--overwrite")
+
+
+def test_explain_lists_what_stands_above(capsys):
+    """Both sides of a test triple, as the evaluator explains it."""
+    s, p, o = (kg.read_dataset("graph")["test"].array[0]).tolist()
+    result = kg.evaluate(lambda s, p, o: -np.abs((o - s - 4) % 12).astype(float) - p, kg.read_dataset("graph"))
+    labels = f"e{s:02}", f"r{p}", f"e{o:02}"
+    call = ("explain", "graph", "--score", "decision_scorers:far", *labels)
+    content = json.loads(printed(capsys, *call, "--format", "json"))
+    for side in ("subject", "object"):
+        frame = result.explain(*labels, side)
+        assert [row["id"] for row in content[side]["candidates"]] == frame["id"].tolist()
+        assert content[side]["n_above"] == frame.attrs["n_above"]
+    text = printed(capsys, *call, "--most", 1)
+    assert text.startswith(" ".join(labels))
+    assert f"object side: {content['object']['n_above']} of 11 candidates above" in text
+    unknown = refused(capsys, "explain", "graph", "--score", "decision_scorers:far", "nobody", "r0", "e01")
+    assert "nobody" in unknown
+
+
+def test_check_table_reads_numbers_and_files(capsys, tmp_path):
+    """hits@1 .06, hits@10 .30 leave MRR at least .055 + .195 / 10 = .0745; rounded .06 is at most .065."""
+    text = printed(capsys, "check-table", "mrr=0.06", "hits@1=0.06", "hits@10=0.3")
+    assert text.startswith("0 of 1 rows possible")
+    assert "below 0.0745" in text
+    table = tmp_path / "table.csv"
+    table.write_text("model,MRR,H@1,H@10\ngood,0.314,0.227,0.486\nbad,0.06,0.06,0.30\n")
+    content = json.loads(printed(capsys, "check-table", table, "--format", "json"))
+    assert (content["possible"], [row["possible"] for row in content["rows"]]) == (False, [True, False])
+    assert refused(capsys, "check-table", "mrr=0.1", "0.2").startswith("expected one file, or numbers such as mrr=0.31")
+    assert "nowhere.csv" in refused(capsys, "check-table", "nowhere.csv")
+
+
+def test_report_writes_a_page(capsys, tmp_path):
+    """One file with both models, which is not overwritten unasked."""
+    pytest.importorskip("plotly", reason="needs plotly (kgeval[report])")
+    page = tmp_path / "report.html"
+    said = printed(capsys, "report", "near.kgeval", "far.kgeval", "-o", page, "--dataset", "graph")
+    assert said.startswith(f"wrote {page}, ")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert f"{kg.load_result('near.kgeval')['mrr']!r}"[:10] in text
+    assert refused(capsys, "report", "near.kgeval", "-o", page).startswith(f"{page} exists; choose another name")
