@@ -42,6 +42,13 @@ def check_positive_int(name: str, value: Any, error: type[KgevalError] = Protoco
     return int(value)
 
 
+def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
+    """Return `value` as an int of at least 0, else raise `error`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise error(f"seed must be an integer of at least 0; got {value!r}")
+    return int(value)
+
+
 def check_number(name: str, value: Any, low: float, high: float, says: str) -> float:
     """Return `value` as a float with ``low < value < high``, else raise MetricError: `name` must be `says`."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

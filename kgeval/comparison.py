@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, check_one_of, check_positive_int
+from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed
 from kgeval.comparability import Alignment, align, cautions, listed
 from kgeval.differences import (
     Sample,
@@ -270,9 +270,9 @@ def compare(
     keys = _read_keys(metrics)
     check_level(level)
     check_one_of("cluster", cluster, CLUSTERS, MetricError)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise MetricError(f"seed must be an integer of at least 0; got {seed!r}")
-    terms = Terms(level, cluster, check_positive_int("n_resamples", n_resamples, MetricError), int(seed))
+    terms = Terms(
+        level, cluster, check_positive_int("n_resamples", n_resamples, MetricError), check_seed(seed, MetricError)
+    )
     wanted = split_list(override) if isinstance(override, str) else list(override)
     alignment = align(results, names, list(keys.values()), wanted)
     samples = samples_of(results, alignment.rows, keys, cluster)

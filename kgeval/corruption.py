@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of, check_positive_int
+from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed
 from kgeval.dataset import Dataset
-from kgeval.errors import DataError, ProtocolError
+from kgeval.errors import DataError
 from kgeval.queries import Queries, check_side, check_sides, given_and_asked
 from kgeval.triples import RowKeys, distinct_sorted, rank_in
 
@@ -206,7 +205,7 @@ def sample_negatives(
     [0, 3]
     """
     n, asked = check_positive_int("n", n), check_sides(sides)
-    rng = np.random.default_rng(_check_seed(seed))
+    rng = np.random.default_rng(check_seed(seed))
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
     coin = rng.integers(0, 2, size=len(positives))
@@ -237,9 +236,3 @@ def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.
         before = np.searchsorted(others - np.arange(len(others)), places, side="right")
         drawn[first : first + len(places)] = places + before
     return drawn
-
-
-def _check_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ProtocolError(f"seed must be an integer of at least 0; got {seed!r}")
-    return int(seed)

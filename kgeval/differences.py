@@ -15,6 +15,7 @@ from kgeval.errors import MetricError
 from kgeval.keys import Key
 from kgeval.metrics import QueryLevel
 from kgeval.metrics.base import Reals
+from kgeval.queries import given_and_asked_where
 from kgeval.results import EvaluationResult
 from kgeval.stats import Difference, Interval, Moments, compare_paired, holm, influences, robust_interval
 from kgeval.triples import group_rows
@@ -118,9 +119,9 @@ class Sample:
 def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
     """Return side, relation and given entity of rows, by which a result sorts its queries."""
     side = result.table["side"].cat.codes.to_numpy()[rows].astype(np.int64)
-    s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
+    triples = result.table[["s", "p", "o"]].to_numpy()[rows]
     is_subject = (result.table["side"] == "subject").to_numpy()[rows]
-    return side, p, np.where(is_subject, o, s)
+    return side, triples[:, 1], given_and_asked_where(triples, is_subject)[0]
 
 
 def is_higher_better(key: Key) -> bool:

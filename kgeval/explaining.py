@@ -16,6 +16,7 @@ from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import DataError, ScoreError
 from kgeval.kernels.ordering import Order
 from kgeval.measuring import Ranks
+from kgeval.probe import TOLERANCE
 from kgeval.protocol import Protocol
 from kgeval.queries import given_and_asked
 
@@ -28,6 +29,10 @@ class Source(typing.Protocol):
     @property
     def dataset(self) -> Dataset:
         """The dataset that was evaluated."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether scores are the same, to the last bit, in whatever company they are asked."""
 
     def candidate_scores(self, side: str, given: int, relation: int) -> tuple[Ids, npt.NDArray[Any]]:
         """Return the candidates of one query, sorted ids, and their scores, as they were ranked."""
@@ -45,23 +50,34 @@ def explain_triple(source: Source, protocol: Protocol, side: str, triple: Ids, m
     triple : int64 array, shape (3,)
     most : int, optional
     """
+    if most is not None and (isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 0):
+        raise DataError(f"most must be an integer of at least 0, or None; got {most!r}")
     candidates, scores, order = _asked(source, side, triple)
-    above, tied = order.above[:most], order.tied[:most]
     answer = np.searchsorted(candidates, given_and_asked(triple[None], side)[1])
-    columns = np.concatenate([above, tied, answer])
-    entities = candidates[columns]
-    known = _known_in(source.dataset, protocol.filter_splits or (), triple, side, entities)
+    columns = np.concatenate([order.above, order.tied, answer])
+    stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
+    known = np.array(_known_in(source.dataset, protocol.filter_splits or (), triple, side, candidates[columns]))
+    counts = (known == "") & (stands != "answer")
+    shown = np.concatenate([np.arange(len(part))[:most] + start for part, start in (
+        (order.above, 0), (order.tied, len(order.above)), (answer, len(columns) - 1))])  # fmt: skip
+    entities = candidates[columns[shown]]
     frame = pd.DataFrame(
         {
             "candidate": pd.Series([source.dataset.entities.labels[i] for i in entities], dtype=object),
             "id": entities,
-            "score": scores[columns],
-            "stands": ["above"] * len(above) + ["tied"] * len(tied) + ["answer"],
-            "known_in": known,
+            "score": scores[columns[shown]],
+            "stands": stands[shown],
+            "known_in": known[shown],
+            "counts": counts[shown],
         }
     )
-    frame["counts"] = (frame["known_in"] == "") & (frame["stands"] != "answer")
-    frame.attrs |= {"n_above": len(order.above), "n_tied": len(order.tied), "n_candidates": len(candidates)}
+    frame.attrs |= {
+        "n_above": len(order.above),
+        "n_tied": len(order.tied),
+        "n_above_counting": int((counts & (stands == "above")).sum()),
+        "n_tied_counting": int((counts & (stands == "tied")).sum()),
+        "n_candidates": len(candidates),
+    }
     return frame
 
 
@@ -92,7 +108,12 @@ def nearest_rivals(ranks: Ranks, source: Source, rows: Ids, n: int = RIVALS) -> 
                 {"row": row, "place": np.arange(1, len(best) + 1), "entity": candidates[best], "score": scores[best]}
             )
         )
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True) if parts else no_rivals()
+
+
+def no_rivals() -> pd.DataFrame:
+    """Return the table of rivals of no row."""
+    return pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("row", "place", "entity", "score")})
 
 
 def extreme_rows(ranks: Ranks, n: int = EXAMPLES) -> Ids:
@@ -115,7 +136,11 @@ def _asked_again(ranks: Ranks, source: Source, row: int) -> tuple[str, Ids, Ids,
         raise DataError(f"{labels} was not scored on the {side} side: it has an entity or relation that train lacks")
     candidates, scores, order = _asked(source, side, triple)
     counted = int(said["better_raw"]), int(said["tied_raw"])
-    if counted != (len(order.above), len(order.tied)):
+    is_same = counted == (len(order.above), len(order.tied))
+    if not is_same and not source.is_exact:  # its products are rounded otherwise in a batch
+        answer = int(np.searchsorted(candidates, given_and_asked(triple[None], side)[1][0]))
+        is_same = order.could_have_stood(scores, answer, counted[0], TOLERANCE)
+    if not is_same:
         raise ScoreError(
             f"{labels}, {side} side, had {counted[0]} candidates above it and {counted[1]} tied; asked again, the "
             f"scorer puts {len(order.above)} above and {len(order.tied)} beside it. Has the model changed since? "

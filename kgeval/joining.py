@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.errors import DataError
-from kgeval.queries import SIDE_NAMES, given_and_asked
+from kgeval.queries import SIDE_NAMES, given_and_asked_where
 from kgeval.triples import Vocabulary
 
 KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
@@ -40,7 +40,10 @@ def join_columns(
     notes : list of str
         How many ranks found no row, and how many rows no rank.
     """
-    frame = pd.DataFrame(columns)
+    try:
+        frame = pd.DataFrame(columns).reset_index(drop=True)  # rows go by position, whatever they are called
+    except ValueError as error:
+        raise DataError(f"expected columns of equal length, one value for each row; {error}") from error
     frame.columns = [str(name) for name in frame.columns]
     keys = [name for name in frame.columns if name in PLACES]
     values = [name for name in frame.columns if name not in PLACES]
@@ -57,7 +60,7 @@ def join_columns(
                 f"expected {len(table)} rows, one for each of the ranks table's, or columns that say what a row "
                 f"belongs to ({', '.join(PLACES)}); got {len(frame)} rows with columns {', '.join(values)}"
             )
-        return frame.reset_index(drop=True), []
+        return frame, []
     wanted, own = _keys_of(table, keys), _keys_given(frame, entities, relations, keys)
     if own.duplicated().any():
         first = frame.loc[own.duplicated(keep=False).to_numpy(), keys].iloc[0]
@@ -80,12 +83,12 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return what each row of the ranks table is under `keys`: ids, and names of side and split."""
     triples = table[["s", "p", "o"]].to_numpy()
     is_subject = (table["side"] == "subject").to_numpy()
-    of_subject, of_object = given_and_asked(triples, "subject"), given_and_asked(triples, "object")
+    given, asked = given_and_asked_where(triples, is_subject)
     every = {
         **dict(zip("spo", triples.T)),
         "relation": triples[:, 1],
-        "given": np.where(is_subject, of_subject[0], of_object[0]),
-        "asked": np.where(is_subject, of_subject[1], of_object[1]),
+        "given": given,
+        "asked": asked,
         "side": table["side"].astype(str).to_numpy(dtype=object),
         "split": table["split"].astype(str).to_numpy(dtype=object),
     }
@@ -93,15 +96,26 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _keys_given(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
-    """Return the user's keys as ids and names; labels that do not occur become -1, distinct ones distinct rows."""
+    """Return the user's keys as ids and names; labels that do not occur become negative, distinct ones distinct."""
     columns: dict[str, Any] = {}
     for name in keys:
         values = frame[name].to_numpy()
-        if name in KEYS and values.dtype.kind not in "iu":
-            vocabulary = entities if KEYS[name] == "entity" else relations
+        vocabulary = entities if KEYS.get(name) == "entity" else relations
+        if name in KEYS and values.dtype.kind in "iu":
+            _check_ids_are_meant(name, vocabulary)
+        elif name in KEYS:
             ids = vocabulary.find(values.astype(object))
             values = np.where(ids < 0, -1 - np.arange(len(ids)), ids)
         elif name == "side":
             values = np.array([SIDE_NAMES.get(str(value).lower(), str(value)) for value in values], dtype=object)
         columns[name] = values
     return pd.DataFrame(columns)
+
+
+def _check_ids_are_meant(name: str, vocabulary: Vocabulary) -> None:
+    """Raise a DataError if numbers could be labels as well as ids, and would not mean the same."""
+    if any(label != str(i) for i, label in enumerate(vocabulary.labels)) and all(map(str.isdigit, vocabulary.labels)):
+        raise DataError(
+            f"column {name!r} holds integers, and the labels are numbers too: give labels as text (.astype(str)); for "
+            "ids, the texts of vocabulary.labels at these places"
+        )

@@ -111,6 +111,11 @@ class TableSource:
     listed: Ids
     scores: Scores
 
+    @property
+    def is_exact(self) -> bool:
+        """A table answers the same, always."""
+        return True
+
     def candidate_scores(self, side: str, given: int, relation: int) -> tuple[Ids, Scores]:
         """Return the entities that the table lists for a query, and their scores."""
         given_of, asked_of = given_and_asked(self.listed, side)

@@ -15,12 +15,13 @@ from kgeval.errors import MetricError
 from kgeval.keys import Key
 from kgeval.metrics import MetricValue, QueryLevel, RankMetric
 from kgeval.metrics.lists import Lists
+from kgeval.metrics.ranking import ranks_under
 from kgeval.protocol import Protocol
-from kgeval.queries import given_and_asked
+from kgeval.queries import given_and_asked_where
 from kgeval.query_lists import no_lists, query_lists
 from kgeval.stats.intervals import bootstrap_interval, robust_interval
 from kgeval.stats.moments import Interval, Moments, influences
-from kgeval.stats.quantiles import quantile_interval
+from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
 from kgeval.triples import group_rows
 
 CLUSTERS = ("triple", "query")
@@ -107,8 +108,7 @@ class Ranks:
         columns = list(triples.T)
         if by == "query":
             is_subject = (self.table["side"] == "subject").to_numpy()[rows]
-            given = np.where(is_subject, given_and_asked(triples, "subject")[0], given_and_asked(triples, "object")[0])
-            columns = [is_subject.astype(np.int64), triples[:, 1], given]
+            columns = [is_subject.astype(np.int64), triples[:, 1], given_and_asked_where(triples, is_subject)[0]]
         order, starts = group_rows(*columns)
         clusters = np.empty(len(rows), dtype=np.int64)
         clusters[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -146,11 +146,13 @@ class Ranks:
             return Interval(found.value, np.nan, np.nan, level, method, 0, reason=found.reason)
         clusters = self.clusters("triple", rows) if clusters is None else clusters
         if isinstance(key.metric, RankMetric) and not key.metric.has_moments:
-            if method != "robust":
-                raise MetricError(f"{key.metric} has a robust interval only; got method {method!r}")
+            if method == "bca":
+                raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
             better, tied, _ = self.counts(key.setting, rows)
-            share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[key.ties]
-            return quantile_interval(better + 1 + share * tied, clusters, 0.5, level)
+            ranks = ranks_under(key.ties, better, tied)
+            if method == "robust":
+                return quantile_interval(ranks, clusters, 0.5, level)
+            return quantile_bootstrap(ranks, clusters, 0.5, level, n_resamples, seed)
         moments = self.moments(key, rows, lists)
         if isinstance(key.metric, QueryLevel):
             clusters = np.arange(len(moments))
@@ -219,6 +221,8 @@ class Ranks:
         Each group's number is its mean influence added to itself, so the mean over groups is a mean over observations.
         """
         every = list(groups)
+        if not every:
+            return Interval(np.nan, np.nan, np.nan, level, "robust", 0, reason="no groups")
         parts = [self.moments(key, rows) for rows in every]
         value = float(np.mean([moments.number for moments in parts]))
         n, k = sum(map(len, parts)), len(parts)
@@ -257,12 +261,42 @@ def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, I
     labels: list[npt.NDArray[Any]] = []
     codes: list[Ids] = []
     for values in columns.values():
-        column = values if isinstance(values, pd.Categorical) else pd.Categorical(values)
-        labels.append(np.array([*map(str, column.categories), "missing"], dtype=object))
-        own = column.codes.astype(np.int64)
-        codes.append(np.where(own < 0, len(column.categories), own))
+        texts, own = text_codes(values)
+        labels.append(np.array([*texts, "missing"], dtype=object))
+        codes.append(np.where(own < 0, texts.index("missing") if "missing" in texts else len(texts), own))
     order, starts = group_rows(*codes) if n_rows else (np.arange(0), np.zeros(1, dtype=np.int64))
     groups = [np.sort(order[start:stop]) for start, stop in zip(starts, starts[1:])]
     if not any(isinstance(values, pd.Categorical) and values.ordered for values in columns.values()):
         groups.sort(key=len, reverse=True)
     return [(tuple(of[code[rows[0]]] for of, code in zip(labels, codes)), rows) for rows in groups]
+
+
+def text_codes(values: Any) -> tuple[list[str], Ids]:
+    """Return the distinct texts of a column, in the order of its categories, and each row's place among them.
+
+    Values that read alike are one; missing ones are -1.
+
+    Examples
+    --------
+    >>> text_codes(pd.Categorical([1, "1", None], categories=[1, "1"]))
+    (['1'], array([ 0,  0, -1]))
+    """
+    if isinstance(values, pd.Categorical):
+        codes, categories = values.codes.astype(np.int64), list(values.categories)
+    else:
+        codes, found = pd.factorize(np.asarray(values, dtype=object), sort=False)
+        categories = list(found)
+        order = sorted(range(len(categories)), key=lambda i: _sort_key(categories[i]))
+        place = np.empty(len(order) + 1, dtype=np.int64)
+        place[order], place[-1] = np.arange(len(order)), -1
+        codes, categories = place[codes], [categories[i] for i in order]
+    texts = [str(category) for category in categories]
+    distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    places = np.array([*(distinct[text] for text in texts), -1], dtype=np.int64)
+    return list(distinct), places[codes]
+
+
+def _sort_key(value: Any) -> tuple[bool, Any]:
+    """Sort numbers as numbers, before everything else as text."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    return not is_number, value if is_number else str(value)

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from kgeval.checks import Ids
 from kgeval.errors import ProtocolError
 from kgeval.triples import group_rows
@@ -108,3 +111,15 @@ class Queries:
 def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
     """Return the given and the asked entity of each triple when `side` is asked."""
     return (triples[:, 2], triples[:, 0]) if side == "subject" else (triples[:, 0], triples[:, 2])
+
+
+def given_and_asked_where(triples: Ids, is_subject: npt.NDArray[np.bool_]) -> tuple[Ids, Ids]:
+    """Return the given and the asked entity of each triple, the subject asked where `is_subject`.
+
+    Examples
+    --------
+    >>> given_and_asked_where(np.array([[1, 0, 2], [1, 0, 2]]), np.array([True, False]))
+    (array([2, 1]), array([1, 2]))
+    """
+    given, asked = given_and_asked(triples, "subject")
+    return np.where(is_subject, given, asked), np.where(is_subject, asked, given)

@@ -8,7 +8,7 @@ import pandas as pd
 from kgeval.metrics.lists import Lists
 from kgeval.metrics.query_level import lists_of_counts
 from kgeval.protocol import Protocol
-from kgeval.queries import given_and_asked
+from kgeval.queries import given_and_asked_where
 from kgeval.triples import group_rows
 
 
@@ -47,8 +47,7 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     side = table["side"].cat.codes.to_numpy().astype(np.int64)
     is_subject = (table["side"] == "subject").to_numpy()
     triples = table[["s", "p", "o"]].to_numpy()
-    by_side = zip(given_and_asked(triples, "subject"), given_and_asked(triples, "object"))
-    given, answer = (np.where(is_subject, of_subject, of_object) for of_subject, of_object in by_side)
+    given, answer = given_and_asked_where(triples, is_subject)
     order, starts = group_rows(side, triples[:, 1], given, answer)
     distinct = order[starts[:-1]]
     _, first = group_rows(side[distinct], triples[distinct, 1], given[distinct])

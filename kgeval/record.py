@@ -14,14 +14,14 @@ import pandas as pd
 from kgeval.checks import Ids, check_one_of
 from kgeval.corruption import SETTINGS
 from kgeval.dataset import Dataset
-from kgeval.errors import DataError, MetricError
-from kgeval.explaining import EXAMPLES, Source, explain_row, extreme_rows, nearest_rivals
+from kgeval.errors import DataError, MetricError, ScoreError
+from kgeval.explaining import EXAMPLES, Source, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.features import FEATURES, features_of
 from kgeval.joining import join_columns
 from kgeval.measuring import Ranks, group_labels
 from kgeval.protocol import Protocol
 from kgeval.queries import check_side
-from kgeval.result_files import RIVAL_COLUMNS, write_result_file
+from kgeval.result_files import write_result_file
 from kgeval.triples import Vocabulary, triple_ids
 
 BREAKDOWNS = ("relation", "side", "split")
@@ -76,6 +76,11 @@ class Record:
                 f"{self.n_read} rows were read, but {len(self.table)} ranked and "
                 f"{sum(self.dropped.values())} dropped; nothing may be lost"
             )
+
+        if self.joined is not None and len(self.joined) != len(self.table):
+            raise DataError(f"joined has {len(self.joined)} rows; the table has {len(self.table)}")
+        if self.stored_rivals is not None and (self.stored_rivals["row"] >= len(self.table)).any():
+            raise DataError(f"rivals are of row {self.stored_rivals['row'].max()}; the table has {len(self.table)}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Record):
@@ -149,7 +154,7 @@ class Record:
         >>> result.with_columns(kinds).by("kind", metrics="mr", level=None)["MR"].round(4).to_dict()
         {'a': 2.6667, 'b': 2.0}
         """
-        taken = {*BREAKDOWNS, *self.table.columns, *self.columns.columns}
+        taken = {*BREAKDOWNS, *FEATURES, *self.table.columns, *self.columns.columns, "rank_raw", "rank_filtered"}
         joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
         return replace(self, joined=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
 
@@ -191,6 +196,8 @@ class Record:
         )
         kept = self.columns.drop(columns=[name for name in found if name in self.columns])
         said = found.attrs.pop("notes", [])
+        if splits_for_means is not None:
+            said.append(f"cardinality and pattern are taken over {'+'.join(splits_for_means)}")
         notes = [note for note in said if note not in self.notes]
         return replace(self, joined=pd.concat([kept, found], axis=1), notes=(*self.notes, *notes))
 
@@ -208,7 +215,7 @@ class Record:
         if self.stored_rivals is not None:
             return self.stored_rivals
         if self.source is None:
-            return pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in RIVAL_COLUMNS})
+            return no_rivals()
         return nearest_rivals(self.ranks, self.source, extreme_rows(self.ranks, EXAMPLES))
 
     def explain(
@@ -230,7 +237,8 @@ class Record:
         pandas.DataFrame
             Best first, the answer last. Columns ``candidate`` (label), ``id``, ``score``, ``stands`` (``"above"``,
             ``"tied"``, ``"answer"``), ``known_in`` (splits of the filter that hold it), and ``counts`` (whether it
-            counts against the filtered rank). ``attrs`` has ``n_above``, ``n_tied`` and ``n_candidates``.
+            counts against the filtered rank). ``attrs`` has ``n_above``, ``n_tied``, ``n_above_counting``,
+            ``n_tied_counting`` and ``n_candidates``.
 
         Raises
         ------
@@ -274,10 +282,18 @@ class Record:
         path : path
         details : bool
             Whether the features of the dataset and the rivals of the worst and best ranks are looked up, while dataset
-            and scorer are at hand, and kept with the counts.
+            and scorer are at hand, and kept with the counts. This asks the scorer for some 20 queries again; if it
+            answers otherwise than when it was ranked, no rivals are kept, and a note says so.
         overwrite : bool
         """
-        result = self.with_features() if details and self.source else self
-        rivals = self.stored_rivals if self.source is None or not details else self.rivals
+        joined, rivals, notes = self.joined, self.stored_rivals, list(self.notes)
+        if details and self.source:
+            further = self.with_features().columns
+            new = [name for name in further if name not in self.columns]
+            joined = pd.concat([self.columns, further[new]], axis=1)
+            try:
+                rivals = self.rivals
+            except ScoreError as error:
+                notes.append(f"no rivals of the worst and best ranks are kept: {error}")
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        write_result_file(path, {**fields, "columns": result.joined, "rivals": rivals}, overwrite)
+        write_result_file(path, {**fields, "notes": notes, "columns": joined, "rivals": rivals}, overwrite)

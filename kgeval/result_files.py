@@ -13,6 +13,7 @@ from kgeval.archive import pack_labels, read_archive, unpack_labels, write_archi
 from kgeval.checks import check_ids
 from kgeval.corruption import SETTINGS
 from kgeval.errors import DataError, KgevalError
+from kgeval.measuring import text_codes
 from kgeval.protocol import Protocol
 from kgeval.triples import TripleSet, Vocabulary
 
@@ -65,10 +66,9 @@ def _pack_column(column: pd.Series, i: int, arrays: dict[str, npt.NDArray[Any]])
     if column.dtype.kind in "iuf":
         arrays[_COLUMN.format(i)] = column.to_numpy()
         return {"name": str(column.name)}
-    values = column if isinstance(column.dtype, pd.CategoricalDtype) else column.astype("category")
-    arrays[_COLUMN.format(i)] = values.cat.codes.to_numpy()
-    categories = [str(category) for category in values.cat.categories]
-    return {"name": str(column.name), "categories": categories, "ordered": bool(values.cat.ordered)}
+    texts, arrays[_COLUMN.format(i)] = text_codes(column.array)
+    is_ordered = isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
+    return {"name": str(column.name), "categories": texts, "ordered": is_ordered}
 
 
 def read_result_file(path: str | Path) -> dict[str, Any]:

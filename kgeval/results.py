@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_number, check_one_of
+from kgeval.checks import Ids, check_one_of, check_seed
 from kgeval.corruption import SETTINGS
 from kgeval.errors import DataError, MetricError
 from kgeval.keys import SIDE_WORDS, Key
@@ -21,10 +21,11 @@ from kgeval.metrics.base import split_list
 from kgeval.metrics.list_metric import ListMetric
 from kgeval.metrics.lists import Lists
 from kgeval.metrics.retrieval import tabulate
+from kgeval.queries import given_and_asked_where
 from kgeval.query_lists import no_lists, query_lists
 from kgeval.record import Record
 from kgeval.result_files import read_result_file
-from kgeval.stats import Interval, Moments, robust_interval
+from kgeval.stats import Interval, Moments, check_level, robust_interval
 
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 LEVEL = 0.95
@@ -110,8 +111,9 @@ class EvaluationResult(Record):
         >>> print(evaluate(lambda s, p, o: o, dataset).interval("object.mr"))
         2.5000 [1.0000, 8.8531]
         """
-        check_number("level", level, 0.0, 1.0, "between 0 and 1")
+        check_level(level)
         check_one_of("method", method, INTERVALS, MetricError)
+        check_seed(seed, MetricError)
         parsed = Key.parse(key)
         rows = self.ranks.rows_of(parsed.side)
         clusters = self.ranks.clusters(cluster, rows)
@@ -123,7 +125,7 @@ class EvaluationResult(Record):
         Parameters
         ----------
         key : str or Metric
-            Of ranks; ``query.`` metrics and the median have no weighted form.
+            Of ranks; ``query.`` metrics, the median, ``z(...)`` and expected GMR have no weighted form.
         weights : float array, shape (rows,)
             For each row of `table`, not negative, not all 0; for example of `kgeval.features.popularity_weights`.
         level : float
@@ -141,7 +143,7 @@ class EvaluationResult(Record):
         >>> result["object.mr"], result.weighted("object.mr", [0, 0, 1, 3]).value
         (1.0, 1.0)
         """
-        check_number("level", level, 0.0, 1.0, "between 0 and 1")
+        check_level(level)
         parsed = Key.parse(key)
         if not isinstance(parsed.metric, RankMetric):
             raise MetricError(f"{parsed.metric} is of queries; weights are for ranks")
@@ -154,6 +156,10 @@ class EvaluationResult(Record):
         rows = self.ranks.rows_of(parsed.side)
         if not given[rows].any():
             raise MetricError(f"the weights of all {len(rows)} ranks of {key!r} are 0")
+        if parsed.metric.has_moments and not parsed.metric.is_weightable(parsed.ties):
+            raise MetricError(
+                f"{parsed.metric} under {parsed.ties} ties depends on how many ranks there are, not on means"
+            )
         moments = self.ranks.moments(parsed, rows).weighted(given[rows])
         return robust_interval(moments, self.ranks.clusters("triple", rows), level, parsed.metric.bounds)
 
@@ -200,7 +206,8 @@ class EvaluationResult(Record):
         if lacking:
             raise MetricError(lacking)
         lists, rows = query_lists(self.table.iloc[self.ranks.rows_of(SIDE_WORDS[side])], self.protocol, setting)
-        given = np.where((rows["side"] == "subject").to_numpy(), rows["o"].to_numpy(), rows["s"].to_numpy())
+        is_subject = (rows["side"] == "subject").to_numpy()
+        given, _ = given_and_asked_where(rows[["s", "p", "o"]].to_numpy(), is_subject)
         columns = [
             rows["side"].astype(str).to_numpy(dtype=object),
             np.array(self.relations.labels, dtype=object)[rows["p"].to_numpy()],
@@ -280,8 +287,8 @@ class EvaluationResult(Record):
         Returns
         -------
         pandas.DataFrame
-            Indexed by the groups (relations by label), most ranks first. Columns ``n``, ``share`` of all ranks, and
-            for each metric its value and ``"<metric> low"``, ``"<metric> high"``.
+            Indexed by the groups (relations by label), most ranks first, buckets in their order. Columns ``n``,
+            ``share`` of all ranks, and for each metric its value and ``"<metric> low"``, ``"<metric> high"``.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, level)
@@ -381,7 +388,7 @@ def _check_choices(ties: str | None, level: float | None) -> None:
     if ties is not None:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
     if level is not None:
-        check_number("level", level, 0.0, 1.0, "between 0 and 1")
+        check_level(level)
 
 
 def load_result(path: str | Path) -> EvaluationResult:

@@ -31,6 +31,11 @@ class ScorerSource:
     rows: RowScorer
     candidates: Ids
 
+    @property
+    def is_exact(self) -> bool:
+        """Embedding models are scored in float64, pair by pair."""
+        return self.rows.kind == "geometry"
+
     def candidate_scores(self, side: str, given: int, relation: int) -> tuple[Ids, npt.NDArray[Any]]:
         """Return the candidates of one query and their scores, exact in float64 for embedding models."""
         query = np.array([given]), np.array([relation])

@@ -173,10 +173,10 @@ def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str
     for vocabulary, kind, name in zip((entities, relations, entities), ("entity", "relation", "entity"), triple):
         if isinstance(name, str):
             ids.append(int(vocabulary.ids([name])[0]))
-        elif 0 <= name < len(vocabulary):
+        elif isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(vocabulary):
             ids.append(int(name))
         else:
-            raise DataError(f"{kind} id {name} is not in 0 .. {len(vocabulary) - 1}")
+            raise DataError(f"expected the {kind} as a label or an id in 0 .. {len(vocabulary) - 1}; got {name!r}")
     return np.array(ids, dtype=np.int64)
 
 

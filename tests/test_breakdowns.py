@@ -1,5 +1,6 @@
 """Breakdowns, averages, intervals and further columns of a result, against numbers worked out by hand or by loops."""
 
+import dataclasses
 import math
 from collections import defaultdict
 
@@ -117,11 +118,15 @@ def test_refused_choices():
     """What an interval can be asked is said when it is asked for something else."""
     result = random_result(0)
     for call, message in (
-        (lambda: result.interval("mrr", level=1.0), "level must be between 0 and 1; got 1.0"),
+        (lambda: result.interval("mrr", level=1.0), "level must be a share between 0 and 1, such as 0.95; got 1.0"),
         (lambda: result.interval("mrr", method="wald"), "method must be one of 'robust', 'percentile', 'bca'"),
         (lambda: result.interval("mrr", cluster="side"), "cluster must be one of 'triple', 'query'; got 'side'"),
-        (lambda: result.by("side", level=95), "level must be between 0 and 1; got 95"),
-        (lambda: result.interval("median_rank", method="bca"), "median_rank has a robust interval only; got method"),
+        (lambda: result.interval("mrr", seed=-1), "seed must be an integer of at least 0; got -1"),
+        (lambda: result.by("side", level=95), "level must be a share between 0 and 1, such as 0.95; got 95"),
+        (
+            lambda: result.interval("median_rank", method="bca"),
+            "median_rank has robust and percentile intervals; ",
+        ),
     ):
         with pytest.raises(kg.MetricError) as caught:
             call()
@@ -347,6 +352,9 @@ def test_refused_weights():
         ("mrr", [0.0] * n, f"the weights of all {n} ranks of 'mrr' are 0"),
         ("query.map", [1.0] * n, "query.map is of queries; weights are for ranks"),
         ("median_rank", [1.0] * n, "median_rank is no function of means"),
+        ("z(mrr)", [1.0] * n, "z(mrr) under realistic ties depends on how many ranks there are, not on means"),
+        ("expected.gmr", [1.0] * n, "gmr under expected ties depends on how many ranks there are, not on means"),
+        ("adjusted(gmr)", [1.0] * n, "adjusted(gmr) under realistic ties depends on how many ranks there are"),
     ):
         with pytest.raises(kg.MetricError) as caught:
             result.weighted(key, weights)
@@ -364,3 +372,94 @@ def test_a_share_at_its_edge_has_an_interval():
     assert never.high == pytest.approx(2.2621571628**2 / (10 + 2.2621571628**2), rel=1e-9)
     assert always.low == pytest.approx(1.0 - never.high, rel=1e-9)
     assert never.method == "wilson"
+
+
+def test_perfect_ranks_have_no_worse_ones():
+    """MR, GMR and MRR of ranks 1 alone vary in nothing; only a share has room on one side."""
+    triples = [[i, 0, i + 1] for i in range(5)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=7, n_relations=1)
+    result = kg.evaluate(
+        lambda s, p, o: (o == s + 1).astype(float), dataset, kg.Protocol(sides="object"), progress=False
+    )
+    for key in ("mr", "gmr"):
+        found = result.interval(key)
+        assert (found.low, found.value, found.high) == (1.0, 1.0, 1.0), key
+    assert result.averages("relation", metrics="mr").loc["macro", ["MR low", "MR", "MR high"]].tolist() == [1.0] * 3
+
+
+def test_rows_of_a_table_count_by_position():
+    """A shuffled or filtered frame keeps its index; what it says of an entity stays with that entity."""
+    result = random_result(5)
+    kinds = pd.DataFrame({"asked": [str(i) for i in range(9)], "kind": [f"k{i % 3}" for i in range(9)]})
+    wanted = result.with_columns(kinds).by("kind", metrics="mr")
+    for frame in (kinds.sample(frac=1.0, random_state=1), kinds.set_index(pd.RangeIndex(100, 109))):
+        pd.testing.assert_frame_equal(result.with_columns(frame).by("kind", metrics="mr"), wanted)
+
+
+def test_values_that_read_alike_are_one_group(tmp_path):
+    """None and "missing", 1 and "1": no row is lost, neither in a group nor in the file."""
+    result = random_result(5)
+    n = len(result.table)
+    for values, label in (([None, "missing"] * (n // 2), "missing"), ([1, "1"] * (n // 2), "1")):
+        mixed = result.with_columns({"k": np.array(values, dtype=object)})
+        frame = mixed.by("k", metrics="mr")
+        assert frame["n"].to_dict() == {label: n}
+        mixed.save(tmp_path / "run.kgeval", overwrite=True)
+        assert kg.load_result(tmp_path / "run.kgeval").by("k", metrics="mr")["n"].to_dict() == {label: n}
+
+
+def test_saving_keeps_the_columns_that_were_chosen(tmp_path):
+    """Cardinality over one split stays so; the names of features are not free for others."""
+    result = random_result(8, n_test=20).with_features(splits_for_means=["test"])
+    assert result.notes[-1] == "cardinality and pattern are taken over test"
+    result.save(tmp_path / "run.kgeval")
+    again = kg.load_result(tmp_path / "run.kgeval")
+    for name in ("cardinality", "pattern", "seen"):
+        assert again.columns[name].tolist() == result.columns[name].tolist()
+    assert again.columns["cardinality"].tolist() != random_result(8, n_test=20).with_features().columns[
+        "cardinality"
+    ].tolist()  # fmt: skip
+    with pytest.raises(kg.DataError, match="column 'seen' is there already"):
+        result.with_columns({"seen": [1] * len(result.table)})
+
+
+def test_numbers_that_could_be_labels_are_refused():
+    """Labels "10", "20", ...: integers could be either, so they must be text."""
+    frame = pd.DataFrame([["10", "5", "20"], ["20", "5", "30"]])
+    dataset = kg.Dataset.from_frames(test=frame)
+    result = kg.evaluate(lambda s, p, o: o, dataset, progress=False)
+    kinds = pd.DataFrame({"asked": [10, 20], "kind": ["a", "b"]})
+    with pytest.raises(kg.DataError, match="column 'asked' holds integers, and the labels are numbers too"):
+        result.with_columns(kinds)
+    counts = result.with_columns(kinds.astype({"asked": str})).by("kind", metrics="mr")["n"].to_dict()
+    assert counts == {"b": 2, "a": 1, "missing": 1}  # asked: 10 and 20 as subjects, 20 and 30 as objects
+
+
+def test_lengths_are_checked():
+    """Columns and rivals of another table are refused when a result is made of them."""
+    result = random_result(5)
+    with pytest.raises(kg.DataError, match="joined has 1 rows; the table has"):
+        dataclasses.replace(result, joined=pd.DataFrame({"x": [1]}))
+    with pytest.raises(kg.DataError, match="rivals are of row"):
+        dataclasses.replace(result, stored_rivals=pd.DataFrame({"row": [10**6]}))
+    with pytest.raises(kg.DataError, match="expected columns of equal length"):
+        result.with_columns({"x": 1})
+
+
+def test_the_median_has_a_bootstrap_too():
+    """Seeded, and around the median."""
+    result = random_result(2, n_test=20)
+    one, again = (result.interval("median_rank", method="percentile", seed=1) for _ in range(2))
+    assert (one.low, one.high) == (again.low, again.high)
+    assert one.low <= result["median_rank"] <= one.high
+    assert one.low < one.high
+
+
+def test_nothing_ranked_has_no_averages_and_no_rivals():
+    """A table without rows gives NaN with a reason, and an empty table of rivals."""
+    result = random_result(0)
+    empty = dataclasses.replace(result, table=result.table.iloc[:0], n_read=0, dropped={}, stored_rivals=None)
+    frame = empty.averages("relation", metrics="mrr")
+    assert frame["MRR"].isna().all()
+    assert frame.attrs["reasons"]["macro", "MRR"] == "no groups"
+    assert len(empty.rivals) == 0

@@ -15,6 +15,9 @@ import numpy as np
 def near(s, p, o):
     return -np.abs((o - s - 1) % 12).astype(float)
 
+def endless(s, p, o):
+    return np.full(len(s), np.inf)
+
 def far(s, p, o):
     return -np.abs((o - s - 4) % 12).astype(float) - p
 """
@@ -74,7 +77,7 @@ def test_show_prints_what_the_result_says(capsys):
     lines = printed(capsys, "show", "near.kgeval", "--metrics", "mr", "--by", "side").splitlines()
     low, value, high = result.by("side", metrics="mr").loc["object", ["MR low", "MR", "MR high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in lines
-    assert "note: 95% intervals, clustered by triple" in lines
+    assert "note: 95% intervals, clustered by triple (query. metrics: by query)" in lines
 
 
 def test_breakdown_by_types_of_a_file(capsys):
@@ -154,6 +157,9 @@ def test_explain_lists_what_stands_above(capsys):
     text = printed(capsys, *call, "--most", 1)
     assert text.startswith(" ".join(labels))
     assert f"object side: {content['object']['n_above']} of 11 candidates above" in text
+    rows = printed(capsys, *call, "--format", "csv").splitlines()
+    assert rows[0] == "side,stands,candidate,known_in,counts,score"
+    assert len(rows) == 1 + sum(len(content[side]["candidates"]) for side in ("subject", "object"))
     unknown = refused(capsys, "explain", "graph", "--score", "decision_scorers:far", "nobody", "r0", "e01")
     assert "nobody" in unknown
 
@@ -181,3 +187,24 @@ def test_report_writes_a_page(capsys, tmp_path):
     assert text.startswith("<!doctype html>")
     assert f"{kg.load_result('near.kgeval')['mrr']!r}"[:10] in text
     assert refused(capsys, "report", "near.kgeval", "-o", page).startswith(f"{page} exists; choose another name")
+
+
+def test_explain_shows_infinite_scores(capsys):
+    """JSON has no infinity: null, and what it was."""
+    s, p, o = (kg.read_dataset("graph")["test"].array[0]).tolist()
+    call = ("explain", "graph", "--score", "decision_scorers:endless", f"e{s:02}", f"r{p}", f"e{o:02}")
+    rows = json.loads(printed(capsys, *call, "--side", "object", "--format", "json"))["object"]["candidates"]
+    assert rows[-1]["score"] is None
+    assert rows[-1]["undefined"] == {"score": "inf"}
+
+
+def test_cardinality_says_its_splits(capsys):
+    """All by default; others on request, and then the result notes it."""
+    text = printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", "--by", "cardinality")
+    assert "note: taken over all splits (--means-from train: over train): cardinality" in text
+    call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
+    shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
+    assert shown["notes"] == ["cardinality and pattern are taken over test"]
+    frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
+    assert {row["cardinality"]: row["n"] for row in shown["by"]} == frame.by("cardinality")["n"].to_dict()
+    assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")

@@ -45,8 +45,10 @@ def test_what_stands_above_by_a_loop(seed, side):
         ]
         assert frame["candidate"].tolist() == [dataset.entities.labels[i] for i in frame["id"]]
         assert rows[-1][:3] == ("answer", -mine, s if side == "subject" else o)
+        free = {where: sum(not row[2] for row in rows) for where, rows in wanted.items()}
         assert frame.attrs == {
-            "n_above": len(wanted["above"]), "n_tied": len(wanted["tied"]), "n_candidates": len(dataset.entities),
+            "n_above": len(wanted["above"]), "n_tied": len(wanted["tied"]), "n_above_counting": free["above"],
+            "n_tied_counting": free["tied"], "n_candidates": len(dataset.entities),
         }  # fmt: skip
         row = result.table[(result.table[["s", "p", "o"]] == [s, p, o]).all(axis=1) & (result.table["side"] == side)]
         counts = frame[frame["counts"]]["stands"].value_counts()
@@ -153,3 +155,51 @@ def test_rivals_of_the_worst_and_the_best_ranks():
         assert len(mine) == min(5, len(wanted))
         assert mine["score"].tolist() == [-value for value, _ in sorted(wanted)[: len(mine)]]
         assert mine["place"].tolist() == list(range(1, len(mine) + 1))
+
+
+def test_rounding_of_a_batch_is_no_change():
+    """A scorer that rounds otherwise in a batch is explained as it answers now; one that moved is refused."""
+    dataset, _ = graph(5)
+    n = len(dataset.entities)
+    base = np.random.default_rng(1).integers(1, 6, (n, 2, n)).astype(float)
+    state = {"factor": 1.0}
+
+    def score(s, p, o):
+        noise = 1e-9 * (o % 3) if len(s) <= n else 0.0  # ties of a batch are broken when a query is alone
+        return state["factor"] * base[s, p, o] + noise
+
+    result = kg.evaluate(score, dataset, progress=False)
+    for s, p, o in dataset["test"].array.tolist():
+        assert (result.explain(s, p, o)["stands"] == "answer").sum() == 1
+    state["factor"] = -1.0
+    with pytest.raises(kg.ScoreError, match="Has the model changed since"):
+        result.explain(
+            *dataset["test"].array[int(np.argmax(result.table["better_raw"][: len(dataset["test"])]))].tolist()
+        )
+
+
+def test_saving_outlives_a_model_that_changed(tmp_path):
+    """The counts are saved; rivals are not, and the file says why."""
+    dataset, _ = graph(2)
+    weights = np.random.default_rng(0).normal(size=(len(dataset.entities), len(dataset.entities)))
+    result = kg.evaluate(lambda s, p, o: weights[s, o], dataset, progress=False)
+    weights *= -1.0
+    result.save(tmp_path / "run.kgeval")
+    again = kg.load_result(tmp_path / "run.kgeval")
+    assert again["mrr"] == result["mrr"]
+    assert len(again.rivals) == 0
+    assert again.notes[-1].startswith("no rivals of the worst and best ranks are kept: (")
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, True])
+def test_a_limit_is_a_count(most):
+    dataset, score = graph(1)
+    s, p, o = dataset["test"].array[0].tolist()
+    with pytest.raises(kg.DataError, match="most must be an integer of at least 0, or None"):
+        kg.evaluate(score, dataset, progress=False).explain(s, p, o, most=most)
+
+
+def test_ids_are_integers():
+    dataset, score = graph(1)
+    with pytest.raises(kg.DataError, match=r"expected the entity as a label or an id in 0 \.\. \d+; got 0\.7"):
+        kg.evaluate(score, dataset, progress=False).explain(0.7, 0, 0)

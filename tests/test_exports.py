@@ -499,3 +499,9 @@ def test_one_side(tmp_path):
     assert list(flat(made, "mr")) == [
         f"{setting}/object/{last}" for setting in ("filtered", "raw") for last in ("n", "realistic/mr")
     ]
+
+
+def test_every_text_with_a_comma_is_quoted():
+    """Intervals of pandas.cut hold commas and are no strings."""
+    frame = pd.DataFrame({"bin": pd.cut(pd.Series([1, 5]), [0, 2, 9]), "x": [1, 2]})
+    assert format_csv(frame) == 'bin,x\r\n"(0, 2]",1\r\n"(2, 9]",2\r\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 import kgeval
 from kgeval.archive import check_target
 from kgeval.cli.inputs import add_input, add_protocol, check_options, protocol_of, scorer_of
-from kgeval.cli.showing import add_output, check_output, result_text, with_types
+from kgeval.cli.showing import add_output, check_output, result_text, with_choices
 from kgeval.report.tables import listed_ranks
 from kgeval.scoring import MAX_PAIRS
 
@@ -63,7 +63,7 @@ def _evaluate(options: argparse.Namespace) -> str:
             device=options.device,
             progress=options.progress,
         )
-    result = with_types(result, dataset, options)
+    result = with_choices(result, dataset, options)
     if options.out is not None:
         result.save(options.out, overwrite=options.overwrite)
     saved = f"Saved {options.out}." if options.out else "Save: --out run.kgeval."

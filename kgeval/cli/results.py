@@ -10,11 +10,12 @@ import pandas as pd
 import kgeval
 from kgeval.archive import check_target
 from kgeval.cli.inputs import json_text, say_aside, words
-from kgeval.cli.showing import add_output, check_output, result_text, undefined_lines, with_types
+from kgeval.cli.showing import add_output, check_output, result_text, undefined_lines, with_choices
 from kgeval.comparability import OVERRIDES
 from kgeval.comparison import DEFAULT_METRICS, Comparison
 from kgeval.differences import is_higher_better
 from kgeval.errors import DataError, ProtocolError
+from kgeval.features import FEATURES
 from kgeval.measuring import CLUSTERS
 from kgeval.metrics.base import split_list
 from kgeval.report.exports import write_ranks
@@ -96,10 +97,11 @@ def _show(options: argparse.Namespace) -> str:
     check_output(options, result.columns.columns)
     if options.dataset is not None:
         dataset = kgeval.read_dataset(options.dataset)
-        lacking = [name for name in words(options.by or "") if name not in result.columns]
-        result = with_types(result.with_features(dataset) if lacking else result, dataset, options)
-    elif options.types is not None:
-        raise DataError("--types needs --dataset FOLDER")
+        result = with_choices(result, dataset, options)
+        asked = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
+        result = result.with_features(dataset, names=asked) if asked else result
+    elif options.types is not None or options.means_from is not None:
+        raise DataError("--types and --means-from need --dataset FOLDER")
     return result_text(result, options)
 
 
@@ -156,7 +158,9 @@ def _marked_values(found: Comparison, style: str) -> str:
     for name in found.names:
         for metric in found.keys:
             mine = (found.table["first"] == name) | (found.table["second"] == name)
-            p_values.loc[name, metric] = found.table.loc[mine & (found.table["metric"] == metric), "p_holm"].max()
+            p_values.loc[name, metric] = found.table.loc[mine & (found.table["metric"] == metric), "p_holm"].max(
+                skipna=False
+            )
     directions = {metric: is_higher_better(key) for metric, key in found.keys.items()}
     marks, legend = significance_marks(p_values, against="every other model", level=ALPHA)
     return format_comparison(found.values, style, best=directions, marks=marks, legend=legend)

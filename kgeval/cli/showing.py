@@ -31,6 +31,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--by", metavar="COLUMNS", help=f"break down by {', '.join(BREAKDOWNS)}, or {', '.join(FEATURES)}"
     )
     output.add_argument("--level", type=float, default=LEVEL, metavar="SHARE", help="of intervals; default: 0.95")
+    output.add_argument("--means-from", metavar="NAMES", help="splits that cardinality and pattern are taken over")
     output.add_argument("--types", metavar="FILE", help="types of entities, for --by type_given or type_asked")
     output.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
     return output
@@ -48,8 +49,13 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
         raise ProtocolError(f"--level must be between 0 and 1; got {options.level:g}")
 
 
-def with_types(result: EvaluationResult, dataset: kgeval.Dataset, options: argparse.Namespace) -> EvaluationResult:
-    """Return the result with the types of its entities, where a file of them is given."""
+def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: argparse.Namespace) -> EvaluationResult:
+    """Return the result with the columns that options choose: types of a file, cardinality and pattern of splits."""
+    if options.means_from is not None:
+        splits = words(options.means_from)
+        for split in splits:
+            check_one_of("--means-from", split, dataset.splits)
+        result = result.with_features(dataset, names=["cardinality", "pattern"], splits_for_means=splits)
     if options.types is None:
         return result
     types, unknown = read_types(options.types, result.entities)
@@ -91,7 +97,10 @@ def result_text(
     if groups is not None:
         parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
-        reasons.append(f"note: {options.level:.0%} intervals, clustered by triple")
+        reasons.append(f"note: {options.level:.0%} intervals, clustered by triple (query. metrics: by query)")
+        over = [name for name in words(options.by or "") if name in ("cardinality", "pattern")]
+        if over and not any("are taken over" in note for note in result.notes):
+            reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
     cautions = [f"note: {said}" for said in result.cautions(metrics)]
     if cautions or reasons:
         parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))

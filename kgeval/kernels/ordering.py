@@ -43,3 +43,11 @@ class Order:
             best_first[(in_order == scores[answer]) & others],
             best_first[in_order < scores[answer]],
         )
+
+    def could_have_stood(self, scores: Scores, answer: int, n_above: int, share: float) -> bool:
+        """Tell whether rounding by `share` of the largest finite score explains `n_above` columns above the answer."""
+        finite = np.abs(scores[np.isfinite(scores)])
+        slack = share * float(finite.max(initial=0.0))
+        least = int(np.count_nonzero(scores > scores[answer] + slack))
+        most = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1
+        return least <= n_above <= most

@@ -43,6 +43,10 @@ class RankMetric(Metric):
         """Return the metric, shape (...), of means of what is averaged, shape (..., 1)."""
         return first_mean(means)
 
+    def is_weightable(self, ties: str) -> bool:
+        """Tell whether the metric has a weighted form: what is averaged depends on each rank alone."""
+        return self.has_moments
+
     def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
         """Return the metric of positives with these counts.
 
@@ -328,6 +332,10 @@ class GMR(_RankAverage):
     def finish(self, means: Reals) -> Reals:
         """Return e to the mean logarithm."""
         return np.exp(first_mean(means))
+
+    def is_weightable(self, ties: str) -> bool:
+        """Tell whether the metric has a weighted form; its expectation depends on the number of ranks."""
+        return ties != "expected"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
         """Return E[GMR] with independent ranks uniform on ``low..high``; n of the rows is n of the root."""

@@ -34,6 +34,10 @@ class AgainstChance(RankMetric):
         """Those of the wrapped metric."""
         return self.metric.tie_policies
 
+    def is_weightable(self, ties: str) -> bool:
+        """Tell whether the metric has a weighted form: its chance level must have one."""
+        return self.metric.is_weightable("expected")
+
     @property
     def has_moments(self) -> bool:  # type: ignore[override]
         """Whether the wrapped metric is a function of means."""
@@ -155,6 +159,10 @@ class ZScore(AgainstChance):
         at_random = np.ones_like(rivals), rivals + 1
         level, variance = self.metric.expectation(*at_random), self.metric.spread(*at_random)
         return _together([self.metric.moments(better, tied, rivals, ties), level, variance], standardised)
+
+    def is_weightable(self, ties: str) -> bool:
+        """Return False: the variance of a weighted mean is no weighted mean of variances."""
+        return False
 
     @property
     def best(self) -> float:

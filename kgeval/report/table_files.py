@@ -83,9 +83,11 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
     """
 
     def field(value: Any) -> str:
-        if not isinstance(value, str):
-            return _plain(value)
-        text = "'" + value if spreadsheet and value.startswith(FORMULA_STARTS) else value
+        is_label = isinstance(value, str)
+        text = value if is_label else _plain(value)
+        if not text and not is_label:
+            return ""
+        text = "'" + text if spreadsheet and is_label and text.startswith(FORMULA_STARTS) else text
         return '"' + text.replace('"', '""') + '"' if not text or re.search('[,"\r\n]', text) else text
 
     return "".join(",".join(map(field, row)) + "\r\n" for row in _rows(_with_index(frame)))

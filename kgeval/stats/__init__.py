@@ -1,6 +1,6 @@
 """Statistics of numbers that are functions of means: intervals, paired tests, corrections; plain arrays in and out."""
 
-from kgeval.stats.intervals import bootstrap_interval, robust_interval
+from kgeval.stats.intervals import bootstrap_interval, check_level, robust_interval
 from kgeval.stats.moments import Interval, Moments, influences
 from kgeval.stats.paired import Difference, compare_paired, holm
 from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
@@ -11,6 +11,7 @@ __all__ = [
     "Interval",
     "Moments",
     "bootstrap_interval",
+    "check_level",
     "compare_paired",
     "holm",
     "influences",

@@ -125,7 +125,8 @@ def robust_interval(
     value, reason = value_of(moments, groups)
     if reason:
         return Interval(value, nan, nan, level, "robust", groups.count, reason=reason)
-    if moments.finish is first_mean and moments.values.shape[1] == 1 and is_binary(moments.values):
+    is_mean = moments.finish is first_mean and moments.values.shape[1] == 1
+    if is_mean and bounds in (ANYWHERE, (0.0, 1.0)) and is_binary(moments.values):
         return _share_interval(moments.values[:, 0], groups, level)
     with np.errstate(all="ignore"):
         variance = cluster_variance(groups.sums(influences(moments)[:, None])[:, 0], len(moments))
