@@ -141,24 +141,33 @@ class Ranks:
         n_resamples, seed : int
             Of the bootstrap.
         """
-        found = self.value(key, rows, lists=lists)
-        if found.reason:
-            return Interval(found.value, np.nan, np.nan, level, method, 0, reason=found.reason)
         clusters = self.clusters("triple", rows) if clusters is None else clusters
         if isinstance(key.metric, RankMetric) and not key.metric.has_moments:
-            if method == "bca":
-                raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
-            better, tied, _ = self.counts(key.setting, rows)
-            ranks = ranks_under(key.ties, better, tied)
-            if method == "robust":
-                return quantile_interval(ranks, clusters, 0.5, level)
-            return quantile_bootstrap(ranks, clusters, 0.5, level, n_resamples, seed)
-        moments = self.moments(key, rows, lists)
+            return self._quantile_interval(key, rows, level, clusters, method, n_resamples, seed)
+        try:
+            moments = self.moments(key, rows, lists)
+        except MetricError as error:  # why there is no number is why there is no interval
+            return Interval(np.nan, np.nan, np.nan, level, method, 0, reason=str(error))
         if isinstance(key.metric, QueryLevel):
             clusters = np.arange(len(moments))
         if method == "robust":
             return robust_interval(moments, clusters, level, _bounds(key))
         return bootstrap_interval(moments, clusters, level, method, n_resamples, seed, _bounds(key))
+
+    def _quantile_interval(
+        self, key: Key, rows: Ids, level: float, clusters: Ids, method: str, n_resamples: int, seed: int
+    ) -> Interval:
+        """Return the interval of the median rank, the one metric that is no function of means."""
+        found = self.value(key, rows)
+        if found.reason:
+            return Interval(found.value, np.nan, np.nan, level, method, 0, reason=found.reason)
+        if method == "bca":
+            raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
+        better, tied, _ = self.counts(key.setting, rows)
+        ranks = ranks_under(key.ties, better, tied)
+        if method == "robust":
+            return quantile_interval(ranks, clusters, 0.5, level)
+        return quantile_bootstrap(ranks, clusters, 0.5, level, n_resamples, seed)
 
     def frame(
         self,
