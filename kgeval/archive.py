@@ -102,7 +102,9 @@ def read_arrays(path: str | Path) -> Arrays:
         if str(error).startswith("Object arrays"):
             raise DataError(f"{source}: holds pickled objects, which are never read; save plain arrays") from error
         reason = "it is neither .npz nor .npy" if "unsafely" in str(error) else str(error)
-        raise DataError(f"{source}: cannot be read as an .npz archive without pickle: {reason}") from error
+        raise DataError(
+            f"{source}: is damaged, cut off, or no .npz archive (pickles are never read): {reason}"
+        ) from error
     foreign = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
     if foreign:
         raise DataError(f"{source}: member {foreign[0]!r} is no array; is this an .npz file?")

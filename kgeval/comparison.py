@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,9 +44,9 @@ class Comparison:
         One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
         (first less second) with its interval ``low, high``; ``p`` of the paired randomization test and ``p_holm``,
         adjusted over the whole table; ``detectable``, the smallest difference that the test would find with a
-        probability of 0.8; ``wins, ties, losses``, how many ranks of the first are better, equal, worse; ``n``
-        observations (ranks, or queries) in ``n_clusters``; ``better``, the name of the model that the metric favours;
-        ``reason``, why numbers are NaN.
+        probability of 0.8; ``wins, ties, losses``, in how many of the ``n`` observations (ranks, or queries) the
+        metric puts the first above, equal, below; ``n_clusters`` of them; ``better``, the name of the model that the
+        metric favours, surely or not; ``reason``, why numbers are NaN.
     values : pandas.DataFrame
         One row per model; columns are metrics, each with ``"<metric> low"`` and ``"<metric> high"``.
     names : tuple of str
@@ -165,7 +165,7 @@ class Comparison:
             *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
             "tested: p is how often a difference as large, either way, arises when the two models swap all their ranks "
             f"of a {terms.cluster} at random ({terms.n_resamples:,} times, seed {terms.seed}; all ways where "
-            f"{MOST_ENUMERATED} or fewer differ); p_holm is adjusted for the {n_tested:,} tests here "
+            f"{MOST_ENUMERATED} or fewer differ); p_holm is adjusted for all tests here, {n_tested:,} "
             f"(pairs of models: {n_pairs:,}, metrics: {len(self.keys):,})",
             f"differences are first less second; intervals {100 * terms.level:g}%, ranks of a {terms.cluster} taken as "
             "dependent" + ("; in query. metrics each query is its own" if has_queries else ""),
@@ -182,7 +182,7 @@ class Comparison:
         for name in ("p", "p_holm", "detectable"):
             shown[name] = table[name]
         shown["wins/ties/losses"] = [f"{w}/{t}/{k}" for w, t, k in zip(table["wins"], table["ties"], table["losses"])]
-        shown["better"] = table["better"]
+        shown["favours"] = table["better"]
         if (table["reason"] != "").any():
             shown["reason"] = table["reason"]
         return shown
@@ -202,7 +202,7 @@ def _four_digits(value: float) -> str:
 
 
 def compare(
-    results: Sequence[EvaluationResult],
+    results: Sequence[EvaluationResult] | Mapping[str, EvaluationResult],
     *,
     names: Sequence[str] | None = None,
     metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
@@ -218,7 +218,7 @@ def compare(
 
     Parameters
     ----------
-    results : sequence of EvaluationResult
+    results : sequence of EvaluationResult, or mapping of name to EvaluationResult
         At least two, of one protocol, dataset and set of queries.
     names : sequence of str, optional
         By default the names of the scorers, numbered where they are equal.
@@ -265,6 +265,8 @@ def compare(
     >>> found.best("mr"), found.significant()["better"].tolist()
     ('good', ['good', 'good'])
     """
+    if isinstance(results, Mapping):
+        names, results = list(results) if names is None else names, list(results.values())
     results = _check_results(results)
     names = _check_names(names, results)
     keys = _read_keys(metrics)

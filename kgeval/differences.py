@@ -15,6 +15,8 @@ from kgeval.errors import MetricError
 from kgeval.keys import Key
 from kgeval.metrics import QueryLevel
 from kgeval.metrics.base import Reals
+from kgeval.metrics.ranking import mean_over_range, ranks_under
+from kgeval.metrics.wrappers import AgainstChance
 from kgeval.queries import given_and_asked_where
 from kgeval.results import EvaluationResult
 from kgeval.stats import Difference, Interval, Moments, compare_paired, holm, influences, robust_interval
@@ -106,14 +108,30 @@ class Sample:
             return Interval(np.nan, np.nan, np.nan, level, "robust", 0, reason=NO_RANKS)
         return result.ranks.interval(key, self.rows[i], level, self.clusters)
 
-    def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, setting: str) -> tuple[int, int, int]:
-        """Return how many ranks of result `i` are better than those of `j`, equal, and worse; ties realistic."""
-        twice = []
-        for k in (i, j):
-            better, tied, _ = results[k].ranks.counts(setting, self.rows[k])
-            twice.append(2 * better + tied)
-        signs = np.sign(twice[1] - twice[0])
+    def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
+        """Return in how many ranks, or queries, result `i` does better than `j` by `key`, equally well, and worse."""
+        signs = np.sign(self.merit(results[i], i, key) - self.merit(results[j], j, key))
         return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
+
+    def merit(self, result: EvaluationResult, i: int, key: Key) -> Reals:
+        """Return how well result `i` does in each rank, or query, by `key`: what the metric says of it, higher better.
+
+        Metrics against chance are those that they wrap; in means over queries it is the numerator.
+        """
+        metric = key.metric
+        if isinstance(metric, QueryLevel):
+            try:
+                values = self.moments(result, i, key).values[:, 0]
+            except MetricError:  # undefined, as the table says
+                values = np.zeros(len(self.clusters))
+            return np.asarray(values * (1 if metric.metric.higher_is_better else -1))
+        metric = metric.metric if isinstance(metric, AgainstChance) else metric
+        better, tied, _ = result.ranks.counts(key.setting, self.rows[i])
+        if key.ties == "expected":
+            values = mean_over_range(metric.value, better + 1, better + tied + 1)
+        else:
+            values = metric.value(ranks_under(key.ties, better, tied))
+        return np.asarray(values * (1 if metric.higher_is_better else -1))
 
 
 def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
@@ -190,7 +208,7 @@ def difference_table(
     for pair in pairs:
         for label, key in keys.items():
             record = _record(label, key, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
-            wins, ties, losses = samples[label].count_wins(results, *pair, key.setting)
+            wins, ties, losses = samples[label].count_wins(results, *pair, key)
             record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label].clusters)}
             record |= {"n_clusters": samples[label].n_clusters, "reason": reasons.get(label, "")}
             records.append(record | (_tested(tested[pair, label]) if label in moments else {}))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.errors import DataError
+from kgeval.errors import DataError, KgevalWarning
 from kgeval.queries import SIDE_NAMES, given_and_asked_where
 from kgeval.triples import Vocabulary
 
@@ -40,6 +41,13 @@ def join_columns(
     notes : list of str
         How many ranks found no row, and how many rows no rank.
     """
+    is_keyed = any(str(name) in PLACES for name in columns)
+    for name, values in columns.items():
+        if isinstance(values, pd.Series) and not is_keyed and not _counts_rows(values.index, table.index):
+            raise DataError(
+                f"column {str(name)!r} has an index of its own, so its order could be another than the table's; give "
+                "its values in the table's order (.to_numpy()), or a table with columns such as s, p, o, side"
+            )
     try:
         frame = pd.DataFrame(columns).reset_index(drop=True)  # rows go by position, whatever they are called
     except ValueError as error:
@@ -68,7 +76,8 @@ def join_columns(
             f"{', '.join(keys)} = {', '.join(map(repr, first))} stands more than once; keep one row of each"
         )
     places = pd.MultiIndex.from_frame(own).get_indexer(pd.MultiIndex.from_frame(wanted))
-    found = frame[values].reindex(np.where(places < 0, len(frame), places)).reset_index(drop=True)
+    plain = {name: frame[name].astype(object) if frame[name].dtype.kind in "iub" else frame[name] for name in values}
+    found = pd.DataFrame(plain).reindex(np.where(places < 0, len(frame), places)).reset_index(drop=True)
     n_missing, n_unused = int((places < 0).sum()), len(frame) - len(np.unique(places[places >= 0]))
     notes = []
     if n_missing or n_unused:
@@ -76,7 +85,14 @@ def join_columns(
             f"columns {', '.join(values)}: {n_missing:,} of {len(table):,} ranks have no row there (shown as missing), "
             f"{n_unused:,} of {len(frame):,} rows belong to no rank"
         )
+    if n_missing:
+        warnings.warn(notes[0], KgevalWarning, stacklevel=3)
     return found, notes
+
+
+def _counts_rows(index: pd.Index[Any], of_table: pd.Index[Any]) -> bool:
+    """Tell whether an index only counts rows, from 0 or as that of the table."""
+    return index.equals(pd.RangeIndex(len(index))) or index.equals(of_table)
 
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

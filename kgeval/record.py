@@ -102,9 +102,14 @@ class Record:
 
     def groups(self, columns: Sequence[str]) -> list[tuple[tuple[str, ...], Ids]]:
         """Return the groups of rows that agree in `columns`, by their names, most rows first."""
-        if not columns:
+        return group_labels({name: self._column(name) for name in self.group_names(columns)}, len(self.table))
+
+    def group_names(self, columns: Sequence[str | Sequence[str]]) -> list[str]:
+        """Return the names to group by, one at least, given one by one or as lists."""
+        names = [name for column in columns for name in ([column] if isinstance(column, str) else column)]
+        if not names:
             raise MetricError("say what to group by: 'relation', 'side' or 'split'")
-        return group_labels({name: self._column(name) for name in columns}, len(self.table))
+        return names
 
     def _column(self, name: str) -> Any:
         """Return what to group by under `name`: one value per row."""

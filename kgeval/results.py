@@ -294,7 +294,7 @@ class EvaluationResult(Record):
         _check_choices(ties, level)
         parsed = parse_all(metrics)
         groups = {label: (setting, rows) for label, rows in self.groups(columns)}
-        frame = self.ranks.frame(groups, list(columns), parsed, ties, level)
+        frame = self.ranks.frame(groups, self.group_names(columns), parsed, ties, level)
         frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
         return frame
 

@@ -463,3 +463,26 @@ def test_nothing_ranked_has_no_averages_and_no_rivals():
     assert frame["MRR"].isna().all()
     assert frame.attrs["reasons"]["macro", "MRR"] == "no groups"
     assert len(empty.rivals) == 0
+
+
+def test_an_index_of_its_own_is_refused():
+    """A shuffled Series would go by position in silence; the table's own index and plain counts are fine."""
+    result = random_result(5)
+    sizes = pd.Series(np.arange(len(result.table)), index=result.table.index)
+    for fine in (sizes, sizes.to_numpy(), sizes.reset_index(drop=True)):
+        assert result.with_columns({"size": fine}).columns["size"].tolist() == list(range(len(sizes)))
+    with pytest.raises(kg.DataError, match="column 'size' has an index of its own"):
+        result.with_columns({"size": sizes.sample(frac=1.0, random_state=0)})
+
+
+def test_whole_numbers_stay_whole_where_some_are_missing():
+    """0 and 1 are not 0.0 and 1.0; the ranks without a row are said aloud."""
+    result = random_result(5)
+    with pytest.warns(kg.KgevalWarning, match="ranks have no row there"):
+        joined = result.with_columns(pd.DataFrame({"p": [0, 1], "kind": [0, 1]}))
+    assert set(joined.by("kind", metrics="mr").index) == {"0", "1", "missing"}
+
+
+def test_names_to_group_by_may_come_as_a_list():
+    result = random_result(5)
+    pd.testing.assert_frame_equal(result.by(["relation", "side"]), result.by("relation", "side"))

@@ -156,7 +156,9 @@ def test_explain_lists_what_stands_above(capsys):
         assert content[side]["n_above"] == frame.attrs["n_above"]
     text = printed(capsys, *call, "--most", 1)
     assert text.startswith(" ".join(labels))
-    assert f"object side: {content['object']['n_above']} of 11 candidates above" in text
+    n = content["object"]
+    rank, raw = (1 + n[f"n_above{of}"] + n[f"n_tied{of}"] / 2 for of in ("_counting", ""))
+    assert f"object side: rank {rank:g} (raw {raw:g}) of 12 candidates; {n['n_above']} stand above" in text
     rows = printed(capsys, *call, "--format", "csv").splitlines()
     assert rows[0] == "side,stands,candidate,known_in,counts,score"
     assert len(rows) == 1 + sum(len(content[side]["candidates"]) for side in ("subject", "object"))
@@ -166,12 +168,17 @@ def test_explain_lists_what_stands_above(capsys):
 
 def test_check_table_reads_numbers_and_files(capsys, tmp_path):
     """hits@1 .06, hits@10 .30 leave MRR at least .055 + .195 / 10 = .0745; rounded .06 is at most .065."""
-    text = printed(capsys, "check-table", "mrr=0.06", "hits@1=0.06", "hits@10=0.3")
+    assert main(["check-table", "mrr=0.06", "hits@1=0.06", "hits@10=0.3"]) == 1
+    text = capsys.readouterr().out
     assert text.startswith("0 of 1 rows possible")
     assert "below 0.0745" in text
     table = tmp_path / "table.csv"
     table.write_text("model,MRR,H@1,H@10\ngood,0.314,0.227,0.486\nbad,0.06,0.06,0.30\n")
-    content = json.loads(printed(capsys, "check-table", table, "--format", "json"))
+    assert main(["check-table", str(table), "--format", "json"]) == 1
+    content = json.loads(capsys.readouterr().out)
+    assert printed(capsys, "check-table", "mrr=0.314", "hits@1=0.227", "hits@10=0.486").startswith(
+        "1 of 1 rows possible"
+    )
     assert (content["possible"], [row["possible"] for row in content["rows"]]) == (False, [True, False])
     assert refused(capsys, "check-table", "mrr=0.1", "0.2").startswith("expected one file, or numbers such as mrr=0.31")
     assert "nowhere.csv" in refused(capsys, "check-table", "nowhere.csv")
@@ -208,3 +215,53 @@ def test_cardinality_says_its_splits(capsys):
     frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
     assert {row["cardinality"]: row["n"] for row in shown["by"]} == frame.by("cardinality")["n"].to_dict()
     assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate", "show", "compare", "report", "export", "explain", "check-table", "classify", "trec"]
+)
+def test_every_command_has_help(capsys, command):
+    """The help is printed, and a call without arguments says what is missing."""
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: kgeval {command}")
+    with pytest.raises(SystemExit) as ended:
+        main([command])
+    assert ended.value.code == 2
+    assert "the following arguments are required" in capsys.readouterr().err
+
+
+def test_show_refuses_another_dataset(capsys, tmp_path):
+    """Also where all columns were saved."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "test.txt").write_text("a\tr\tb\n")
+    (other / "train.txt").write_text("a\tr\tb\n")
+    message = refused(capsys, "show", "near.kgeval", "--dataset", other, "--by", "cardinality")
+    assert message.startswith("the result is of dataset 'graph'")
+
+
+def test_numbers_alone(capsys):
+    """--no-intervals leaves them out."""
+    call = ("show", "near.kgeval", "--by", "side", "--metrics", "mr", "--no-intervals")
+    assert [line.split() for line in printed(capsys, *call).splitlines() if line.startswith("side ")] == [
+        ["side", "n", "share", "MR"]
+    ]
+    assert "low" not in printed(capsys, *call, "--format", "csv")
+
+
+def test_three_models_by_relation(capsys, folder):
+    """Every pair has its relations, and the contributions of a pair add up to its difference."""
+    dataset = kg.read_dataset("graph")
+    kg.evaluate(lambda s, p, o: o, dataset, progress=False).save(folder / "third.kgeval", overwrite=True)
+    call = ("compare", "near.kgeval", "far.kgeval", "third.kgeval", "--metrics", "mrr", "--by-relation", "mrr")
+    content = json.loads(printed(capsys, *call, "--format", "json"))
+    sums = {}
+    for row in content["by_relation"]:
+        sums[row["difference of"]] = sums.get(row["difference of"], 0.0) + row["contribution"]
+    assert sums == {
+        f"{row['first']} less {row['second']}": pytest.approx(row["difference"], abs=1e-12)
+        for row in content["differences"]
+    }
+    assert len(sums) == 3

@@ -840,7 +840,7 @@ def test_it_sorts_by_click(fresh, data):
     differences = [float(row[5]) for row in rows_of(fresh)]
     assert differences == sorted(differences, reverse=True)
     firsts, seconds = (data["relations"]["values"][model][0][0] for model in (0, 1))
-    assert differences[0] == pytest.approx(max(b - a for a, b in zip(firsts, seconds)), abs=5e-5)
+    assert differences[0] == pytest.approx(max(a - b for a, b in zip(firsts, seconds)), abs=5e-5)
 
 
 def test_it_sorts_by_the_keyboard(fresh):

@@ -726,3 +726,11 @@ def test_what_is_no_number(written):
     check = check_table({"MRR": written})
     assert check.possible
     assert check.rows[0].notes == ("no number to check",)
+
+
+def test_semicolons_and_emphasis(tmp_path):
+    """A .csv of a spreadsheet that separates by semicolons; a bold model in Markdown."""
+    (tmp_path / "table.csv").write_text("model;MRR;H@1\nA;0.31;0.22\n")
+    assert read_reported(tmp_path / "table.csv").to_numpy().tolist() == [["A", "0.31", "0.22"]]
+    (tmp_path / "table.md").write_text("| model | MRR |\n|---|---|\n| **A** | 0.31 |\n")
+    assert check_table(read_reported(tmp_path / "table.md")).rows[0].label == "A"

@@ -156,8 +156,9 @@ def test_markdown(label):
 
 
 LATEX = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^"}
+LATEX |= {r"\textless{}": "<", r"\textgreater{}": ">", r"\textbar{}": "|"}
 LATEX |= {"\\" + c: c for c in "&%$#_{}"}
-TOKENS = re.compile("|".join(map(re.escape, LATEX)) + r"|[^\\&%$#_{}~^]")
+TOKENS = re.compile("|".join(map(re.escape, LATEX)) + r"|[^\\&%$#_{}~^<>|]")
 
 
 @pytest.mark.parametrize("label", [*LABELS, *UNSAFE])

@@ -22,7 +22,7 @@ from kgeval.report.tables import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code (0, or 2 after an error of the user's making)."""
+    """Run the command line; return the exit code: 0, 2 after an error of the user's making, 1 as a command says."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result say the same
-            print(options.run(options))
+            said = options.run(options)
+            text, status = said if isinstance(said, tuple) else (said, 0)
+            print(text)
             sys.stdout.flush()
     except KgevalError as error:
         if options.debug:
@@ -44,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-    return 0
+    return int(status)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -17,7 +17,8 @@ from kgeval.report.tables import FORMATS, format_frame, printable
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Add the options of kgeval explain."""
     add_input(parser, with_scores=False)
-    parser.add_argument("triple", nargs=3, metavar=("S", "P", "O"), help="labels of the triple to explain")
+    for name, place in (("s", "subject"), ("p", "relation"), ("o", "object")):
+        parser.add_argument(name, metavar=name.upper(), help=f"label of the {place} of the triple to explain")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="above it, and tied (default: %(default)s)")
     add_protocol(parser)
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
@@ -31,21 +32,23 @@ def _explain(options: argparse.Namespace) -> str:
     dataset = kgeval.read_dataset(options.dataset, header=options.header)
     evaluator = kgeval.Evaluator(dataset, protocol_of(options))
     scorer = scorer_of(options, dataset)
-    s, p, o = options.triple
+    s, p, o = triple = [options.s, options.p, options.o]
     sides = evaluator.protocol.sides
     frames = {side: evaluator.explain(scorer, s, p, o, side, options.most) for side in sides}
     if options.format == "json":
         content = {side: {**frame.attrs, "candidates": _records(frame)} for side, frame in frames.items()}
-        return json_text({"triple": options.triple, **content})
+        return json_text({"triple": triple, **content})
     tables = {side: _table(side, frame) for side, frame in frames.items()}
     if options.format == "csv":
         return format_frame(pd.concat(tables.values()), "csv")
-    parts = [" ".join(printable(label) for label in options.triple)]
+    parts = [" ".join(printable(label) for label in triple)]
     for side, frame in frames.items():
         n = frame.attrs
+        ranks = [1 + n[f"n_above{of}"] + n[f"n_tied{of}"] / 2 for of in ("_counting", "")]
         says = (
-            f"{side} side: {n['n_above']:,} of {n['n_candidates'] - 1:,} candidates above, "
-            f"{n['n_above_counting']:,} of them not known; {n['n_tied']:,} tied, {n['n_tied_counting']:,} not known"
+            f"{side} side: rank {ranks[0]:g} (raw {ranks[1]:g}) of {n['n_candidates']:,} candidates; "
+            f"{n['n_above']:,} stand above, {n['n_above_counting']:,} of them not known; "
+            f"{n['n_tied']:,} tie, {n['n_tied_counting']:,} of them not known"
         )
         parts.append(f"{says}\n{format_frame(tables[side].droplevel('side'), options.format)}")
     return "\n\n".join(parts)

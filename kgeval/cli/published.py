@@ -32,7 +32,7 @@ def add_check_table(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_check_table)
 
 
-def _check_table(options: argparse.Namespace) -> str:
+def _check_table(options: argparse.Namespace) -> tuple[str, int]:
     found = kgeval.check_table(
         _values(options.values),
         n_candidates=options.candidates,
@@ -42,8 +42,8 @@ def _check_table(options: argparse.Namespace) -> str:
         rounding=options.rounding,
     )
     if options.format == "json":
-        return json_text({"possible": found.possible, "rows": found.records()})
-    return "\n".join(printable(line) for line in str(found).splitlines())
+        return json_text({"possible": found.possible, "rows": found.records()}), int(not found.possible)
+    return "\n".join(printable(line) for line in str(found).splitlines()), int(not found.possible)
 
 
 def _values(given: list[str]) -> object:

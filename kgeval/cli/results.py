@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
 
 import pandas as pd
@@ -39,7 +40,11 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the options of kgeval compare."""
     _add_results(parser, "two or more")
     parser.add_argument("--metrics", default=",".join(DEFAULT_METRICS), metavar="KEYS", help="default: %(default)s")
-    parser.add_argument("--by-relation", metavar="KEY", help="where the difference of this metric comes from")
+    parser.add_argument(
+        "--by-relation",
+        metavar="KEY",
+        help="where its differences come from; csv, latex and markdown then show this alone",
+    )
     parser.add_argument("--most", type=int, default=20, metavar="N", help="relations to list (default: %(default)s)")
     parser.add_argument("--override", default="", metavar="NAMES", help=f"may differ: {', '.join(OVERRIDES)}")
     parser.add_argument("--level", type=float, default=LEVEL, metavar="SHARE", help="of intervals; default: 0.95")
@@ -99,7 +104,7 @@ def _show(options: argparse.Namespace) -> str:
         dataset = kgeval.read_dataset(options.dataset)
         result = with_choices(result, dataset, options)
         asked = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
-        result = result.with_features(dataset, names=asked) if asked else result
+        result = result.with_features(dataset, names=asked)  # also where none is lacking: refuses another dataset
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")
     return result_text(result, options)
@@ -122,7 +127,7 @@ def _compare(options: argparse.Namespace) -> str:
     )
     if options.format == "json":
         return _as_json(found, options)
-    relations = None if options.by_relation is None else found.by_relation(options.by_relation).head(options.most)
+    relations = None if options.by_relation is None else _by_relation(found, options)
     undefined = undefined_lines(found.values)
     if options.format == "csv":
         say_aside([*found.head(), *undefined])
@@ -133,10 +138,19 @@ def _compare(options: argparse.Namespace) -> str:
         return values if relations is None else format_frame(relations, options.format)
     parts = ["\n".join(printable(line) for line in repr(found).splitlines()), values]
     if relations is not None:
-        parts.append(f"{options.by_relation}, {names[0]} less {names[1]}: the relations that make most of it")
+        parts.append(f"{options.by_relation}: the relations that make most of the differences")
         parts.append(format_frame(relations, "table"))
     parts += ["\n".join(printable(line) for line in undefined)] if undefined else []
     return "\n\n".join(parts)
+
+
+def _by_relation(found: Comparison, options: argparse.Namespace) -> pd.DataFrame:
+    """Return, for each pair of models, the relations that contribute most to their difference."""
+    frames = {}
+    for first, second in itertools.combinations(found.names, 2):
+        frame = found.by_relation(options.by_relation, first, second).head(options.most)
+        frames[f"{first} less {second}"] = frame.rename(columns={"value_first": "first", "value_second": "second"})
+    return pd.concat(frames, names=["difference of"])
 
 
 def _as_json(found: Comparison, options: argparse.Namespace) -> str:
@@ -148,7 +162,7 @@ def _as_json(found: Comparison, options: argparse.Namespace) -> str:
         "differences": frame_records(table),
     }
     if options.by_relation is not None:
-        content["by_relation"] = frame_records(found.by_relation(options.by_relation))
+        content["by_relation"] = frame_records(_by_relation(found, options))
     return json_text(content)
 
 

@@ -31,6 +31,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--by", metavar="COLUMNS", help=f"break down by {', '.join(BREAKDOWNS)}, or {', '.join(FEATURES)}"
     )
     output.add_argument("--level", type=float, default=LEVEL, metavar="SHARE", help="of intervals; default: 0.95")
+    output.add_argument("--no-intervals", dest="intervals", action="store_false", help="numbers alone in --by")
     output.add_argument("--means-from", metavar="NAMES", help="splits that cardinality and pattern are taken over")
     output.add_argument("--types", metavar="FILE", help="types of entities, for --by type_given or type_asked")
     output.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
@@ -71,9 +72,9 @@ def result_text(
     """Return a result as the options ask; `further` stands before the metrics and `last` below, for people alone."""
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
     frame = summary_frame(result, metrics, options.ties)
-    groups = None
+    groups, level = None, options.level if options.intervals else None
     if options.by:
-        groups = result.by(*words(options.by), metrics=metrics, ties=options.ties, level=options.level)
+        groups = result.by(*words(options.by), metrics=metrics, ties=options.ties, level=level)
     if options.format == "json":
         content = {
             "about": result.about,
@@ -85,7 +86,7 @@ def result_text(
             "metrics": frame_records(frame),
         }
         if groups is not None:
-            content |= {"level": options.level, "by": frame_records(groups)}
+            content |= {"level": level, "by": frame_records(groups)}
         return json_text(content)
     reasons = undefined_lines(frame)
     if options.format != "table":
@@ -97,7 +98,8 @@ def result_text(
     if groups is not None:
         parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
-        reasons.append(f"note: {options.level:.0%} intervals, clustered by triple (query. metrics: by query)")
+        if level is not None:
+            reasons.append(f"note: {level:.0%} intervals, clustered by triple (query. metrics: by query)")
         over = [name for name in words(options.by or "") if name in ("cardinality", "pattern")]
         if over and not any("are taken over" in note for note in result.notes):
             reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
@@ -115,8 +117,11 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
             value = frame.loc[tuple(label) if len(label) > 1 else label[0], heading]
             what = "no interval" if np.isfinite(value) else "undefined"
             rows_of.setdefault((what, heading, why), []).append(" ".join(label))
-    lines = []
+    headings: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for (what, heading, why), rows in rows_of.items():
-        more = f" and {len(rows) - MOST_NAMED:,} more" if len(rows) > MOST_NAMED else ""
-        lines.append(f"{what}: {heading} of {', '.join(rows[:MOST_NAMED])}{more}: {why}")
+        headings.setdefault((what, why, tuple(rows)), []).append(heading)
+    lines = []
+    for (what, why, of), named in headings.items():
+        more = f" and {len(of) - MOST_NAMED:,} more" if len(of) > MOST_NAMED else ""
+        lines.append(f"{what}: {', '.join(named)} of {', '.join(of[:MOST_NAMED])}{more}: {why}")
     return lines

@@ -16,6 +16,7 @@ from kgeval.metrics.curves import reliability_curve
 from kgeval.metrics.list_curves import mean_pr_curve, pr_curves, roc_curves
 from kgeval.metrics.lists import Lists
 from kgeval.report.figures import GREY, PALETTE, add_legend, line_style, new_figure, set_labels
+from kgeval.results import EvaluationResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,14 +64,19 @@ def calibration_curve(
 
 
 def precision_recall(
-    lists: Lists, ties: str = "expected", *, points: int = 11, most_faint: int = MOST_FAINT, seed: int = 0
+    lists: Lists | EvaluationResult,
+    ties: str = "expected",
+    *,
+    points: int = 11,
+    most_faint: int = MOST_FAINT,
+    seed: int = 0,
 ) -> Figure:
     """Draw interpolated precision over recall: single queries faint, their mean bold.
 
     Parameters
     ----------
-    lists : Lists
-        For example ``result.lists()``.
+    lists : Lists or EvaluationResult
+        Of a result, all its queries, filtered.
     ties : str
         As in `kgeval.metrics.list_curves.pr_curves`.
     points : int
@@ -84,6 +90,7 @@ def precision_recall(
     MetricError
         If no list holds a relevant item, or relevant and irrelevant items tie and `ties` does not order them.
     """
+    lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     table = pr_curves(replace(lists, names=None), ties)
     mean = mean_pr_curve(lists, ties, points)
     curves = _split(table, "recall", "interpolated")
@@ -97,7 +104,7 @@ def precision_recall(
     return figure
 
 
-def roc(lists: Lists, *, most_faint: int = MOST_FAINT, seed: int = 0) -> Figure:
+def roc(lists: Lists | EvaluationResult, *, most_faint: int = MOST_FAINT, seed: int = 0) -> Figure:
     """Draw the true over the false positive rate: single queries faint, their mean bold.
 
     Parameters
@@ -116,6 +123,7 @@ def roc(lists: Lists, *, most_faint: int = MOST_FAINT, seed: int = 0) -> Figure:
     ----------
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
+    lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     curves = _split(roc_curves(replace(lists, names=None)), "fpr", "tpr")
     if not curves:
         raise MetricError("roc needs a list with relevant and irrelevant items; got none")

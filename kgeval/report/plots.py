@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_positive_int
+from kgeval.comparison import Comparison
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
 from kgeval.metrics.base import Reals
@@ -200,12 +201,12 @@ def degree_curve(
     return figure
 
 
-def difference_plot(table: pd.DataFrame, *, most: int = 30) -> Figure:
+def difference_plot(table: pd.DataFrame | Comparison, *, most: int = 30) -> Figure:
     """Draw differences between models with their intervals; filled where the interval leaves out 0.
 
     Parameters
     ----------
-    table : pandas.DataFrame
+    table : pandas.DataFrame or Comparison
         Columns ``difference``, ``low``, ``high``. Either as the table of a comparison, with ``first``, ``second`` and
         ``metric``: every metric has axes of its own. Or as its ``by_relation``: one row per label of the index.
     most : int
@@ -217,6 +218,7 @@ def difference_plot(table: pd.DataFrame, *, most: int = 30) -> Figure:
         If a column is missing, or no difference is finite.
     """
     check_positive_int("most", most, MetricError)
+    table = table.table if isinstance(table, Comparison) else table
     lacking = [name for name in ("difference", "low", "high") if name not in table.columns]
     if lacking:
         raise MetricError(f"a table of differences needs difference, low and high; it lacks {', '.join(lacking)}")

@@ -25,6 +25,9 @@ MOST_LISTED_RANKS = 40
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
+    "<": r"\textless{}",  # as plain characters these three come out as others in LaTeX's default fonts
+    "|": r"\textbar{}",
+    ">": r"\textgreater{}",
     "^": r"\textasciicircum{}",
 }
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}

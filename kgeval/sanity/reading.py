@@ -208,7 +208,7 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
                 if cell is not None:
                     cells[name] = cell
             elif _is_label(item):
-                parts.append(str(item).strip())
+                parts.append(str(item).strip().strip("*_`"))
             elif not _is_missing(item):
                 ignored.append(str(column))
         rows.append(Row(" ".join(parts) or f"row {i + 1}", cells, tuple(ignored), percent))
@@ -266,9 +266,10 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     path : str or path
-        UTF-8: comma-separated (``.csv``), tab-separated (``.tsv``, ``.txt``) or a Markdown table
-        (``.md``; lines with ``|``, the text around them is left out, and of several tables the first
-        is read). Another ending: what the first line holds. The first line names the columns.
+        UTF-8: comma-separated (``.csv``; by semicolons where the first line has no comma), tab-separated
+        (``.tsv``, ``.txt``) or a Markdown table (``.md``; lines with ``|``, the text around them is left out,
+        and of several tables the first is read). Another ending: what the first line holds. The first line names
+        the columns.
 
     Returns
     -------
@@ -289,7 +290,9 @@ def read_reported(path: str | Path) -> pd.DataFrame:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
-    separator = SEPARATORS.get(file.suffix.lower()) or next((mark for mark in "|\t," if mark in first), ",")
+    separator = SEPARATORS.get(file.suffix.lower()) or next((mark for mark in "|\t;," if mark in first), ",")
+    if separator == "," and "," not in first and ";" in first:  # as spreadsheets of many countries write it
+        separator = ";"
     table = list(_pipe_lines(lines) if separator == "|" else _separated_lines(text, separator))
     if len(table) < 2:
         raise DataError(f"{file}: expected a line of column names and at least one row; found {len(table)} lines")

@@ -402,9 +402,9 @@
       ...models.slice(1).map((model) => {
         const value = (row) => {
           const [a, b] = [0, model].map((one) => relationValue(one, state.metric, row));
-          return a === null || b === null ? null : b - a;
+          return a === null || b === null ? null : a - b;
         };
-        return { name: `${data.models[model]} less ${data.models[0]}`, value, cell: (row) => numberCell([value(row)], metrics[state.metric].heading) };
+        return { name: `${data.models[0]} less ${data.models[model]}`, value, cell: (row) => numberCell([value(row)], metrics[state.metric].heading) };
       }),
     ];
     const body = element("tbody");
