@@ -330,6 +330,12 @@ def _said(values: Sequence[str], names: Sequence[str]) -> str:
     return ", ".join(f"{value} in {listed([n for n, own in zip(names, values) if own == value])}" for value in distinct)
 
 
+def default_names(results: Sequence[EvaluationResult]) -> list[str]:
+    """Return what to call results that nobody named: their scorers, with their place where several share a name."""
+    scorers = [str(result.about.get("scorer") or "model") for result in results]
+    return [f"{name} ({i})" if scorers.count(name) > 1 else name for i, name in enumerate(scorers, start=1)]
+
+
 def listed(names: Sequence[str]) -> str:
     """Return names as people list them.
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed
-from kgeval.comparability import Alignment, align, cautions, listed
+from kgeval.comparability import Alignment, align, cautions, default_names, listed
 from kgeval.differences import (
     Sample,
     Terms,
@@ -300,9 +300,7 @@ def _check_results(results: Sequence[EvaluationResult]) -> tuple[EvaluationResul
 def _check_names(names: Sequence[str] | None, results: Sequence[EvaluationResult]) -> tuple[str, ...]:
     """Return one name for each result, all different."""
     if names is None:
-        scorers = [str(result.about["scorer"]) for result in results]
-        is_enough = len(set(scorers)) == len(scorers) and all(scorers)
-        return tuple(scorers if is_enough else (f"{name} ({i})" for i, name in enumerate(scorers, start=1)))
+        return tuple(default_names(results))
     given = tuple(names) if not isinstance(names, str) else (names,)
     if len(given) != len(results) or len(set(given)) != len(given) or not all(given):
         raise ProtocolError(f"names must be {len(results)} different words, one for each result; got {given!r}")

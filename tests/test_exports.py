@@ -321,7 +321,7 @@ def test_names_of_results(result):
     other = replace(result, about={**result.about, "scorer": "B"})
     mine = replace(result, about={**result.about, "scorer": "A"})
     assert list(name_results(mine)) == ["A"]
-    assert list(name_results([mine, other, mine, mine])) == ["A", "B", "A (2)", "A (3)"]
+    assert list(name_results([mine, other, mine, mine])) == ["A (1)", "B", "A (3)", "A (4)"]
     assert list(name_results({"x": mine, "y": other})) == ["x", "y"]
     assert name_results([mine, other], ["y", "x"]) == {"y": mine, "x": other}
     for wrong in (["x"], ["x", "x"], "xy", ["x", "y", "z"]):

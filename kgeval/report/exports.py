@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from kgeval.archive import check_target
+from kgeval.comparability import default_names
 from kgeval.corruption import SETTINGS
 from kgeval.errors import DataError, MetricError
 from kgeval.keys import Key
@@ -43,7 +44,7 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     names : sequence of str, optional
         One per result; by default the names of a mapping, else what each result calls its scorer, with
-        ``" (2)"`` and so on where that is taken.
+        its place, ``" (2)"``, where several are called so.
 
     Raises
     ------
@@ -58,12 +59,7 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
     foreign = [result for result in listed if not isinstance(result, EvaluationResult)]
     if foreign:
         raise MetricError(f"expected results of kgeval.evaluate or kgeval.load_result; got {type(foreign[0]).__name__}")
-    if names is None:
-        names = []
-        for result in listed:
-            scorer = str(result.about.get("scorer", "model"))
-            numbered = (f"{scorer} ({i})" for i in range(2, len(listed) + 1))
-            names.append(scorer if scorer not in names else next(name for name in numbered if name not in names))
+    names = default_names(listed) if names is None else names
     if isinstance(names, str) or len(names) != len(listed) or len(set(names)) != len(names):
         raise MetricError(f"expected {len(listed)} distinct names, one per result; got {names!r}")
     return dict(zip(names, listed))

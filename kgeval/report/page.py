@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.archive import check_target, replacing
+from kgeval.comparability import default_names
 from kgeval.comparison import Comparison
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError, MissingExtra
@@ -79,8 +80,7 @@ def _names(
     results: Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> list[str]:
     """Return one distinct name for each result."""
-    scorers = [str(result.about.get("scorer") or "model") for result in results]
-    given = [f"{name} ({i + 1})" if scorers.count(name) > 1 else name for i, name in enumerate(scorers)]
+    given = default_names(results)
     if names is not None or comparison is not None:
         said = names if names is not None else comparison.names if comparison is not None else ()
         given = [said] if isinstance(said, str) else list(said)
