@@ -265,3 +265,11 @@ def test_three_models_by_relation(capsys, folder):
         for row in content["differences"]
     }
     assert len(sums) == 3
+
+
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_result_is_not_written_over(capsys, command):
+    """Not even with --overwrite."""
+    message = refused(capsys, command, "near.kgeval", "-o", "./near.kgeval", "--overwrite")
+    assert message == "near.kgeval is one of the results to read; choose another name\n"
+    assert kg.load_result("near.kgeval")["mrr"] > 0

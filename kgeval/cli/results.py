@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -181,7 +182,7 @@ def _marked_values(found: Comparison, style: str) -> str:
 
 
 def _report(options: argparse.Namespace) -> str:
-    check_target(options.out, options.overwrite)
+    _check_out(options.out, options.overwrite, options.results)
     results, names = _loaded(options)
     dataset = None if options.dataset is None else kgeval.read_dataset(options.dataset)
     comparison = kgeval.compare(results, names=names, override=options.override) if len(results) > 1 else None
@@ -198,10 +199,17 @@ def _report(options: argparse.Namespace) -> str:
 
 
 def _export(options: argparse.Namespace) -> str:
-    check_target(options.out, options.overwrite)
+    _check_out(options.out, options.overwrite, [options.result])
     result = kgeval.load_result(options.result)
     write_ranks(result, options.out, overwrite=options.overwrite, spreadsheet=options.spreadsheet)
     return f"{_written(options.out)}, {len(result.table):,} ranks"
+
+
+def _check_out(out: Path, overwrite: bool, read: Sequence[Path]) -> None:
+    """Refuse to write over what is read, whatever is said of overwriting."""
+    check_target(out, overwrite)
+    if any(out.resolve() == path.resolve() for path in read):
+        raise DataError(f"{out} is one of the results to read; choose another name")
 
 
 def _written(path: Path) -> str:
