@@ -266,7 +266,7 @@ def compare(
     ('good', ['good', 'good'])
     """
     if isinstance(results, Mapping):
-        names, results = list(results) if names is None else names, list(results.values())
+        names, results = [str(name) for name in results] if names is None else names, list(results.values())
     results = _check_results(results)
     names = _check_names(names, results)
     keys = _read_keys(metrics)

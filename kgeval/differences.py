@@ -124,9 +124,11 @@ class Sample:
                 values = self.moments(result, i, key).values[:, 0]
             except MetricError:  # undefined, as the table says
                 values = np.zeros(len(self.clusters))
-            return np.asarray(values * (1 if metric.metric.higher_is_better else -1))
+            return np.asarray(values)  # of list metrics, higher is better
         metric = metric.metric if isinstance(metric, AgainstChance) else metric
         better, tied, _ = result.ranks.counts(key.setting, self.rows[i])
+        if key.ties not in metric.tie_policies:
+            return np.zeros(len(better))
         if key.ties == "expected":
             values = mean_over_range(metric.value, better + 1, better + tied + 1)
         else:

@@ -16,7 +16,7 @@ from kgeval.dataset import Dataset, triple_labels
 from kgeval.errors import DataError, ScoreError
 from kgeval.kernels.ordering import Order
 from kgeval.measuring import Ranks
-from kgeval.probe import TOLERANCE
+from kgeval.probe import TOLERANCE, TOLERANCE_OF_HALVES
 from kgeval.protocol import Protocol
 from kgeval.queries import given_and_asked
 
@@ -58,8 +58,9 @@ def explain_triple(source: Source, protocol: Protocol, side: str, triple: Ids, m
     stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
     known = np.array(_known_in(source.dataset, protocol.filter_splits or (), triple, side, candidates[columns]))
     counts = (known == "") & (stands != "answer")
-    shown = np.concatenate([np.arange(len(part))[:most] + start for part, start in (
-        (order.above, 0), (order.tied, len(order.above)), (answer, len(columns) - 1))])  # fmt: skip
+    n_above = len(order.above)
+    shown = np.concatenate([np.arange(n_above)[:most], n_above + np.arange(len(order.tied))[:most], [len(columns) - 1]])
+    shown = shown.astype(np.int64)
     entities = candidates[columns[shown]]
     frame = pd.DataFrame(
         {
@@ -72,7 +73,7 @@ def explain_triple(source: Source, protocol: Protocol, side: str, triple: Ids, m
         }
     )
     frame.attrs |= {
-        "n_above": len(order.above),
+        "n_above": n_above,
         "n_tied": len(order.tied),
         "n_above_counting": int((counts & (stands == "above")).sum()),
         "n_tied_counting": int((counts & (stands == "tied")).sum()),
@@ -139,7 +140,8 @@ def _asked_again(ranks: Ranks, source: Source, row: int) -> tuple[str, Ids, Ids,
     is_same = counted == (len(order.above), len(order.tied))
     if not is_same and not source.is_exact:  # its products are rounded otherwise in a batch
         answer = int(np.searchsorted(candidates, given_and_asked(triple[None], side)[1][0]))
-        is_same = order.could_have_stood(scores, answer, counted[0], TOLERANCE)
+        share = TOLERANCE_OF_HALVES if scores.dtype.itemsize == 2 else TOLERANCE
+        is_same = order.could_have_stood(scores, answer, float(said["score"]), counted, share)
     if not is_same:
         raise ScoreError(
             f"{labels}, {side} side, had {counted[0]} candidates above it and {counted[1]} tied; asked again, the "

@@ -41,24 +41,14 @@ def join_columns(
     notes : list of str
         How many ranks found no row, and how many rows no rank.
     """
-    is_keyed = any(str(name) in PLACES for name in columns)
-    for name, values in columns.items():
-        if isinstance(values, pd.Series) and not is_keyed and not _counts_rows(values.index, table.index):
-            raise DataError(
-                f"column {str(name)!r} has an index of its own, so its order could be another than the table's; give "
-                "its values in the table's order (.to_numpy()), or a table with columns such as s, p, o, side"
-            )
-    try:
-        frame = pd.DataFrame(columns).reset_index(drop=True)  # rows go by position, whatever they are called
-    except ValueError as error:
-        raise DataError(f"expected columns of equal length, one value for each row; {error}") from error
+    frame = _as_frame(columns, table.index)
     frame.columns = [str(name) for name in frame.columns]
     keys = [name for name in frame.columns if name in PLACES]
     values = [name for name in frame.columns if name not in PLACES]
     clash = [name for name in values if name in taken or values.count(name) > 1]
     if clash or not values:
         raise DataError(
-            f"column {clash[0]!r} is there already; give it another name"
+            f"the name of column {clash[0]!r} is taken; give it another one"
             if clash
             else f"expected columns to break down by beside {', '.join(PLACES)}; got {', '.join(keys) or 'none'}"
         )
@@ -88,6 +78,24 @@ def join_columns(
     if n_missing:
         warnings.warn(notes[0], KgevalWarning, stacklevel=3)
     return found, notes
+
+
+def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
+    """Return what a user gave as a frame whose rows go by position; `index` is that of the ranks table."""
+    columns = columns.to_frame() if isinstance(columns, pd.Series) else columns
+    if not isinstance(columns, (pd.DataFrame, Mapping)):
+        raise DataError(f"expected a DataFrame, or a mapping of names to columns; got {type(columns).__name__}")
+    is_keyed = any(str(name) in PLACES for name in columns)
+    for name, values in columns.items():
+        if isinstance(values, pd.Series) and not is_keyed and not _counts_rows(values.index, index):
+            raise DataError(
+                f"column {str(name)!r} has an index of its own, so its order could be another than the table's; give "
+                "its values in the table's order (.to_numpy()), or a table with columns such as s, p, o, side"
+            )
+    try:
+        return pd.DataFrame(columns).reset_index(drop=True)
+    except ValueError as error:
+        raise DataError(f"expected columns of equal length, one value for each row; {error}") from error
 
 
 def _counts_rows(index: pd.Index[Any], of_table: pd.Index[Any]) -> bool:

@@ -293,7 +293,8 @@ def text_codes(values: Any) -> tuple[list[str], Ids]:
     if isinstance(values, pd.Categorical):
         codes, categories = values.codes.astype(np.int64), list(values.categories)
     else:
-        codes, found = pd.factorize(np.asarray(values, dtype=object), sort=False)
+        plain = values.to_numpy(dtype=object) if hasattr(values, "to_numpy") else np.asarray(values, dtype=object)
+        codes, found = pd.factorize(plain, sort=False)
         categories = list(found)
         order = sorted(range(len(categories)), key=lambda i: _sort_key(categories[i]))
         place = np.empty(len(order) + 1, dtype=np.int64)

@@ -25,6 +25,7 @@ from kgeval.result_files import write_result_file
 from kgeval.triples import Vocabulary, triple_ids
 
 BREAKDOWNS = ("relation", "side", "split")
+FROM_MEANS = ("cardinality", "pattern")
 R = TypeVar("R", bound="Record")
 
 
@@ -106,7 +107,9 @@ class Record:
 
     def group_names(self, columns: Sequence[str | Sequence[str]]) -> list[str]:
         """Return the names to group by, one at least, given one by one or as lists."""
-        names = [name for column in columns for name in ([column] if isinstance(column, str) else column)]
+        names: list[str] = []
+        for column in columns:
+            names += [column] if isinstance(column, str) or not isinstance(column, Sequence) else column
         if not names:
             raise MetricError("say what to group by: 'relation', 'side' or 'split'")
         return names
@@ -199,12 +202,16 @@ class Record:
         found = features_of(
             self.table, self.protocol, dataset, names=names, splits_for_means=splits_for_means, types=types
         )
-        kept = self.columns.drop(columns=[name for name in found if name in self.columns])
+        made = [name for name in FROM_MEANS if name in found]
         said = found.attrs.pop("notes", [])
-        if splits_for_means is not None:
-            said.append(f"cardinality and pattern are taken over {'+'.join(splits_for_means)}")
-        notes = [note for note in said if note not in self.notes]
-        return replace(self, joined=pd.concat([kept, found], axis=1), notes=(*self.notes, *notes))
+        if made and splits_for_means is not None:
+            splits = [splits_for_means] if isinstance(splits_for_means, str) else splits_for_means
+            said.append(f"{' and '.join(made)}: taken over {'+'.join(splits)}")
+        old = [note for note in self.notes if made and ": taken over " in note]  # of columns that are made anew
+        notes = [note for note in self.notes if note not in old]
+        kept = self.columns.drop(columns=[name for name in found if name in self.columns])
+        notes += [note for note in said if note not in notes]
+        return replace(self, joined=pd.concat([kept, found], axis=1), notes=tuple(notes))
 
     def with_notes(self: R, *notes: str) -> R:
         """Return the same result with more cautions."""

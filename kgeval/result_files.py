@@ -63,7 +63,7 @@ def write_result_file(path: str | Path, fields: dict[str, Any], overwrite: bool)
 
 def _pack_column(column: pd.Series, i: int, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     """Put a further column among `arrays`; return its name, and the categories of one that holds no numbers."""
-    if column.dtype.kind in "iuf":
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         arrays[_COLUMN.format(i)] = column.to_numpy()
         return {"name": str(column.name)}
     texts, arrays[_COLUMN.format(i)] = text_codes(column.array)

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import kgeval as kg
+import kgeval.archive
 import kgeval.features
+import kgeval.stats
 from kgeval.features import FEATURES
 
 METRICS = ["mrr", "mr", "hits@3"]
@@ -269,7 +271,7 @@ def test_columns_that_do_not_fit():
             f"expected {n} rows, one for each of the ranks table's, or columns that say what a row belongs",
         ),
         ({"relation": ["0"]}, "expected columns to break down by beside s, p, o"),
-        ({"score": [1.0] * n}, "column 'score' is there already; give it another name"),
+        ({"score": [1.0] * n}, "the name of column 'score' is taken; give it another one"),
         ({"p": [0, 0], "x": [1, 2]}, "p = 0 stands more than once; keep one row of each"),
     ):
         with pytest.raises(kg.DataError) as caught:
@@ -411,7 +413,7 @@ def test_values_that_read_alike_are_one_group(tmp_path):
 def test_saving_keeps_the_columns_that_were_chosen(tmp_path):
     """Cardinality over one split stays so; the names of features are not free for others."""
     result = random_result(8, n_test=20).with_features(splits_for_means=["test"])
-    assert result.notes[-1] == "cardinality and pattern are taken over test"
+    assert result.notes[-1] == "cardinality and pattern: taken over test"
     result.save(tmp_path / "run.kgeval")
     again = kg.load_result(tmp_path / "run.kgeval")
     for name in ("cardinality", "pattern", "seen"):
@@ -419,7 +421,7 @@ def test_saving_keeps_the_columns_that_were_chosen(tmp_path):
     assert again.columns["cardinality"].tolist() != random_result(8, n_test=20).with_features().columns[
         "cardinality"
     ].tolist()  # fmt: skip
-    with pytest.raises(kg.DataError, match="column 'seen' is there already"):
+    with pytest.raises(kg.DataError, match="the name of column 'seen' is taken"):
         result.with_columns({"seen": [1] * len(result.table)})
 
 
@@ -486,3 +488,102 @@ def test_whole_numbers_stay_whole_where_some_are_missing():
 def test_names_to_group_by_may_come_as_a_list():
     result = random_result(5)
     pd.testing.assert_frame_equal(result.by(["relation", "side"]), result.by("relation", "side"))
+
+
+def test_the_note_on_means_is_that_of_the_columns():
+    """Made anew over all splits, the columns lose the note; it names only what was made."""
+    result = random_result(8, n_test=20)
+    chosen = result.with_features(splits_for_means="test")
+    assert chosen.notes[-1] == "cardinality and pattern: taken over test"
+    assert result.with_features(names=["pattern"], splits_for_means=["test"]).notes[-1] == "pattern: taken over test"
+    assert result.with_features(names=["seen"], splits_for_means=["test"]).notes == result.notes
+    again = chosen.with_features()
+    assert again.notes == result.notes
+    assert again.columns["cardinality"].tolist() == result.with_features().columns["cardinality"].tolist()
+
+
+def test_what_is_no_table_of_columns():
+    """A list, nothing, and a bare Series out of order."""
+    result = random_result(5)
+    for wrong in ([1, 2], None):
+        with pytest.raises(kg.DataError, match="expected a DataFrame, or a mapping of names to columns; got"):
+            result.with_columns(wrong)
+    sizes = pd.Series(np.arange(len(result.table)), name="size")
+    assert result.with_columns(sizes).columns["size"].tolist() == sizes.tolist()
+    with pytest.raises(kg.DataError, match="column 'size' has an index of its own"):
+        result.with_columns(sizes[::-1])
+    for name in ("rank_raw", "cardinality"):
+        with pytest.raises(kg.DataError, match=f"the name of column '{name}' is taken"):
+            result.with_columns({name: np.zeros(len(result.table))})
+
+
+def test_nullable_integers_keep_their_names(tmp_path):
+    """2 is not 2.0 after loading, though some are missing."""
+    result = random_result(5)
+    values = pd.array([1, 2, None] * len(result.table), dtype="Int64")[: len(result.table)]
+    joined = result.with_columns({"k": values})
+    joined.save(tmp_path / "run.kgeval")
+    again = kg.load_result(tmp_path / "run.kgeval")
+    assert set(joined.by("k", metrics="mr").index) == set(again.by("k", metrics="mr").index) == {"1", "2", "missing"}
+
+
+def test_numbers_are_sorted_as_numbers():
+    """9 before 10, in groups of equal size."""
+    result = random_result(5)
+    n = len(result.table)
+    assert list(result.with_columns({"k": [10, 9] * (n // 2)}).by("k", metrics="mr").index) == ["9", "10"]
+
+
+def test_the_median_is_clustered_and_seeded():
+    """By Woodruff, with the clusters of triples; the bootstrap follows its seed."""
+    result = random_result(2, n_test=20)
+    found = result.interval("median_rank")
+    assert (found.method, found.n_clusters) == ("woodruff", int(result.clusters().max()) + 1)
+    errors = [result.interval("median_rank", method="percentile", seed=seed).error for seed in (0, 1)]
+    assert errors[0] != errors[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_macro_of_interleaved_relations_by_a_loop(seed):
+    """SE^2 = G/(G-1) sum over triples of (sum of their weighted deviations)^2 / n^2; raw and at any level."""
+    result = random_result(seed, n_test=20)
+    n, relations = len(result.table), result.table["p"].tolist()
+    values = [1.0 / (b + 1 + t / 2) for b, t in zip(result.table["better_raw"], result.table["tied_raw"], strict=True)]
+    sizes = {p: relations.count(p) for p in set(relations)}
+    means = {p: sum(v for v, q in zip(values, relations, strict=True) if q == p) / sizes[p] for p in sizes}
+    sums = defaultdict(float)
+    triples = result.table[["s", "p", "o"]].to_records(index=False).tolist()
+    for value, p, triple in zip(values, relations, triples, strict=True):
+        sums[triple] += (value - means[p]) * n / (len(sizes) * sizes[p])
+    g = len(sums)
+    error = math.sqrt(g / (g - 1) * sum(total**2 for total in sums.values())) / n
+    frame = result.averages("relation", metrics="mrr", setting="raw", level=0.5)
+    low, value, high = frame.loc["macro", ["MRR low", "MRR", "MRR high"]]
+    assert value == pytest.approx(sum(means.values()) / len(means), rel=1e-12)
+    assert value == pytest.approx(result.by("relation", metrics="mrr", setting="raw")["MRR"].mean(), rel=1e-12)
+    assert (high - low) / 2 == pytest.approx(error * kgeval.stats.student_quantile(0.75, g - 1), rel=1e-6)
+    assert frame.loc["micro", "MRR high"] == pytest.approx(result.interval("raw.mrr", level=0.5).high, rel=1e-12)
+
+
+def test_weights_of_another_side_are_no_weights():
+    """All of the object side weigh 0: there is no mean."""
+    result = random_result(0)
+    weights = (result.table["side"] == "subject").to_numpy().astype(float)
+    with pytest.raises(kg.MetricError, match="the weights of all"):
+        result.weighted("object.mr", weights)
+
+
+def test_impossible_files_are_refused(tmp_path):
+    """Counts beyond the rivals, filtered beyond raw, rivals of no row."""
+    result = random_result(3)
+    path = tmp_path / "run.kgeval"
+    result.save(path)
+    arrays, header = kgeval.archive.read_archive(path)
+    for name, change in (
+        ("better_raw", lambda a: a + arrays["rivals_raw"].max() - a - arrays["tied_raw"] + 1),
+        ("rivals_filtered", lambda a: arrays["rivals_raw"] + 1),
+        ("rival_row", lambda a: a * 0 - 1),
+    ):
+        kgeval.archive.write_archive(path, {**arrays, name: change(arrays[name])}, header, overwrite=True)
+        with pytest.raises(kg.DataError, match="is damaged"):
+            kg.load_result(path)

@@ -862,3 +862,21 @@ def test_alignment_of_a_large_pair_is_exact():
     repeated = table.duplicated(["s", "p", "o", "side"], keep=False).to_numpy()
     assert (is_same | repeated[rows[0]]).all()
     assert (~is_same).sum() <= repeated.sum()
+
+
+def test_wins_under_expected_ties_are_those_of_expectations():
+    """hits@1 of a positive tied with one rival is expected to be one half: better than 0, worse than 1."""
+    (one, other), _, _ = random_tables(4)
+    record = compare([one, other], metrics="expected.hits@1", n_resamples=9).table.iloc[0]
+    alignment = compare([one, other], metrics="mrr", n_resamples=9).alignment
+    a, b = (r.moments("expected.hits@1", rows).values[:, 0] for r, rows in zip((one, other), alignment.rows))
+    signs = np.sign(a - b).tolist()
+    assert (record["wins"], record["ties"], record["losses"]) == tuple(signs.count(sign) for sign in (1, 0, -1))
+    none = compare([one, other], metrics="expected.hmr", n_resamples=9).table.iloc[0]
+    assert (none["wins"], none["losses"]) == (0, 0)
+
+
+def test_results_may_come_with_their_names():
+    """A mapping names them, whatever its keys are."""
+    (one, other), _, _ = random_tables(4)
+    assert compare({"a": one, 2: other}, metrics="mrr", n_resamples=9).names == ("a", "2")

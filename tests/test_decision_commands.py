@@ -211,7 +211,7 @@ def test_cardinality_says_its_splits(capsys):
     assert "note: taken over all splits (--means-from train: over train): cardinality" in text
     call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
-    assert shown["notes"] == ["cardinality and pattern are taken over test"]
+    assert shown["notes"] == ["cardinality and pattern: taken over test"]
     frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
     assert {row["cardinality"]: row["n"] for row in shown["by"]} == frame.by("cardinality")["n"].to_dict()
     assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")

@@ -6,6 +6,8 @@ import pytest
 
 import kgeval as kg
 from kgeval.explaining import extreme_rows
+from kgeval.kernels.ordering import Order
+from kgeval.measuring import Ranks
 
 N = 8
 
@@ -203,3 +205,71 @@ def test_ids_are_integers():
     dataset, score = graph(1)
     with pytest.raises(kg.DataError, match=r"expected the entity as a label or an id in 0 \.\. \d+; got 0\.7"):
         kg.evaluate(score, dataset, progress=False).explain(0.7, 0, 0)
+
+
+def test_a_rounded_model_is_another_model():
+    """Scores rounded to whole numbers tie where they did not: other counts, which rounding errors do not explain."""
+    dataset, _ = graph(6)
+    n = len(dataset.entities)
+    weights = np.random.default_rng(0).normal(size=(n, n)) * 3
+    state = {}
+
+    def score(s, p, o):
+        return state["how"](weights[s, o])
+
+    for then, now in ((np.array, np.round), (np.round, np.array)):
+        state["how"] = then
+        result = kg.evaluate(score, dataset, progress=False)
+        state["how"] = now
+        refused = 0
+        rows = zip(
+            dataset["test"].array.tolist(), result.table["better_raw"][result.table["side"] == "object"].tolist()
+        )
+        for (s, p, o), better in rows:
+            new, old = (int((how(weights[s]) > how(weights[s, o])).sum()) for how in (now, then))
+            assert better == old
+            if new != old and abs(np.round(weights[s, o]) - weights[s, o]) > 0.01:
+                refused += 1
+                with pytest.raises(kg.ScoreError, match="Has the model changed since"):
+                    result.explain(s, p, o)
+        assert refused >= 3
+
+
+def test_exact_sources_have_no_slack():
+    """A model of kgeval.models is exact: even a difference within rounding is another model."""
+    rng = np.random.default_rng(0)
+    entities, relations = rng.normal(size=(N, 4)), rng.normal(size=(2, 4))
+    dataset = kg.Dataset.from_arrays(test=rng.integers(0, [N, 2, N], (6, 3)), n_entities=N, n_relations=2)
+    entities[:] = np.round(entities)
+    relations[:] = np.round(relations)
+    result = kg.evaluate(kg.models.TransE(entities, relations, norm=1), dataset, progress=False)
+    tied = result.table[result.table["tied_raw"] > 0].iloc[0]
+    entities += 1e-9 * rng.normal(size=entities.shape)
+    with pytest.raises(kg.ScoreError, match="Has the model changed since"):
+        result.explain(*(int(tied[name]) for name in "spo"), tied["side"])
+
+
+def test_the_answer_is_always_shown():
+    """At most 0 above and beside it; it never counts against itself, also where nothing is filtered."""
+    dataset, score = graph(1)
+    result = kg.evaluate(score, dataset, kg.Protocol(filter_splits=()), progress=False)
+    s, p, o = dataset["test"].array[0].tolist()
+    frame = result.explain(s, p, o, most=0)
+    assert (frame["stands"].tolist(), frame["counts"].tolist()) == (["answer"], [False])
+
+
+def test_of_equal_ranks_the_one_among_more_candidates_is_better():
+    """All first: the one with 5 rivals is the best, that with 2 the worst."""
+    rivals = [5, 3, 4, 2]
+    table = pd.DataFrame({"score": [1.0] * 4, "rivals_filtered": rivals, "better_filtered": 0, "tied_filtered": 0})
+    assert extreme_rows(Ranks(table, kg.Protocol()), 1).tolist() == [3, 0]
+
+
+def test_scores_that_rounding_explains():
+    """Scores 1, 5, 3, 3: above the third stood 1, beside it 1; 2 above it would need more than is there."""
+    scores = np.array([1.0, 5.0, 3.0, 3.0])
+    assert Order.could_have_stood(scores, 2, 3.0, (2, 0), 1e-4)
+    assert Order.could_have_stood(scores, 2, 3.0, (1, 1), 1e-4)
+    assert not Order.could_have_stood(scores, 2, 3.0, (3, 0), 1e-4)
+    assert not Order.could_have_stood(scores, 2, 3.0, (0, 1), 1e-4)
+    assert not Order.could_have_stood(scores, 2, 3.1, (1, 1), 1e-4)

@@ -697,3 +697,13 @@ def test_faults_of_weights(small):
     alone = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, name="alone")
     with pytest.raises(ProtocolError, match="dataset 'alone' has no split 'train'; it has test"):
         popularity_weights(table, alone)
+
+
+def test_patterns_come_from_the_chosen_splits():
+    """Two triples of train reverse each other; four of test do not: symmetric over train, other over all."""
+    test = [[2, 0, 3], [4, 0, 5], [6, 0, 7], [8, 0, 9]]
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 1], [1, 0, 0]], test=test, n_entities=10, n_relations=1)
+    table = pd.DataFrame({"s": [2], "p": [0], "o": [3], "side": ["object"]})
+    for splits, pattern in ((["train"], "symmetric"), (None, "other")):
+        frame = features_of(table, kg.Protocol(), dataset, names=["pattern"], splits_for_means=splits)
+        assert frame["pattern"].tolist() == [pattern]

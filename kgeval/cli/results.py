@@ -128,7 +128,7 @@ def _compare(options: argparse.Namespace) -> str:
     )
     if options.format == "json":
         return _as_json(found, options)
-    relations = None if options.by_relation is None else _by_relation(found, options)
+    relations = None if options.by_relation is None else _by_relation(found, options, options.most)
     undefined = undefined_lines(found.values)
     if options.format == "csv":
         say_aside([*found.head(), *undefined])
@@ -145,11 +145,11 @@ def _compare(options: argparse.Namespace) -> str:
     return "\n\n".join(parts)
 
 
-def _by_relation(found: Comparison, options: argparse.Namespace) -> pd.DataFrame:
+def _by_relation(found: Comparison, options: argparse.Namespace, most: int | None) -> pd.DataFrame:
     """Return, for each pair of models, the relations that contribute most to their difference."""
     frames = {}
     for first, second in itertools.combinations(found.names, 2):
-        frame = found.by_relation(options.by_relation, first, second).head(options.most)
+        frame = found.by_relation(options.by_relation, first, second).iloc[:most]
         frames[f"{first} less {second}"] = frame.rename(columns={"value_first": "first", "value_second": "second"})
     return pd.concat(frames, names=["difference of"])
 
@@ -163,7 +163,7 @@ def _as_json(found: Comparison, options: argparse.Namespace) -> str:
         "differences": frame_records(table),
     }
     if options.by_relation is not None:
-        content["by_relation"] = frame_records(_by_relation(found, options))
+        content["by_relation"] = frame_records(_by_relation(found, options, None))
     return json_text(content)
 
 

@@ -15,7 +15,7 @@ from kgeval.errors import ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, read_types
 from kgeval.metrics import TIE_POLICIES
 from kgeval.metrics.base import split_list
-from kgeval.record import BREAKDOWNS
+from kgeval.record import BREAKDOWNS, FROM_MEANS
 from kgeval.report.tables import FORMATS, format_frame, frame_records, printable, summary_frame
 from kgeval.results import DEFAULT_METRICS, LEVEL, EvaluationResult
 
@@ -54,6 +54,8 @@ def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: arg
     """Return the result with the columns that options choose: types of a file, cardinality and pattern of splits."""
     if options.means_from is not None:
         splits = words(options.means_from)
+        if not splits:
+            raise ProtocolError("--means-from must name a split; got none")
         for split in splits:
             check_one_of("--means-from", split, dataset.splits)
         result = result.with_features(dataset, names=["cardinality", "pattern"], splits_for_means=splits)
@@ -100,8 +102,8 @@ def result_text(
         reasons += undefined_lines(groups)
         if level is not None:
             reasons.append(f"note: {level:.0%} intervals, clustered by triple (query. metrics: by query)")
-        over = [name for name in words(options.by or "") if name in ("cardinality", "pattern")]
-        if over and not any("are taken over" in note for note in result.notes):
+        over = [name for name in words(options.by or "") if name in FROM_MEANS]
+        if over and not any(": taken over " in note for note in result.notes):
             reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
     cautions = [f"note: {said}" for said in result.cautions(metrics)]
     if cautions or reasons:

@@ -44,10 +44,24 @@ class Order:
             best_first[in_order < scores[answer]],
         )
 
-    def could_have_stood(self, scores: Scores, answer: int, n_above: int, share: float) -> bool:
-        """Tell whether rounding by `share` of the largest finite score explains `n_above` columns above the answer."""
+    @staticmethod
+    def could_have_stood(scores: Scores, answer: int, said: float, counts: tuple[int, int], share: float) -> bool:
+        """Tell whether rounding explains what was said of an answer: its score, and how many stood above and beside it.
+
+        Parameters
+        ----------
+        scores : array, shape (candidates,)
+        answer : int
+        said : float
+            The answer's score then.
+        counts : tuple of int
+            How many scored above it then, and how many the same.
+        share : float
+            Of the largest finite score, by which rounding may move a score.
+        """
         finite = np.abs(scores[np.isfinite(scores)])
         slack = share * float(finite.max(initial=0.0))
         least = int(np.count_nonzero(scores > scores[answer] + slack))
         most = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1
-        return least <= n_above <= most
+        is_near = said == scores[answer] or abs(said - float(scores[answer])) <= slack
+        return bool(is_near) and least <= counts[0] and sum(counts) <= most

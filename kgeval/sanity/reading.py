@@ -208,7 +208,7 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
                 if cell is not None:
                     cells[name] = cell
             elif _is_label(item):
-                parts.append(str(item).strip().strip("*_`"))
+                parts.append(re.sub(r"^(\*\*|__|\*|_|`)(.+)\1$", r"\2", str(item).strip()))
             elif not _is_missing(item):
                 ignored.append(str(column))
         rows.append(Row(" ".join(parts) or f"row {i + 1}", cells, tuple(ignored), percent))
@@ -290,7 +290,7 @@ def read_reported(path: str | Path) -> pd.DataFrame:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from None
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
-    separator = SEPARATORS.get(file.suffix.lower()) or next((mark for mark in "|\t;," if mark in first), ",")
+    separator = SEPARATORS.get(file.suffix.lower()) or next((mark for mark in "|\t,;" if mark in first), ",")
     if separator == "," and "," not in first and ";" in first:  # as spreadsheets of many countries write it
         separator = ";"
     table = list(_pipe_lines(lines) if separator == "|" else _separated_lines(text, separator))
