@@ -94,25 +94,58 @@ def align(
     """
     for name in override:
         check_one_of("override", name, OVERRIDES)
-    held = set.intersection(*(set(result.protocol.sides) for result in results))
-    sides = [side for side in SIDES if side in held and any(key.side in (side, "both") for key in keys)]
-    places = pair_rows(results, sides)
-    shared = places[(places >= 0).all(axis=1)]
-    differences = [
-        *_protocol_mismatches(results, names),
-        *_side_mismatches(results, names, keys),
-        *_dataset_mismatches(results, names),
-        *(_row_mismatches(results, names, places) if sides else []),
-    ]
-    mismatched = {field for mismatch in differences for field in mismatch.overrides}
-    differences += _rival_mismatches(results, names, shared, tuple(o for o in CHANGE_RIVALS if o in mismatched))
+    sides = [side for side in _sides_of_all(results) if any(key.side in (side, "both") for key in keys)]
+    differences, shared = _differences(results, names, sides, _side_mismatches(results, names, keys))
     if any(not set(override) & set(mismatch.overrides) for mismatch in differences):
         raise ProtocolError(_refusal(names, differences, override))
+    mismatched = {field for mismatch in differences for field in mismatch.overrides}
     return Alignment(
         rows=tuple(np.ascontiguousarray(column) for column in shared.T),
         overridden=tuple(differences),
         unneeded=tuple(o for o in dict.fromkeys(override) if o not in mismatched),
     )
+
+
+def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
+    """Return everything that keeps the numbers of results from standing side by side, whatever the metric.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+        What to call each result.
+
+    Returns
+    -------
+    list of Mismatch
+        Of protocol, sides, dataset, rows and their rivals; empty for results that may be compared without an override,
+        and for a single one.
+    """
+    asked = _said([_shown(tuple(result.protocol.sides)) for result in results], names)
+    if len(results) < 2:
+        return []
+    return _differences(results, names, _sides_of_all(results), [Mismatch("sides", asked)] if asked else [])[0]
+
+
+def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
+    return [side for side in SIDES if all(side in result.protocol.sides for result in results)]
+
+
+def _differences(
+    results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], of_sides: Sequence[Mismatch]
+) -> tuple[list[Mismatch], Ids]:
+    """Return every mismatch, `of_sides` among them, and where the rows of `sides` that all share stand."""
+    places = pair_rows(results, sides)
+    shared = places[(places >= 0).all(axis=1)]
+    differences = [
+        *_protocol_mismatches(results, names),
+        *of_sides,
+        *_dataset_mismatches(results, names),
+        *(_row_mismatches(results, names, places) if sides else []),
+    ]
+    mismatched = {field for mismatch in differences for field in mismatch.overrides}
+    causes = tuple(override for override in CHANGE_RIVALS if override in mismatched)
+    return [*differences, *_rival_mismatches(results, names, shared, causes)], shared
 
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
@@ -333,7 +366,9 @@ def _said(values: Sequence[str], names: Sequence[str]) -> str:
 def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     """Return what to call results that nobody named: their scorers, with their place where several share a name."""
     scorers = [str(result.about.get("scorer") or "model") for result in results]
-    return [f"{name} ({i})" if scorers.count(name) > 1 else name for i, name in enumerate(scorers, start=1)]
+    numbered = [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
+    names = [one if scorers.count(name) > 1 else name for name, one in zip(scorers, numbered)]
+    return names if len(set(names)) == len(names) else numbered
 
 
 def listed(names: Sequence[str]) -> str:

@@ -230,6 +230,13 @@ class Record:
             return no_rivals()
         return nearest_rivals(self.ranks, self.source, extreme_rows(self.ranks, EXAMPLES))
 
+    def found_rivals(self) -> tuple[pd.DataFrame, str]:
+        """Return `rivals`, or none and why, where the scorer answers otherwise than when it was ranked."""
+        try:
+            return self.rivals, ""
+        except ScoreError as error:
+            return no_rivals(), f"no rivals of the worst and best ranks are kept: {error}"
+
     def explain(
         self, s: str | int, p: str | int, o: str | int, side: str = "object", most: int | None = None
     ) -> pd.DataFrame:
@@ -303,9 +310,7 @@ class Record:
             further = self.with_features().columns
             new = [name for name in further if name not in self.columns]
             joined = pd.concat([self.columns, further[new]], axis=1)
-            try:
-                rivals = self.rivals
-            except ScoreError as error:
-                notes.append(f"no rivals of the worst and best ranks are kept: {error}")
+            rivals, reason = self.found_rivals()
+            notes += [reason] if reason else []
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         write_result_file(path, {**fields, "notes": notes, "columns": joined, "rivals": rivals}, overwrite)

@@ -880,3 +880,10 @@ def test_results_may_come_with_their_names():
     """A mapping names them, whatever its keys are."""
     (one, other), _, _ = random_tables(4)
     assert compare({"a": one, 2: other}, metrics="mrr", n_resamples=9).names == ("a", "2")
+
+
+def test_default_names_differ():
+    """Also where a scorer is called as a numbered one would be."""
+    result = towns()
+    called = [dataclasses.replace(result, about={**result.about, "scorer": name}) for name in ("a", "a", "a (1)")]
+    assert compare(called, metrics="mrr", n_resamples=9).names == ("a (1)", "a (2)", "a (1) (3)")

@@ -8,8 +8,11 @@ import math
 import re
 import shutil
 import sys
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_results import like_fb15k237
 
@@ -88,6 +91,38 @@ def large_page(tmp_path_factory):
     results, dataset = like_fb15k237(3)
     path = tmp_path_factory.mktemp("large") / "large.html"
     write_page(results, path, names=["A", "B", "C"], dataset=dataset)
+    return path
+
+
+@pytest.fixture(scope="module")
+def close():
+    """Three results of 8,000 ranks: in the second 12 are worse by one; in the third hits@10 won three and lost four.
+
+    MR then surely differs, by 12/8000; hits@10 does not surely, by 1/8000.
+    """
+    rng = np.random.default_rng(3)
+    dataset = kg.Dataset.from_arrays(
+        test=rng.integers(0, [200, 3, 200], (4_000, 3)), n_entities=200, n_relations=3, name="close"
+    )
+    result = kg.evaluate(lambda s, p, o: (s * 131 + o * 37 + p * 11) % 97, dataset, progress=False)
+    result = replace(result, source=None, stored_rivals=result.rivals)
+    tables = [result.table.copy() for _ in range(3)]
+    for table, changes in zip(tables, ({}, {}, {**dict.fromkeys(range(4), 10), **dict.fromkeys(range(4, 7), 9)})):
+        table.loc[range(4_000), "tied_filtered"] = 0
+        for row, start in enumerate([9] * 4 + [10] * 3):
+            table.loc[row, "better_filtered"] = changes.get(row, start)
+    tables[1].loc[range(100, 112), "better_filtered"] += 1
+    results = [replace(result, table=table) for table in tables]
+    names = ["alpha", "beta", "gamma"]
+    return results, compare(results, names=names, metrics="mr,hits@10", n_resamples=4_999)
+
+
+@pytest.fixture(scope="module")
+def close_page(close, tmp_path_factory):
+    """The page of `close`."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    path = tmp_path_factory.mktemp("close") / "close.html"
+    write_page(close[0], path, comparison=close[1])
     return path
 
 
@@ -247,8 +282,12 @@ def test_models_with_different_relations_stand_side_by_side():
     assert found["relations"]["n"] == [[4, 0, 2], [2, 4, 0]]  # both sides
     missing = [[value is None for value in values[0][0]] for values in found["relations"]["values"]]
     assert missing == [[False, True, False], [False, False, True]]
-    shown = [f"{r.about['dataset']} ({r.about['dataset_fingerprint'][:8]})" for r in results]
-    assert found["differences"] == [f"dataset: {shown[0]} | {shown[1]}"]
+    shown = [f"{r.about['dataset']} {r.about['dataset_fingerprint'][:8]}" for r in results]
+    assert found["differences"][:2] == [
+        f"dataset: {shown[0]} in one, {shown[1]} in two",
+        "relations: 2 in one, 2 in two; 1 only in one, first 'a', 1 only in two, first 'c'",
+    ]
+    assert [line.partition(":")[0] for line in found["differences"][2:]] == ["queries"]
 
 
 def test_results_of_different_protocols_are_said_to_differ(made):
@@ -257,14 +296,85 @@ def test_results_of_different_protocols_are_said_to_differ(made):
     protocol = kg.Protocol(sides="object", filter_splits=("test",))
     other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, dataset, protocol, progress=False)
     found = page_data([results[0], other], ["one", "two"])
-    assert found["differences"] == [
-        "sides: ['subject', 'object'] | ['object']",
-        "filter_splits: ['train', 'valid', 'test'] | ['test']",
+    assert found["differences"][:2] == [
+        "filter_splits: train+valid+test in one, test in two",
+        "sides: subject+object in one, object in two",
     ]
+    is_apart = results[0].table["rivals_filtered"][results[0].table["side"] == "object"].to_numpy()
+    n_apart = int((is_apart != other.table["rivals_filtered"].to_numpy()).sum())
+    assert n_apart > 0
+    start = f"rivals: {n_apart} of {N_TEST} shared rows differ in their filtered rivals, first "
+    assert [line[: len(start)] for line in found["differences"][2:]] == [start]
     sides = {(g["setting"], g["side"]): [row["name"] for row in g["rows"]] for g in found["summary"]}
     assert sides["filtered", "both"] == ["one"]
     assert sides["filtered", "object"] == ["one", "two"]
     assert page_data(results, NAMES)["differences"] == []
+
+
+def test_results_of_other_queries_or_rivals_are_said_to_differ(made):
+    """One protocol and one dataset, but two triples less, or one rival more in three rows."""
+    results, dataset, _ = made
+    test = np.asarray(dataset["test"])
+    labels = [[dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]] for s, p, o in test]
+    shorter = replace(results[0], table=results[0].table.iloc[2:].reset_index(drop=True), joined=None, n_read=298)
+    found = page_data([results[0], shorter], ["one", "two"])
+    said = "queries: 300 in one and 298 in two; 2 rows only in one, first "
+    row = f"{tuple(labels[0])} ({results[0].table['side'].iloc[0]} side, test)"
+    assert found["differences"] == [printable(f"{said}{row}; 298 rows in all results")]
+    table = results[0].table.copy()
+    table.loc[[3, 5, 8], "rivals_filtered"] += 1
+    found = page_data([results[0], replace(results[0], table=table)], ["one", "two"])
+    start = "rivals: 3 of 300 shared rows differ in their filtered rivals, first "
+    assert [line[: len(start)] for line in found["differences"]] == [start]
+    assert page_data([results[0], results[0]], ["one", "two"])["differences"] == []
+
+
+def widening():
+    """A result whose one relation is 1-1 in train, and 1-N in all splits: each subject gets two objects more."""
+    train = [[s, 0, s + 4] for s in range(4)]
+    test = [[s, 0, o] for s in range(4) for o in (8 + 2 * s, 9 + 2 * s)]
+    dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=16, n_relations=1)
+    return kg.evaluate(lambda s, p, o: (s * 7 + o * 3) % 11, dataset, progress=False), dataset
+
+
+def groups_of(found, name):
+    """The groups of each model in a column of the breakdowns, with their counts."""
+    column = next(column for column in found["breakdowns"]["columns"] if column["name"] == name)
+    return [dict(zip(model["groups"], model["n"])) for model in column["models"]]
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_features_that_a_result_has_stay_as_they_are(is_given):
+    """Taken over train they are 1-1, whether the dataset is given or at hand; over all splits they would be 1-N."""
+    result, dataset = widening()
+    given = dataset if is_given else None
+    chosen = result.with_features(names=["cardinality", "pattern"], splits_for_means=["train"])
+    found = page_data([chosen], ["one"], given)
+    assert groups_of(found, "cardinality") == [{"1-1": 16}]
+    assert re.fullmatch("note: cardinality and pattern(:| are) taken over train", found["head"]["common"][-1])
+    assert found["breakdowns"]["notes"] == [""]
+    assert groups_of(found, "seen") == [{"unseen entity": 16}]
+    found = page_data([result], ["one"], given)
+    assert groups_of(found, "cardinality") == [{"1-N": 16}]
+    assert found["breakdowns"]["notes"] == ["cardinality and pattern are taken over all splits"]
+    half = result.with_features(names=["cardinality"], splits_for_means=["train"])
+    found = page_data([half], ["one"], given)
+    assert re.fullmatch("note: cardinality.* taken over train", found["head"]["common"][-1])
+    names = [column["name"] for column in found["breakdowns"]["columns"]]
+    assert "cardinality" in names
+    assert "pattern" not in names  # over all splits it would stand below a note that says train
+    over_all = result.with_features(names=["pattern"])
+    assert page_data([over_all], ["one"], given)["breakdowns"]["notes"] == [
+        "cardinality and pattern are taken over all splits"
+    ]
+
+
+def test_without_features_nothing_is_said_of_their_splits(made):
+    """A result that holds no dataset has no such column, and one whose column is pattern alone names it alone."""
+    result = replace(made[0][0], source=None, stored_rivals=made[0][0].rivals)
+    assert page_data([result], ["one"])["breakdowns"]["notes"] == [""]
+    patterned = replace(made[0][0].with_features(names=["pattern"]), source=None, stored_rivals=result.rivals)
+    assert page_data([patterned], ["one"])["breakdowns"]["notes"] == ["pattern is taken over all splits"]
 
 
 def test_the_breakdowns(made, data):
@@ -295,6 +405,64 @@ def test_only_the_largest_of_many_groups_are_kept(made):
     assert many["n_all"] == N_TEST
     assert many["groups"] == [str(i) for i in range(40)]  # equal sizes: by their numbers
     assert many["n"] == [2] * 40
+
+
+def test_the_largest_groups_of_an_ordered_column_are_kept(made):
+    """Not the first 40 in its order, but those with most ranks, in its order; the share of the others is said."""
+    result = made[0][0]
+    sizes = np.array([1] * 20 + [2] * 20 + [12] * 20)
+    values = np.repeat(np.arange(60), sizes)
+    assert len(values) == 2 * N_TEST
+    ordered = pd.Categorical([f"g{value}" for value in values], [f"g{i}" for i in range(60)], ordered=True)
+    found = page_data([result.with_columns({"many": ordered})], ["one"])["breakdowns"]["columns"]
+    column = next(column for column in found if column["name"] == "many")
+    many = column["models"][0]
+    assert many["groups"] == column["groups"] == [f"g{i}" for i in range(20, 60)]
+    assert many["places"] == list(range(40))
+    assert many["n"] == [2] * 20 + [12] * 20
+    assert many["n_all"] == 60
+    assert many["share_left"] == pytest.approx(20 / 300, abs=1e-12)
+    ranks = [rank for _, _, rank in ranks_of(result)]
+    assert many["values"][0][0][39] == pytest.approx(mean_of("MRR", ranks[288:]), abs=1e-12)
+
+
+def test_groups_that_are_left_out_cost_no_interval(made, monkeypatch):
+    """Of 300 groups 40 times five numbers are computed."""
+    from kgeval.measuring import Ranks
+
+    computed, interval = [], Ranks.interval
+
+    def counting(self, *arguments, **named):
+        computed.append(1)
+        return interval(self, *arguments, **named)
+
+    monkeypatch.setattr(Ranks, "interval", counting)
+    result = replace(made[0][0], joined=None, source=None, stored_rivals=made[0][0].rivals)
+    page_data([result], ["one"])
+    without = len(computed)
+    computed.clear()
+    page_data([result.with_columns({"many": np.arange(2 * N_TEST)})], ["one"])
+    assert len(computed) - without == 40 * 5
+
+
+def test_groups_of_several_models_stand_in_one_order(made):
+    """One model has the numbers 0, 1, 9, the other 3, 9, 20; both stand among 0, 1, 3, 9, 20."""
+    first, second = (
+        result.with_columns({"many": np.array(values)[np.arange(2 * N_TEST) % 3]})
+        for result, values in zip(made[0], ([9, 0, 1], [20, 3, 9]))
+    )
+    found = page_data([first, second], ["one", "two"])["breakdowns"]["columns"]
+    column = next(column for column in found if column["name"] == "many")
+    assert column["groups"] == ["0", "1", "3", "9", "20"]
+    assert [model["groups"] for model in column["models"]] == [["0", "1", "9"], ["3", "9", "20"]]
+    assert [model["places"] for model in column["models"]] == [[0, 1, 3], [2, 3, 4]]
+
+
+def test_sides_stand_in_one_order(made):
+    """Both sides first, also where the first result asked one side alone."""
+    other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], kg.Protocol(sides="object"), progress=False)
+    groups = page_data([other, made[0][0]], ["one", "two"])["summary"]
+    assert [group["side"] for group in groups] == ["both", "subject", "object"] * 2
 
 
 def test_hardest_and_easiest_triples(made, data):
@@ -375,6 +543,7 @@ def test_undefined_numbers_are_none_with_their_reason():
     assert found["summary"][0]["rows"][0]["cells"][0][0] == 1.0
     assert found["distribution"]["bins"] == ["1"]
     assert found["triples"][0]["hardest"][0]["rivals"] == []
+    assert found["triples"][0]["rivals"] == "none"
 
 
 def test_the_head_says_shared_lines_once(made, data):
@@ -599,6 +768,30 @@ def test_wrong_names(made, tmp_path, change, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_comparison_of_other_results_is_refused(made, tmp_path):
+    """The names agree, but two results stand under each other's name; equal results that were loaded anew are taken."""
+    results, _, comparison = made
+    with pytest.raises(kg.DataError) as caught:
+        write_page([results[1], results[0], results[2]], tmp_path / "page.html", comparison=comparison)
+    assert str(caught.value) == (
+        "the comparison holds another result under the name 'Good' than the one given; give the results that were "
+        "compared, each with its name"
+    )
+    assert list(tmp_path.iterdir()) == []
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    order = [results[2], replace(results[0]), results[1]]
+    write_page(order, tmp_path / "page.html", names=["Bad", "Good", "<b>Mid</b>"], comparison=comparison)
+    assert Reader(tmp_path / "page.html").data()["models"] == ["Bad", "Good", "<b>Mid</b>"]
+
+
+@pytest.mark.parametrize("title", ["", "  ", None])
+def test_an_empty_title_is_the_default(made, tmp_path, monkeypatch, title):
+    """A page without a title would have no name in the browser."""
+    monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
+    write_page(made[0], tmp_path / "page.html", title=title)
+    assert Reader(tmp_path / "page.html").title == f"kgeval: {made[1].name}"
+
+
 def test_an_existing_file_is_kept_unless_overwrite_is_said(made, tmp_path, monkeypatch):
     """Nothing is lost by a second report, nor by one that fails half-way."""
     monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
@@ -820,6 +1013,424 @@ def test_the_comparison_is_shown(fresh, data):
     assert cells[8:11] == [str(row[name]) for name in ("wins", "ties", "losses")]
 
 
+def with_interval(value, low, high, digits):
+    return f"{value:,.{digits}f}" + ("" if low is None else f"[{low:,.{digits}f}, {high:,.{digits}f}]")
+
+
+def test_every_number_of_the_metric_table_is_shown(fresh, data):
+    """Six groups: each model with value and interval, four decimals, MR two; chance without an interval."""
+    rows = iter(table_rows(fresh, "#metrics tbody tr"))
+    digits = [2, 4, 4, 4, 4, 4]
+    for group in data["summary"]:
+        assert len(next(rows)) == 1
+        for row in group["rows"] + group["chance"]:
+            wanted = [with_interval(*cell[:3], d) for cell, d in zip(row["cells"], digits)]
+            assert next(rows) == [row["name"], str(row["n"]), *wanted]
+    assert list(rows) == []
+
+
+def test_the_best_values_are_bold(fresh, data):
+    """The very cells: of each column the greatest of the models, of MR the least."""
+    code = "[...e.rows].slice(1).map((row) => [...row.cells].slice(2).map((cell) => cell.classList.contains('best')))"
+    for group, bold in zip(data["summary"], each(fresh, "#metrics tbody", code)):
+        for column, metric in enumerate(data["metrics"]):
+            values = [row["cells"][column][0] for row in group["rows"]]
+            best = max(values) if metric["higher_is_better"] else min(values)
+            assert [row[column] for row in bold] == [*(value == best for value in values), False]
+
+
+def test_small_differences_keep_two_digits(chrome, close, close_page):
+    """MR -0.0015, surely: bold; hits@10 differs by 0.000125, unsurely: plain; 0 has no sign."""
+    opened(chrome, close_page)
+    table = close[1].table.set_index(["first", "second", "metric"])
+    cells = table_rows(chrome, "#comparison .scroll:first-of-type tbody tr")
+    shown = [row for row in cells if row[0] in ("mr", "hits@10")][:6]
+    rows = dict(zip(table.index, shown))
+    mr = table.loc[("alpha", "beta", "mr")]
+    assert mr["difference"] == pytest.approx(-12 / 8000, abs=1e-12)
+    assert mr["low"] < mr["high"] < 0
+    assert rows["alpha", "beta", "mr"][3] == with_interval(mr["difference"], mr["low"], mr["high"], 4)
+    assert rows["alpha", "beta", "mr"][3].startswith("-0.0015[-0.002")
+    assert rows["alpha", "beta", "mr"][4] == "alpha"
+    assert rows["alpha", "beta", "mr"][7] == f"{mr['detectable']:.4f}"
+    assert 0.001 < mr["detectable"] < 0.002
+    hits = table.loc[("alpha", "gamma", "hits@10")]
+    assert hits["difference"] == pytest.approx(1 / 8000, abs=1e-12)
+    assert hits["low"] < 0 < hits["high"]
+    assert rows["alpha", "gamma", "hits@10"][3] == with_interval(hits["difference"], hits["low"], hits["high"], 5)
+    assert rows["alpha", "gamma", "hits@10"][7] == f"{hits['detectable']:.5f}"
+    assert rows["alpha", "beta", "hits@10"][3].split("[")[0] == "0.0000"
+    bold = each(
+        chrome, "#comparison .scroll:first-of-type tbody tr", "[...e.querySelectorAll('.best')].map((c) => c.cellIndex)"
+    )
+    by_row = dict(zip(table.index, [places for places, row in zip(bold, cells) if row[0] in ("mr", "hits@10")][:6]))
+    sure = {key for key, p in table["p_holm"].items() if p <= 0.05}
+    assert ("alpha", "beta", "mr") in sure
+    assert by_row == {key: [3, 6] if key in sure else [] for key in table.index}
+    assert 0 < len(sure) < 6
+    assert not re.search(r"-0\.0+(?![0-9])", run(chrome, "return document.getElementById('comparison').textContent"))
+    assert log(chrome) == []
+
+
+def test_where_a_difference_comes_from_is_shown(fresh, data):
+    """Each column of the relations that contribute most, first pair."""
+    pair = data["comparison"]["contributions"][0]
+    scroll = "#comparison details:first-of-type .scroll"
+    assert table_rows(fresh, f"{scroll} thead tr") == [
+        ["relation", "n", "share", "Good", "<b>Mid</b>", "difference", "contribution"]
+    ]
+    rows = table_rows(fresh, f"{scroll} tbody tr")
+    assert len(rows) == len(pair["rows"]) == 15
+    for shown, row in zip(rows, pair["rows"]):
+        assert shown[:5] == [
+            row["relation"], str(row["n"]), f"{100 * row['share']:.1f}%",
+            f"{row['value_first']:.4f}", f"{row['value_second']:.4f}",
+        ]  # fmt: skip
+        value = shown[5].split("[")[0]
+        n_digits = len(value.partition(".")[2])
+        assert n_digits >= 4
+        assert shown[5] == with_interval(row["difference"], row["low"], row["high"], n_digits)
+        assert float(shown[6]) == pytest.approx(row["contribution"], abs=5e-5)
+
+
+def test_every_number_of_the_relations_is_shown(fresh, data):
+    """n, each model's value with its interval, and the first less each other."""
+    found = data["relations"]
+    rows = table_rows(fresh, "#relations tbody tr")
+    assert len(rows) == len(found["labels"])
+    n_intervals = 0
+    for place, row in enumerate(rows):
+        cells = [[part[place] for part in found["values"][model][0]] for model in range(3)]
+        n_intervals += sum(cell[1] is not None for cell in cells)
+        assert row[:2] == [found["labels"][place], str(found["n"][0][place])]
+        assert row[2:5] == [with_interval(*cell, 4) for cell in cells]
+        for shown, model in zip(row[5:], (1, 2)):
+            assert float(shown) == pytest.approx(cells[0][0] - cells[model][0], abs=5e-5)
+    assert n_intervals > 40
+
+
+def test_counts_of_ranks_and_hits_are_shown_as_numbers(fresh, data):
+    """The tables below the charts, a column for each model."""
+    first, second = run(fresh, """
+      return [...document.querySelectorAll("#charts details table")].map(
+        (table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))
+    """)  # fmt: skip
+    counts = [
+        [str(sum(by_side)) for by_side in zip(*sides.values())] for sides in data["distribution"]["counts"]
+    ]  # fmt: skip
+    assert first == [["rank", *NAMES], *([label, *n] for label, *n in zip(data["distribution"]["bins"], *counts))]
+    values = [[f"{value:.4f}" for value in one] for one in data["hits"]["values"]]
+    assert second == [["k", *NAMES], *([str(k), *row] for k, *row in zip(data["hits"]["k"], *values))]
+
+
+def test_the_audit_is_shown(fresh, data):
+    """Each count of each split."""
+    rows = table_rows(fresh, "#dataset tbody tr")
+    for shown, split in zip(rows, data["audit"]["splits"]):
+        overlaps = ", ".join(f"{n} in {other}" for other, n in split["overlaps"]) or "-"
+        unseen = split["unseen"]
+        assert shown == [
+            split["split"], *(str(split[name]) for name in ("triples", "entities", "relations", "duplicates")),
+            overlaps, *(str(unseen[name]) if unseen else "-" for name in ("triples", "entities", "relations")),
+        ]  # fmt: skip
+    assert [row[0] for row in rows] == ["train", "valid", "test"]
+    assert "3 in train" in rows[2][5]
+
+
+def test_error_bars_reach_from_low_to_high(fresh, data):
+    """What plotly drew: value plus and minus its arms are the interval's ends."""
+    drawn = run(fresh, """
+      return document.querySelector(".of-groups").data.map((t) => [t.y, t.error_y.array, t.error_y.arrayminus])
+    """)  # fmt: skip
+    models = data["breakdowns"]["columns"][0]["models"]
+    assert len(drawn) == 3
+    for (y, up, down), model in zip(drawn, models):
+        value, low, high = model["values"][0]
+        assert y == value
+        assert [v + arm for v, arm in zip(y, up)] == pytest.approx(high, abs=1e-12)
+        assert [v - arm for v, arm in zip(y, down)] == pytest.approx(low, abs=1e-12)
+        assert min(up + down) > 0
+
+
+def test_bars_say_their_share_and_count(fresh, data):
+    """In the hover box, of each model over both sides."""
+    said = run(fresh, "return document.querySelector('#charts .plot').data.map((t) => t.hovertext)")
+    for texts_of_model, counts, name in zip(said, data["distribution"]["counts"], NAMES):
+        sums = [a + b for a, b in zip(counts["subject"], counts["object"])]
+        shown = name.replace("<", "&lt;").replace(">", "&gt;")
+        assert texts_of_model == [
+            f"{shown}<br>rank {label}: {100 * n / (2 * N_TEST):.1f}% ({n})"
+            for label, n in zip(data["distribution"]["bins"], sums)
+        ]
+
+
+@pytest.fixture
+def long_names(chrome, made, tmp_path):
+    """A page whose models have names of 80 characters that differ at their ends, and groups of as many."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    results = [
+        replace(
+            replace(one, joined=None).with_columns({"long": ["g" * 80 + str(i % 2) for i in range(2 * N_TEST)]}),
+            source=None,
+        )
+        for one in made[0][:2]
+    ]
+    comparison = compare(results, names=["m" * 80 + " one", "m" * 80 + " $& two"], metrics="mrr", n_resamples=9)
+    results = [results[0].with_notes("said"), results[1].with_notes("said too")]
+    comparison = replace(comparison, results=tuple(results), notes=("m" * 80 + " $& two: said too",))
+    write_page(results, tmp_path / "long.html", comparison=comparison)
+    return opened(chrome, tmp_path / "long.html")
+
+
+def test_hover_boxes_keep_number_and_end(chrome, large_page):
+    """A relation of 67 characters loses its middle; the values of both models follow whole."""
+    opened(chrome, large_page)
+    found = Reader(large_page).data()["relations"]
+    label = found["labels"][0]
+    assert len(label) > 60
+    (a, low, high), (b, low_b, high_b) = ([part[0] for part in found["values"][model][0]] for model in (0, 1))
+    said = run(chrome, "return document.querySelector('.of-relations').data[0].hovertext[0]").split("<br>")
+    assert said == [
+        f"{label[:29]}…{label[-30:]}",
+        f"n = {found['n'][1][0]:,}",
+        f"A: {a:.4f} [{low:.4f}, {high:.4f}]",
+        f"B: {b:.4f} [{low_b:.4f}, {high_b:.4f}]",
+    ]
+
+
+def test_long_names_lose_their_middle_not_their_number(long_names):
+    """In hover boxes 60 characters, in tables 40 and the whole as title; a name with $& stands as it is."""
+    hover = run(long_names, "return document.querySelector('.of-groups').data[1].hovertext[1]").split("<br>")
+    assert hover[0] == "m" * 29 + "…" + "m" * 23 + " $&amp; two"
+    assert hover[1] == "g" * 29 + "…" + "g" * 29 + "1, n = 150"
+    assert re.fullmatch(r"MRR 0\.\d{4} \[0\.\d{4}, 0\.\d{4}\]", hover[2])
+    curve = run(long_names, "return document.querySelectorAll('#charts .plot')[1].data[1].hovertext[0]")
+    assert re.fullmatch(r"m{29}…m{23} \$&amp; two<br>hits@1: 0\.\d{4}", curve)
+    names = each(long_names, "#metrics tbody:first-of-type bdi", "[e.textContent, e.title]")
+    assert names[:2] == [
+        ["m" * 19 + "…" + "m" * 16 + " one", "m" * 80 + " one"],
+        ["m" * 19 + "…" + "m" * 13 + " $& two", "m" * 80 + " $& two"],
+    ]
+    cautions = texts(long_names, "#comparison .caution")
+    assert [said for said in cautions if "said too" in said] == []  # said above
+    assert log(long_names) == []
+
+
+@pytest.mark.parametrize("kind", ["queries", "rivals"])
+def test_no_value_is_best_among_other_queries_or_rivals(chrome, made, tmp_path, kind):
+    """A caution says in what the results differ, and nothing is bold."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    one = replace(made[0][0], source=None, stored_rivals=made[0][0].rivals)
+    table = one.table.copy()
+    if kind == "rivals":
+        table.loc[[3, 5, 8], "rivals_filtered"] += 1
+        other = replace(one, table=table)
+    else:
+        other = replace(one, table=table.iloc[20:].reset_index(drop=True), joined=None, n_read=280, stored_rivals=None)
+    write_page([one, other], tmp_path / "two.html", names=["one", "two"])
+    opened(chrome, tmp_path / "two.html")
+    cautions = texts(chrome, "#measured .caution")
+    assert cautions[0] == "note these results were not measured alike, so their numbers do not compare:"
+    assert cautions[1].startswith(f"note {kind}: ")
+    assert chrome.find_elements("css selector", "#metrics .best") == []
+    assert "best value" not in texts(chrome, "#metrics caption")[0]
+    assert log(chrome) == []
+
+
+def test_splits_of_the_features_are_said(chrome, fresh, tmp_path):
+    """Below the chart and below the tables; of a result that says it itself, nothing more."""
+    said = "cardinality and pattern are taken over all splits"
+    assert texts(fresh, "#charts .over-splits") == texts(fresh, "#detail .over-splits") == [said]
+    result, _ = widening()
+    chosen = result.with_features(names=["cardinality", "pattern"], splits_for_means=["train"])
+    write_page([chosen, result], tmp_path / "two.html", names=["chosen", "all"])
+    opened(chrome, tmp_path / "two.html")
+    assert texts(chrome, "#charts .over-splits") == [f"all: {said}"]
+    assert texts(chrome, "#detail .over-splits") == []
+
+
+def test_the_share_of_groups_left_out_is_said(chrome, made, tmp_path):
+    """60 groups of five ranks each: 20 are left out, a third of the ranks."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    result = replace(made[0][0], joined=None, source=None, stored_rivals=made[0][0].rivals)
+    write_page(result.with_columns({"many": np.arange(2 * N_TEST) % 60}), tmp_path / "one.html", names="one")
+    opened(chrome, tmp_path / "one.html")
+    assert texts(chrome, "#detail .left-out") == ["20 smaller groups, 33.3% of the ranks, are left out."]
+    assert len(table_rows(chrome, "#detail details tbody tr")) == 40
+
+
+def test_many_relations_are_shown_when_asked_and_gaps_stand_last(chrome, tmp_path):
+    """510 relations in one model, 3 of them and another in the other: 500 rows, then all; gaps last, both ways."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    results = []
+    for labels in ([f"r{i}" for i in range(510)], ["r0", "r1", "r2", "only"]):
+        n = len(labels)
+        test = [[i % 5, i, (3 * i + 1) % 5] for i in range(n)]
+        dataset = kg.Dataset.from_arrays(test=test, n_entities=5, relation_labels=labels)
+        results.append(kg.evaluate(lambda s, p, o: -abs(s + 1.3 - o), dataset, progress=False))
+    write_page(results, tmp_path / "two.html", names=["one", "two"])
+    opened(chrome, tmp_path / "two.html")
+    assert len(rows_of(chrome)) == 500
+    assert texts(chrome, "#relations-shown") == ["500 of 511 relations shown, MRR"]
+    more = next(b for b in chrome.find_elements("css selector", "#relations > button"))
+    assert more.is_displayed()
+    more.click()
+    assert len(rows_of(chrome)) == 511
+    assert not more.is_displayed()
+    head = chrome.find_elements("css selector", "#relations thead button")
+    for _ in range(2):
+        head[4].click()  # the second model's MRR
+        values = [row[4] for row in rows_of(chrome)]
+        assert values[4:] == ["-"] * 507
+        assert "-" not in values[:4]
+    assert log(chrome) == []
+
+
+DOWNLOADED = """
+  const done = arguments[0];
+  const made = URL.createObjectURL;
+  URL.createObjectURL = (blob) => { window.saved = blob; return made.call(URL, blob); };
+  HTMLAnchorElement.prototype.click = function () {
+    const { download, href } = this;
+    window.saved.text().then((text) => done([download, href.slice(0, 5), window.saved.type, text]));
+  };
+  document.querySelectorAll(".plot")[%d].querySelector(".modebar-btn").click();
+"""
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_charts_are_saved_with_their_key_on_a_ground(chrome, page, is_dark):
+    """An SVG from a blob, named after the chart, with the names of the models, on the theme's colour."""
+    backs = {False: "253, 253, 252", True: "21, 24, 28"}
+    for place, name in enumerate(["ranks", "hits", "relations", "groups", "sides"]):
+        opened(chrome, page, dark=is_dark)
+        file, scheme, kind, text = chrome.execute_async_script(DOWNLOADED % place)
+        assert (file, scheme) == (f"kgeval-{name}.svg", "blob:")
+        assert kind.partition(";")[0] == "image/svg+xml"
+        ground = rf"fill: rgb\({backs[is_dark]}\); fill-opacity: 1"
+        assert re.search(rf'<rect x="0" y="0" width="[0-9]+" height="(?:340|440)" style="{ground}', text)
+        if name not in ("relations", "sides"):
+            keys = [one for one in ElementTree.fromstring(text).iter() if one.get("class") == "legendtext"]
+            assert [(key.text, len(key)) for key in keys] == [(model, 0) for model in NAMES]
+        assert log(chrome) == []
+
+
+def test_hover_zoom_and_saving_ask_no_network(fresh, page):
+    """After all three the network has seen the file alone."""
+    run(fresh, "Plotly.Fx.hover(document.querySelector('.of-relations'), [{curveNumber: 0, pointNumber: 0}])")
+    run(fresh, "document.querySelectorAll('.of-relations .modebar-btn')[3].click()")
+    waiting(fresh, lambda page: run(page, "return !document.querySelector('.of-relations').layout.xaxis.autorange"))
+    fresh.execute_async_script(DOWNLOADED % 1)
+    messages = [json.loads(entry["message"])["message"] for entry in fresh.get_log("performance")]
+    requests = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert {url for url in requests if not url.startswith("blob:")} == {page.as_uri()}
+    assert log(fresh) == []
+
+
+def test_each_chart_has_a_key(fresh):
+    """Where several models are drawn plotly's own, which prints; it follows the boxes."""
+    code = "[...e.querySelectorAll('.legendtext')].map((text) => text.textContent)"
+    assert each(fresh, "#charts .plot", code) == [NAMES, NAMES, NAMES[1:], NAMES]
+    fresh.find_elements("css selector", "#toggles input")[1].click()
+    waiting(fresh, lambda page: each(page, "#charts .plot", code)[3] == NAMES[::2])
+    shown = each(fresh, ".swatch", "[getComputedStyle(e).printColorAdjust, getComputedStyle(e).forcedColorAdjust]")
+    assert shown[0] == ["exact", "none"]
+
+
+def test_zoom_is_kept(fresh):
+    """A toggle and another theme leave the axes as they were; another metric draws them anew."""
+    from selenium.webdriver.support.ui import Select
+
+    code = "return document.querySelector('.of-relations').layout.xaxis.range"
+    run(fresh, "return Plotly.relayout(document.querySelector('.of-relations'), {'xaxis.range': [0.2, 0.3]})")
+    fresh.find_elements("css selector", "#toggles input")[1].click()
+    assert run(fresh, code) == [0.2, 0.3]
+    fresh.find_element("id", "theme").click()
+    assert run(fresh, code) == [0.2, 0.3]
+    Select(fresh.find_elements("css selector", "#charts select")[0]).select_by_index(1)
+    assert run(fresh, code) != [0.2, 0.3]
+
+
+def test_opened_breakdowns_stay_open(fresh):
+    """The second is opened and the first closed: so they stay for another model."""
+    from selenium.webdriver.support.ui import Select
+
+    summaries = fresh.find_elements("css selector", "#detail summary")
+    summaries[0].click()
+    summaries[1].click()
+    waiting(fresh, lambda page: each(page, "#detail details", "e.open")[:2] == [False, True])
+    Select(fresh.find_element("id", "model")).select_by_index(1)
+    assert each(fresh, "#detail details", "e.open")[:3] == [False, True, False]
+
+
+def test_many_models_look_unlike(chrome, made, tmp_path):
+    """Fifteen: no two have colour and dash, colour and symbol, or colour and pattern alike."""
+    pytest.importorskip("plotly", reason="the page needs plotly")
+    one = replace(made[0][0], joined=None, source=None, stored_rivals=made[0][0].rivals)
+    write_page([one] * 15, tmp_path / "many.html", names=[f"m{i}" for i in range(15)])
+    opened(chrome, tmp_path / "many.html")
+    bars, curves, marks = (
+        each(chrome, f"#charts figure:nth-of-type({i}) .plot", f"e.data.map((t) => String({what}))")[0]
+        for i, what in enumerate(
+            [
+                "[t.marker.color, t.marker.pattern.shape]",
+                "[t.line.color, t.line.dash]",
+                "[t.marker.color, t.marker.symbol]",
+            ],
+            start=1,
+        )
+    )
+    assert [len(set(kinds)) for kinds in (bars, curves, marks)] == [15, 15, 14]
+    assert len({kind.rpartition(",")[0] for kind in curves}) == 7
+    assert log(chrome) == []
+
+
+def contrast(one, other):
+    """Of two colours "rgb(r, g, b)" or "#rrggbb", after WCAG 2.2."""
+
+    def luminance(colour):
+        if colour.startswith("#"):
+            parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+        else:
+            parts = [int(part) for part in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in parts)
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_colours_stand_out(chrome, page, is_dark):
+    """Every colour of a model, the icons of the charts, and the edges of fields: at least 3 to 1."""
+    assert contrast("#ffffff", "rgb(0, 0, 0)") == pytest.approx(21)
+    opened(chrome, page, dark=is_dark)
+    style = "getComputedStyle(document.documentElement).getPropertyValue"
+    names = ["--back", "--panel", *(f"--model-{i}" for i in range(7))]
+    back, panel, *colours = (run(chrome, f"return {style[:-17]}.getPropertyValue('{name}').trim()") for name in names)
+    icons = each(chrome, ".modebar-btn path", "getComputedStyle(e).fill")
+    edges = each(chrome, "select, input[type=search], #theme", "getComputedStyle(e).borderTopColor")
+    assert len(set(colours)) == 7
+    for colour in [*colours, *icons, *edges]:
+        assert contrast(colour, back) >= 3
+        assert contrast(colour, panel) >= 3
+    drawn = run(chrome, "return document.querySelectorAll('#charts .plot')[1].data.map((t) => t.line.color)")
+    assert drawn == colours[:3]
+
+
+def test_words_of_the_page(fresh):
+    """What bold, ties, chance and intervals mean; which model a difference favours; which way the axis lies."""
+    assert "favours" in table_rows(fresh, "#comparison thead tr")[0]
+    terms = texts(fresh, "#metrics dt")
+    assert terms[-3:] == ["realistic ties", "chance", "intervals"]
+    captions = texts(fresh, "#metrics caption, #relations caption, #detail details caption")
+    assert all("95% intervals, clustered by triple" in caption for caption in captions)
+    assert len(captions) > 3
+    assert any(label.startswith("Horizontal axis") for label in texts(fresh, "#charts label"))
+
+
 def test_it_sorts_by_click(fresh, data):
     """First the greatest, then the least; aria-sort says which; words sort from A on."""
     head = fresh.find_elements("css selector", "#relations thead th")
@@ -990,6 +1601,8 @@ def test_dark_and_light(fresh, page):
     back, text = run(fresh, shades)
     assert back > 700 > 200 > text
     button = fresh.find_element("id", "theme")
+    assert button.is_displayed()
+    assert ("button", {"type": "button", "id": "theme", "hidden": None}) in Reader(page).elements  # until scripts run
     assert button.get_attribute("aria-label") == "Change to dark colours"
     button.click()
     back, text = run(fresh, shades)
@@ -1071,6 +1684,7 @@ def test_undefined_numbers_show_their_reason(chrome, tmp_path):
     result = kg.evaluate(lambda s, p, o: np.ones(len(s)), dataset, progress=False)
     write_page(result, tmp_path / "one.html", names="alone", dataset=dataset)
     opened(chrome, tmp_path / "one.html")
+    assert texts(chrome, "#rivals") == ["No answer has a rival: without the known answers no other candidate is left."]
     cell = chrome.find_elements("css selector", "#metrics tbody tr:nth-child(2) td")[-1]
     reason = result.value("amri").reason
     assert (cell.text, cell.get_attribute("title")) == ("-", reason)
@@ -1086,7 +1700,7 @@ def test_results_that_differ_carry_a_warning(chrome, made, tmp_path):
     opened(chrome, tmp_path / "two.html")
     cautions = texts(chrome, "#measured .caution")
     assert cautions[0] == "note these results were not measured alike, so their numbers do not compare:"
-    assert cautions[1] == "note sides: ['subject', 'object'] | ['object']"
+    assert cautions[1] == "note sides: subject+object in one, object in two"
     assert chrome.find_elements("css selector", "#metrics .best") == []
     assert texts(chrome, "#relations thead th button")[1:3] == ["n, one", "n, two"]
     assert log(chrome) == []
@@ -1105,7 +1719,13 @@ def test_what_was_overridden_stands_on_top(chrome, made, tmp_path):
     assert len(said) >= 1
     assert "filter_splits" in said[0]
     assert set(said) <= set(texts(chrome, "#measured .caution"))
-    assert "note filter_splits: ['train', 'valid', 'test'] | ['test']" in texts(chrome, "#measured .caution")
+    cautions = texts(chrome, "#measured .caution")
+    assert cautions[0] == (
+        "note these results were not measured alike, so their numbers do not compare; the comparison below overrides "
+        "what it names and is of the ranks that all have:"
+    )
+    assert "note filter_splits: train+valid+test in one, test in two" in cautions
+    assert chrome.find_elements("css selector", "#metrics .best") == []
     assert log(chrome) == []
 
 
@@ -1115,3 +1735,13 @@ def test_a_large_page_stays_light(chrome, large_page):
     assert log(chrome) == []
     assert 5_000 < len(each(chrome, "*", "1")) < 12_000
     assert len(rows_of(chrome)) == 237
+
+
+def test_a_model_that_changed_leaves_the_page_without_rivals(tmp_path):
+    """The numbers are those that were ranked; the page says that rivals were not kept."""
+    weights = np.random.default_rng(0).normal(size=(9, 9))
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 3], [4, 0, 5]], n_entities=9, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: weights[s, o], dataset, progress=False)
+    weights *= -1.0
+    assert page_data([result], ["mine"])["triples"][0]["rivals"] == "not kept"
+    write_page(result, tmp_path / "page.html")

@@ -53,13 +53,13 @@ def write_page(
     overwrite : bool
         Whether an existing file may be replaced.
     title : str, optional
-        By default the names of the datasets.
+        By default, and where it is empty, the names of the datasets.
 
     Raises
     ------
     DataError
         If there is no result, a name is missing or repeated, `dataset` is another one than was ranked, `comparison` is
-        of other names, or the file cannot be written.
+        of other results or names, or the file cannot be written.
     MissingExtra
         If plotly, whose plotly.js draws the charts, is absent or too old.
     """
@@ -71,7 +71,7 @@ def write_page(
     charts = _plotly_js()
     data = page_data(several, named, dataset, comparison)
     datasets = dict.fromkeys(str(result.about["dataset"]) for result in several)
-    text = _page(data, charts, f"kgeval: {', '.join(datasets)}" if title is None else title)
+    text = _page(data, charts, title if title and title.strip() else f"kgeval: {', '.join(datasets)}")
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
 
@@ -80,10 +80,10 @@ def _names(
     results: Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> list[str]:
     """Return one distinct name for each result."""
-    given = default_names(results)
-    if names is not None or comparison is not None:
-        said = names if names is not None else comparison.names if comparison is not None else ()
-        given = [said] if isinstance(said, str) else list(said)
+    if names is None:
+        given = default_names(results) if comparison is None else list(comparison.names)
+    else:
+        given = [names] if isinstance(names, str) else list(names)
     if len(given) != len(results):
         raise DataError(f"there are {len(given)} names for {len(results)} results; give one for each")
     for name in given:
@@ -91,12 +91,25 @@ def _names(
             raise DataError(f"a name of a result must be a string that is not empty; got {name!r}")
         if given.count(name) > 1:
             raise DataError(f"the name {name!r} stands twice; the names of results must differ")
-    if comparison is not None and sorted(comparison.names) != sorted(given):
+    if comparison is not None:
+        _check_comparison(comparison, results, given)
+    return given
+
+
+def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
+    """Raise a DataError unless a comparison is of these results under these names."""
+    if sorted(comparison.names) != sorted(names):
         raise DataError(
-            f"the comparison is of {', '.join(comparison.names)}, but the results are called {', '.join(given)}; "
+            f"the comparison is of {', '.join(comparison.names)}, but the results are called {', '.join(names)}; "
             "give the same names to both"
         )
-    return given
+    compared = dict(zip(comparison.names, comparison.results))
+    for result, name in zip(results, names):
+        if compared[name] is not result and compared[name] != result:
+            raise DataError(
+                f"the comparison holds another result under the name {name!r} than the one given; give the results "
+                "that were compared, each with its name"
+            )
 
 
 def _plotly_js() -> str:

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.comparability import mismatches
 from kgeval.comparison import Comparison
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError, MetricError
 from kgeval.explaining import EXAMPLES, extreme_rows
+from kgeval.features import FEATURES, NEED_TRAIN, NEED_TYPES
 from kgeval.metrics import Metric, parse_all
+from kgeval.queries import SIDES
 from kgeval.report.tables import printable
 from kgeval.results import DEFAULT_METRICS, LEVEL, EvaluationResult
 
@@ -22,6 +25,7 @@ RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MOST_RELATIONS, MOST_GROUPS, MOST_CUTS, MOST_CONTRIBUTIONS = 2_000, 40, 60, 15
 LONGEST_LABEL, LABEL_START, LABEL_END = 200, 140, 40
 BIN_STARTS = (1, 2, 3, 5)  # times each power of ten
+OVER_SPLITS = ("cardinality", "pattern")  # features that depend on the splits that they are taken over
 
 
 def page_data(
@@ -60,7 +64,7 @@ def page_data(
         "models": list(names),
         "level": LEVEL,
         "head": _head(results),
-        "differences": differences(results),
+        "differences": [str(mismatch) for mismatch in mismatches(results, names)],
         "metrics": _metrics(DEFAULT_METRICS),
         "summary": _summary(results, names),
         "comparison": None if comparison is None else _comparison(comparison),
@@ -73,20 +77,6 @@ def page_data(
     }
     plain: dict[str, Any] = _plain(data)
     return plain
-
-
-def differences(results: Sequence[EvaluationResult]) -> list[str]:
-    """Return what keeps the numbers of `results` from standing side by side: one phrase for each thing that differs."""
-    described = [
-        {"dataset": f"{result.about['dataset']} ({result.about['dataset_fingerprint'][:8]})"}
-        | {name: str(value) for name, value in result.protocol.to_dict().items()}
-        for result in results
-    ]
-    return [
-        f"{name}: {' | '.join(dict.fromkeys(one[name] for one in described))}"
-        for name in described[0]
-        if len({one[name] for one in described}) > 1
-    ]
 
 
 def shown_label(label: str) -> str:
@@ -154,7 +144,7 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     """Return one group for each setting and side: a row for each model, and what chance gives."""
     groups = []
     for setting in ("filtered", "raw"):
-        for side in dict.fromkeys(side for result in results for side in result.sides):
+        for side in [side for side in ("both", *SIDES) if any(side in result.sides for result in results)]:
             rows, chance = [], []
             for i, result in enumerate(results):
                 if side not in result.sides:
@@ -209,8 +199,7 @@ def _contributions(comparison: Comparison, metric: str, first: str, second: str)
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame, values by column."""
-    columns = [str(column) for column in frame.columns]
-    return [dict(zip(columns, row)) for row in frame.itertuples(index=False, name=None)]
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _most_candidates(results: Sequence[EvaluationResult]) -> int:
@@ -249,7 +238,6 @@ def _frame_cells(frame: pd.DataFrame, headings: Sequence[str]) -> list[list[list
 def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return metrics of each relation and model: ``values[model][metric]`` is the lists value, low, high."""
     metrics = _metrics(RELATION_METRICS)
-    headings = [metric["heading"] for metric in metrics]
     frames = [result.by("relation", metrics=RELATION_METRICS, level=LEVEL) for result in results]
     total: Counter[str] = Counter()
     for frame in frames:
@@ -262,50 +250,68 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
         "n_all": len(order),
         "metrics": metrics,
         "n": [frame["n"].fillna(0).astype(np.int64).tolist() for frame in frames],
-        "values": [_frame_cells(frame, headings) for frame in frames],
+        "values": [_frame_cells(frame, [metric["heading"] for metric in metrics]) for frame in frames],
     }
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return metrics by each further column that a result has: the 40 largest groups, in their natural order."""
+    """Return metrics by each further column that a result has: the same groups for all models, in one order."""
     columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
-    metrics = _metrics(RELATION_METRICS)
-    headings = [metric["heading"] for metric in metrics]
-    parts = []
-    for column in columns:
-        models: list[Any] = []
-        for result in results:
-            if column not in result.columns.columns:
-                models.append(None)
-                continue
-            frame = result.by(column, metrics=RELATION_METRICS, level=LEVEL)
-            kept = _in_order(frame.iloc[:MOST_GROUPS], result.columns[column])
-            models.append(
-                {
-                    "groups": [shown_label(str(group)) for group in kept.index],
-                    "n_all": len(frame),
-                    "n": kept["n"].tolist(),
-                    "share": kept["share"].tolist(),
-                    "values": _frame_cells(kept, headings),
-                }
-            )
-        parts.append({"name": column, "models": models})
-    return {"metrics": metrics, "columns": parts}
+    return {
+        "metrics": _metrics(RELATION_METRICS),
+        "columns": [_breakdown(results, column) for column in columns],
+        "notes": [_over_splits(result) for result in results],
+    }
 
 
-def _in_order(frame: pd.DataFrame, column: pd.Series[Any]) -> pd.DataFrame:
-    """Return groups in the order of their categories, or of their numbers; else the largest stay first."""
-    if not isinstance(column.dtype, pd.CategoricalDtype) and not pd.api.types.is_numeric_dtype(column):
-        return frame
-    place = {str(value): i for i, value in enumerate(pd.Categorical(column).categories)}
-    return frame.iloc[np.argsort([place.get(str(group), len(place)) for group in frame.index], kind="stable")]
+def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, Any]:
+    """Return metrics by one column: the 40 groups with most ranks over all results; only these are computed."""
+    found = [dict(result.groups([column])) if column in result.columns else None for result in results]
+    total: Counter[Any] = Counter()
+    for groups in found:
+        total.update({group: len(rows) for group, rows in (groups or {}).items()})
+    largest = dict(total.most_common(MOST_GROUPS))  # of equals the first: in order of numbers and categories
+    order = _in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
+    parsed = parse_all(RELATION_METRICS)
+    models: list[dict[str, Any] | None] = [None] * len(results)
+    for i, groups in enumerate(found):
+        if groups is None:
+            continue
+        result = results[i]
+        kept = [group for group in order if group in groups]
+        frame = result.ranks.frame({g: ("filtered", groups[g]) for g in kept}, [column], parsed, None, LEVEL)
+        shares = [n / len(result.table) for n in frame["n"]]
+        models[i] = {
+            "groups": [shown_label(group) for (group,) in kept],
+            "places": [order.index(group) for group in kept],
+            "n_all": len(groups),
+            "share_left": sum(map(len, groups.values())) / max(1, len(result.table)) - sum(shares),
+            "n": frame["n"].tolist(),
+            "share": shares,
+            "values": _frame_cells(frame, [metric.heading for metric in parsed]),
+        }
+    return {"name": column, "groups": [shown_label(group) for (group,) in order], "models": models}
+
+
+def _in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
+    """Return groups in the order of their categories, or of their numbers; else as they are, the largest first."""
+    if all(pd.api.types.is_numeric_dtype(column) for column in columns):
+        values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
+    elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        lists = sorted((list(column.cat.categories) for column in columns), key=len, reverse=True)
+        values = [value for categories in lists for value in categories]  # buckets of degrees: one list begins another
+    else:
+        return list(groups)
+    place = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
+    return sorted(groups, key=lambda group: place.get(group[0], len(place)))
 
 
 def _triples(result: EvaluationResult) -> dict[str, Any]:
     """Return the triples with the worst and the best filtered ranks, with their best rivals where these are known."""
-    rows, kept = extreme_rows(result.ranks, EXAMPLES), result.rivals
+    rows, (kept, _) = extreme_rows(result.ranks, EXAMPLES), result.found_rivals()
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
-    return {"hardest": shown[:EXAMPLES], "easiest": shown[EXAMPLES:], "has_rivals": len(kept) > 0}
+    rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] > 0).any() else "none"
+    return {"hardest": shown[:EXAMPLES], "easiest": shown[EXAMPLES:], "rivals": rivals}
 
 
 def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[str, Any]:
@@ -321,11 +327,7 @@ def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[st
         "tied": int(found["tied_filtered"]),
         "score": _score(found["score"]),
         "rivals": [
-            {
-                "label": shown_label(entities[int(entity)]),
-                "score": _score(score),
-                "stands": _stands(score, found["score"]),
-            }
+            {"label": shown_label(entities[entity]), "score": _score(score), "stands": _stands(score, found["score"])}
             for entity, score in zip(rivals["entity"].tolist(), rivals["score"].tolist())
         ],
     }
@@ -351,8 +353,27 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
 
 
 def _with_features(result: EvaluationResult, dataset: Dataset | None) -> EvaluationResult:
-    """Return the result with what the dataset tells of each rank, where a dataset is at hand."""
-    return result.with_features(dataset) if dataset is not None or result.source is not None else result
+    """Return the result with what else the dataset tells of each rank, where a dataset is at hand.
+
+    Columns that the result has stay as they are. Where it says over which splits some are taken, none is added that
+    would be taken over others.
+    """
+    dataset = result.source.dataset if dataset is None and result.source is not None else dataset
+    if dataset is None:
+        return result
+    left_out = {*result.columns.columns, *NEED_TYPES, *(() if "train" in dataset else NEED_TRAIN)}
+    left_out.update(OVER_SPLITS if _says_splits(result) else ())
+    return result.with_features(dataset, names=[name for name in FEATURES if name not in left_out])
+
+
+def _says_splits(result: EvaluationResult) -> bool:
+    return any(": taken over " in note for note in result.notes)
+
+
+def _over_splits(result: EvaluationResult) -> str:
+    """Return what `result` does not say itself: that columns are taken over all splits."""
+    names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not _says_splits(result))
+    return names and f"{names} {'are' if ' ' in names else 'is'} taken over all splits"
 
 
 def _audit(dataset: Dataset) -> dict[str, Any]:
@@ -361,17 +382,13 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
     for split, triples in dataset.splits.items():
         used = np.unique(np.concatenate([triples.s, triples.o]))
         unseen = dataset.unseen.get(split)
-        splits.append(
-            {
-                "split": split,
-                "triples": len(triples),
-                "entities": len(used),
-                "relations": len(np.unique(triples.p)),
-                "duplicates": dataset.duplicates[split],
-                "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
-                "unseen": None if unseen is None or "train" not in dataset else unseen,
-            }
-        )
+        counts = {"triples": len(triples), "entities": len(used), "relations": len(np.unique(triples.p))}
+        found = {
+            "duplicates": dataset.duplicates[split],
+            "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
+            "unseen": None if unseen is None or "train" not in dataset else unseen,
+        }
+        splits.append({"split": split, **counts, **found})
     return {
         "name": dataset.name,
         "fingerprint": dataset.fingerprint,

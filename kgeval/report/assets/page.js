@@ -6,9 +6,12 @@
   const navigation = document.createElement("ul");
   document.getElementById("sections").append(navigation);
 
-  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999"]; // Okabe & Ito
-  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star"];
-  const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid"];
+  // Colours after Okabe & Ito stand in the style sheet, in shades that each theme shows clearly. The lengths have no common
+  // divisor, so that no two of very many models look alike.
+  const N_COLOURS = 7;
+  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
+  const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
+  const PATTERNS = ["", "/", "x", "-", "\\", "+", "|", "."]; // of bars, another one each time the colours begin anew
   const isRankLike = (name) => /(^|\.)([gh]?mr|median(_rank)?)$/i.test(name); // from 1 upwards, without a bound
   const MOST_ROWS = 500;
   const several = data.models.length > 1;
@@ -29,9 +32,23 @@
   const labelled = (text) => element("bdi", { class: "label" }, text);
 
   function swatch(model) {
-    const made = element("span", { class: "swatch", "aria-hidden": "true" });
-    made.style.background = COLOURS[model % COLOURS.length];
+    const round = Math.floor(model / N_COLOURS) % 2;
+    const made = element("span", { class: round ? "swatch square" : "swatch", "aria-hidden": "true" });
+    made.style.background = `var(--model-${model % N_COLOURS})`;
     return made;
+  }
+
+  // A text that is too long loses its middle: paths differ at their end.
+  function shortened(text, most = 60) {
+    const points = [...text];
+    if (points.length <= most) return text;
+    const nEnd = Math.ceil((most - 1) / 2);
+    return `${points.slice(0, most - 1 - nEnd).join("")}…${points.slice(-nEnd).join("")}`;
+  }
+
+  function modelName(text, most = 40) {
+    const short = shortened(text, most);
+    return element("bdi", { class: "label", title: short === text ? null : text }, short);
   }
 
   function section(id, title, ...children) {
@@ -51,15 +68,15 @@
     return element("div", { class: kind, role: "region", tabindex: "0", "aria-label": caption }, table);
   }
 
-  const headCell = (text, isNumber) => element("th", { scope: "col", class: isNumber ? "number" : null }, text);
+  const headCell = (content, isNumber) => element("th", { scope: "col", class: isNumber ? "number" : null }, content);
+  const headRow = (contents, isNumber) => element("thead", {}, element("tr", {}, ...contents.map((content, i) => headCell(content, isNumber(i)))));
   const countCell = (n) => element("td", { class: "number" }, whole(n));
 
   // ---- numbers ----
 
-  const styles = [0, 1, 2, 4].reduce((made, digits) => {
-    made[digits] = new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    return made;
-  }, {});
+  const MOST_DIGITS = 10;
+  const styles = Array.from({ length: MOST_DIGITS + 1 }, (_, digits) =>
+    new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
   const whole = (n) => styles[0].format(n);
 
   function digitsOf(value, heading) {
@@ -68,23 +85,37 @@
 
   function written(value, heading, digits = null) {
     if (value === null) return "-";
-    const near = Math.abs(value) < 5e-5 ? 0 : value; // no -0.0000
-    return styles[digits === null ? digitsOf(near, heading) : digits].format(near);
+    const text = styles[digits === null ? digitsOf(value, heading) : digits].format(value);
+    return /[1-9]/.test(text) ? text : text.replace("-", ""); // no -0.00
   }
 
-  function interval([value, low, high], heading) {
+  // Differences may be far smaller than the values: two digits of them that count, and where they are surely not zero
+  // one of the end of the interval that is next to zero.
+  function digitsOfDifference([value, low, high], heading) {
+    const usual = value === null ? 0 : digitsOf(value, heading);
+    if (value === null || Math.abs(value) < 10 ** -MOST_DIGITS) return usual;
+    const counting = (number, n) => Math.min(MOST_DIGITS, n - 1 - Math.floor(Math.log10(Math.abs(number))));
+    if (low == null || high == null) return Math.max(usual, counting(value, 2));
+    const isSure = low * high > 0;
+    const own = counting(isSure ? value : Math.max(Math.abs(value), (high - low) / 2), 2);
+    return Math.max(usual, own, isSure ? counting(low > 0 ? low : high, 1) : 0);
+  }
+
+  function interval([value, low, high], heading, digits = null) {
     if (value === null || low == null || high == null) return ""; // also where no interval is meant
-    const digits = digitsOf(value, heading);
-    return `[${written(low, heading, digits)}, ${written(high, heading, digits)}]`;
+    const same = digits === null ? digitsOf(value, heading) : digits;
+    return `[${written(low, heading, same)}, ${written(high, heading, same)}]`;
   }
 
-  function numberCell(cell, heading, isBest = false) {
+  function numberCell(cell, heading, isBest = false, digits = null) {
     const [value, , , reason] = cell;
-    const made = element("td", { class: isBest ? "number best" : "number", title: reason || null }, written(value, heading));
-    const said = interval(cell, heading);
+    const made = element("td", { class: isBest ? "number best" : "number", title: reason || null }, written(value, heading, digits));
+    const said = interval(cell, heading, digits);
     if (said) made.append(element("span", { class: "interval" }, said));
     return made;
   }
+
+  const differenceCell = (cell, heading, isSure = false) => numberCell(cell, heading, isSure, digitsOfDifference(cell, heading));
 
   function score(value) {
     return typeof value === "number" ? String(Number(value.toPrecision(5))) : value;
@@ -110,20 +141,21 @@
     const parts = [];
     if (data.differences.length) {
       parts.push(lineList([
-        "note: these results were not measured alike, so their numbers do not compare:",
-        ...data.differences.map((line) => `note: ${line}`),
+        `note: these results were not measured alike, so their numbers do not compare${data.comparison
+          ? "; the comparison below overrides what it names and is of the ranks that all have" : ""}:`,
+        ...data.differences.map((said) => `note: ${said}`),
       ]));
     }
     if (data.head.common.length) parts.push(lineList(data.head.common));
     const items = data.models.map((name, model) => {
       const lines = data.head.own[model];
       const scorer = data.head.scorers[model];
-      return element("li", {}, swatch(model), element("strong", {}, element("bdi", {}, name)),
+      return element("li", {}, swatch(model), element("strong", {}, modelName(name, 100)),
         ...(scorer && scorer !== name ? [element("span", { class: "muted" }, ", scorer ", element("bdi", {}, scorer))] : []),
         lines.length ? lineList(lines) : null);
     });
     parts.push(element("h3", {}, several ? "Models" : "Model"), element("ul", { class: "lines" }, ...items));
-    const overridden = data.comparison ? data.comparison.head.filter((line) => line.startsWith("overridden: ")) : [];
+    const overridden = data.comparison ? data.comparison.head.filter((said) => said.startsWith("overridden: ")) : [];
     if (overridden.length) parts.push(element("h3", {}, "Compared all the same"), lineList(overridden));
     section("measured", "What was measured", ...parts);
   }
@@ -138,8 +170,7 @@
 
   function showSummary() {
     const headings = data.metrics.map((metric) => metric.heading);
-    const head = element("thead", {}, element("tr", {}, headCell("model"), headCell("n", true),
-      ...headings.map((heading) => headCell(heading, true))));
+    const head = headRow(["model", "n", ...headings], (i) => i > 0);
     const reasons = [];
     const bodies = data.summary.map((group) => {
       const sides = group.side === "both" ? "both sides" : `${group.side} side`;
@@ -149,16 +180,19 @@
         const isChance = row.model === undefined;
         row.cells.forEach((cell, place) => reasons.push([`${group.setting} ${group.side} ${headings[place]}, ${row.name}`, cell[3]]));
         return element("tr", { class: isChance ? "chance" : null },
-          element("th", { scope: "row" }, isChance ? null : swatch(row.model), labelled(row.name)),
+          element("th", { scope: "row" }, isChance ? null : swatch(row.model), modelName(row.name)),
           countCell(row.n),
           ...row.cells.map((cell, place) => numberCell(cell, headings[place], !isChance && cell[0] !== null && cell[0] === best[place])));
       });
       return element("tbody", {}, element("tr", {}, title), ...rows);
     });
-    const caption = `Metrics with ${percent}% intervals in brackets; realistic ties`
+    const caption = `Metrics with ${percent}% intervals, clustered by triple, in brackets; realistic ties`
       + (several && !data.differences.length ? "; the best value in bold, which alone does not make it surely better" : "");
-    const meanings = element("dl", {}, ...data.metrics.flatMap((metric) => [element("dt", {}, metric.heading),
-      element("dd", {}, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`)]));
+    const said = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
+      ["realistic ties", "A true answer that ties with rivals gets the middle of the ranks that they share, as if ties were broken at random."],
+      ["chance", "What a model that orders the same candidates at random is expected to get."],
+      ["intervals", `At ${percent}%. Both ranks of a triple, one for each side, are not independent: they are taken together (clustered by triple).`]];
+    const meanings = element("dl", {}, ...said.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]));
     section("metrics", "Metrics", scrolling(caption, head, bodies), reasonList(reasons),
       element("details", {}, element("summary", {}, "What the metrics mean"), meanings));
   }
@@ -169,22 +203,22 @@
 
   function showComparison() {
     if (!data.comparison) return;
-    const names = ["metric", "first", "second", "difference", "better", "p", "p (Holm)", "smallest detectable", "wins", "ties",
+    const names = ["metric", "first", "second", "difference", "favours", "p", "p (Holm)", "smallest detectable", "wins", "ties",
       "losses", "n", "clusters"];
-    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i > 0 && name !== "better"))));
+    const head = headRow(names, (i) => i > 0 && names[i] !== "favours");
     const reasons = [];
     const bodies = new Map();
     for (const row of data.comparison.rows) {
       const pair = JSON.stringify([row.first, row.second]);
       if (!bodies.has(pair)) {
         bodies.set(pair, element("tbody", {}, element("tr", {}, element("th", { scope: "rowgroup", colspan: names.length },
-          element("bdi", {}, row.first), " against ", element("bdi", {}, row.second)))));
+          modelName(row.first), " against ", modelName(row.second)))));
       }
       bodies.get(pair).append(comparisonRow(row));
       reasons.push([`${row.metric}, ${row.first} against ${row.second}`, row.reason]);
     }
-    const own = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((line) => line.replace("note: ", `note: ${name}: `)));
-    section("comparison", "Comparison", lineList(data.comparison.head.filter((line) => !own.includes(line))), // said above
+    const own = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((said) => said.replace("note: ", () => `note: ${name}: `)));
+    section("comparison", "Comparison", lineList(data.comparison.head.filter((said) => !own.includes(said))), // said above
       element("p", {}, `The difference is first less second, with its ${Math.round(data.comparison.level * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.level, "", 2)}.`),
       scrolling("Paired comparison of the models; smallest detectable: what the test would find with a probability of 0.8", head, [...bodies.values()]),
       reasonList(reasons), ...data.comparison.contributions.filter((pair) => pair.rows.length).map(contributionTable));
@@ -196,21 +230,20 @@
       element("td", { class: "number" }, typeof row[name] === "number" ? whole(row[name]) : "-"));
     return element("tr", {}, element("th", { scope: "row" }, row.metric),
       numberCell([row.value_first], row.metric), numberCell([row.value_second], row.metric),
-      numberCell([row.difference, row.low, row.high, row.reason], row.metric, isSure),
-      element("td", {}, row.better ? labelled(row.better) : "-"),
+      differenceCell([row.difference, row.low, row.high, row.reason], row.metric, isSure),
+      element("td", {}, row.better ? modelName(row.better) : "-"),
       element("td", { class: "number" }, probability(row.p)),
       element("td", { class: isSure ? "number best" : "number" }, probability(row.p_holm)),
-      numberCell([row.detectable], row.metric), ...counts);
+      differenceCell([row.detectable], row.metric), ...counts);
   }
 
   function contributionTable(pair, place) {
     const title = `Where the difference in ${pair.metric} comes from: ${pair.first} less ${pair.second}`;
-    const names = ["relation", "n", "share", pair.first, pair.second, "difference", "contribution"];
-    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i > 0))));
+    const head = headRow(["relation", "n", "share", modelName(pair.first), modelName(pair.second), "difference", "contribution"], (i) => i > 0);
     const rows = pair.rows.map((row) => element("tr", {}, element("th", { scope: "row" }, labelled(row.relation)), countCell(row.n),
       element("td", { class: "number" }, `${styles[1].format(100 * row.share)}%`),
       numberCell([row.value_first], pair.metric), numberCell([row.value_second], pair.metric),
-      numberCell([row.difference, row.low, row.high], pair.metric), numberCell([row.contribution], pair.metric)));
+      differenceCell([row.difference, row.low, row.high], pair.metric), differenceCell([row.contribution], pair.metric)));
     return element("details", { open: place === 0 ? "" : null }, element("summary", {}, title),
       scrolling(`${title}. The relations that contribute most; over all relations the contributions add up to the difference`, head, [element("tbody", {}, ...rows)]));
   }
@@ -220,13 +253,13 @@
   const charts = [];
   const isShown = data.models.map(() => true);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const modelColour = (model) => colour(`--model-${model % N_COLOURS}`);
+  const barMarker = (model) => ({ color: modelColour(model), pattern: { shape: PATTERNS[Math.floor(model / N_COLOURS) % PATTERNS.length], fgcolor: colour("--back"), fillmode: "overlay" } });
 
   // plotly.js reads a subset of HTML in every text, so its signs are written as entities; labels of scripts that run from
   // right to left are isolated, lest they turn the text around them.
   function chartText(text) {
-    const points = [...text];
-    const cut = points.length > 60 ? `${points.slice(0, 59).join("")}…` : text;
-    const safe = cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+    const safe = shortened(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
     return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(safe) ? `\u2068${safe}\u2069` : safe;
   }
 
@@ -237,20 +270,21 @@
 
   function layout(xaxis, yaxis, more = {}) {
     const isTouched = matchMedia("(pointer: coarse)").matches; // there a drag scrolls the page
-    return { xaxis, yaxis, showlegend: false, dragmode: isTouched ? false : "zoom", hovermode: "closest",
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 12, t: 28, b: 48 },
+    return { xaxis, yaxis, showlegend: several, dragmode: isTouched ? false : "zoom", hovermode: "closest",
+      paper_bgcolor: colour("--back"), plot_bgcolor: colour("--back"), margin: { l: 56, r: 12, t: several ? 56 : 28, b: 48 },
+      legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", itemclick: false, itemdoubleclick: false }, uirevision: "same",
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("--text") },
       hoverlabel: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: colour("--text") }, align: "left" },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--line"), activecolor: colour("--muted") },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--edge"), activecolor: colour("--text") },
       ...more };
   }
 
-  function chart(caption, figure, kind = "plot") {
+  function chart(caption, name, figure, kind = "plot") {
     const plot = element("div", { class: kind, role: "group", "aria-label": caption });
     // Buttons are named, so that none appears that would send the chart anywhere; a PNG would need an image to be loaded.
     const config = { responsive: true, displaylogo: false, typesetMath: false, showSendToCloud: false, plotlyServerURL: "",
       modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
-      toImageButtonOptions: { format: "svg", filename: "kgeval" } };
+      toImageButtonOptions: { format: "svg", filename: `kgeval-${name}` } };
     charts.push({ plot, draw: () => {
       const { traces, shape } = figure();
       return window.Plotly.react(plot, traces, shape, config);
@@ -264,8 +298,8 @@
   }
 
   const modelTrace = (model, more) => ({ name: chartText(data.models[model]), visible: isShown[model], hoverinfo: "text", ...more });
-  const line = (model) => ({ color: COLOURS[model % COLOURS.length], dash: DASHES[model % DASHES.length], width: 2 });
-  const marker = (model, more = {}) => ({ color: COLOURS[model % COLOURS.length], symbol: SYMBOLS[model % SYMBOLS.length], size: 8, ...more });
+  const line = (model) => ({ color: modelColour(model), dash: DASHES[model % DASHES.length], width: 2 });
+  const marker = (model, more = {}) => ({ color: modelColour(model), symbol: SYMBOLS[model % SYMBOLS.length], size: 8, ...more });
   const models = data.models.map((_, model) => model);
 
   function countsOf(model) {
@@ -285,7 +319,7 @@
 
   function distributionFigure() {
     const traces = models.map((model) => bars(data.models[model], countsOf(model), {
-      name: chartText(data.models[model]), visible: isShown[model], marker: { color: COLOURS[model % COLOURS.length] } }));
+      name: chartText(data.models[model]), visible: isShown[model], marker: barMarker(model) }));
     return { traces, shape: rankAxes() };
   }
 
@@ -293,7 +327,7 @@
     const traces = models.map((model) => modelTrace(model, { type: "scatter", mode: "lines", line: line(model),
       x: data.hits.k, y: data.hits.values[model],
       hovertext: data.hits.k.map((k, i) => `${chartText(data.models[model])}<br>hits@${k}: ${written(data.hits.values[model][i], "")}`) }));
-    return { traces, shape: layout(axis("k (log scale)", { type: "log", dtick: "D2" }), axis("hits@k (share of ranks up to k)", { range: [0, 1.02] })) };
+    return { traces, shape: layout(axis("k (log scale)", { type: "log", nticks: 8 }), axis("hits@k (share of ranks up to k)", { range: [0, 1.02] })) };
   }
 
   const relationValue = (model, place, row, part = 0) => data.relations.values[model][place][part][row];
@@ -309,21 +343,29 @@
     const rows = labels.map((_, row) => row);
     const traces = models.filter((model) => model !== base).map((model) => modelTrace(model, {
       type: "scatter", mode: "markers",
-      marker: marker(model, { opacity: 0.75, size: rows.map((row) => 6 + 18 * Math.sqrt(n[model][row] / most)) }),
+      marker: marker(model, { opacity: 0.75, line: { color: colour("--back"), width: 1 }, size: rows.map((row) => 6 + 18 * Math.sqrt(n[model][row] / most)) }),
       x: rows.map((row) => (across ? relationValue(base, metric, row) : n[model][row])),
       y: rows.map((row) => relationValue(model, metric, row)),
-      hovertext: rows.map((row) => [labels[row], `n = ${whole(n[model][row])}`,
+      hovertext: rows.map((row) => [chartText(labels[row]), `n = ${whole(n[model][row])}`,
         ...(across ? [base, model] : [model]).map((one) => {
           const cell = relationCell(one, metric, row);
-          return `${data.models[one]}: ${written(cell[0], heading)} ${interval(cell, heading)}`;
-        })].map(chartText).join("<br>")),
+          return `${chartText(data.models[one])}: ${written(cell[0], heading)} ${interval(cell, heading)}`;
+        })].join("<br>")),
     }));
     const type = isRankLike(heading) ? "log" : "linear";
     const ends = type === "log" ? [1, Math.max(1, ...data.relations.values.flatMap((one) => one[metric][0]).filter((v) => v !== null))] : [0, 1];
     const diagonal = { type: "line", x0: ends[0], y0: ends[0], x1: ends[1], y1: ends[1], line: { color: colour("--muted"), width: 1, dash: "dot" }, layer: "below" };
     const name = across ? `${heading}, ${chartText(data.models[base])}` : "ranks of the relation (log scale)";
     const other = several && across && data.models.length === 2 ? `, ${chartText(data.models[1 - base])}` : "";
-    return { traces, shape: layout(axis(name, { type: across ? type : "log" }), axis(`${heading}${other}`, { type }), { shapes: across ? [diagonal] : [] }) };
+    return { traces, shape: layout(axis(name, { type: across ? type : "log", nticks: 8 }), axis(`${heading}${other}`, { type, nticks: 6 }),
+      { shapes: across ? [diagonal] : [], uirevision: `${metric}, ${across}` }) };
+  }
+
+  // Of all models, or of each that differs.
+  function splitNotes(notes) {
+    const isSame = notes.every((said) => said === notes[0]);
+    const lines = isSame ? notes.slice(0, 1) : notes.map((said, model) => said && `${data.models[model]}: ${said}`);
+    return lines.filter(Boolean).map((said) => element("p", { class: "muted over-splits" }, said));
   }
 
   const groupChart = { metric: 0, column: 0 };
@@ -331,24 +373,25 @@
   function groupFigure() {
     const column = data.breakdowns.columns[groupChart.column];
     const heading = data.breakdowns.metrics[groupChart.metric].heading;
-    const groups = [...new Set(column.models.flatMap((one) => (one ? one.groups : [])))];
+    const { groups } = column;
     const traces = models.filter((model) => column.models[model]).map((model) => {
       const one = column.models[model];
       const [value, low, high] = one.values[groupChart.metric];
       const reach = (ends, sign) => value.map((v, i) => (v === null || ends[i] === null ? 0 : sign * (ends[i] - v)));
       return modelTrace(model, { type: "scatter", mode: "markers", marker: marker(model, { size: 10 }),
-        x: one.groups.map((group) => groups.indexOf(group) + (model - (models.length - 1) / 2) * 0.12), y: value,
-        error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: COLOURS[model % COLOURS.length], thickness: 1.5, width: 4 },
-        hovertext: one.groups.map((group, i) => [data.models[model], `${group}, n = ${whole(one.n[i])}`,
-          `${heading} ${written(value[i], heading)} ${interval([value[i], low[i], high[i]], heading)}`].map(chartText).join("<br>")) });
+        x: one.places.map((place) => place + (model - (models.length - 1) / 2) * 0.12), y: value,
+        error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: modelColour(model), thickness: 1.5, width: 4 },
+        hovertext: one.groups.map((group, i) => [chartText(data.models[model]), `${chartText(group)}, n = ${whole(one.n[i])}`,
+          `${heading} ${written(value[i], heading)} ${interval([value[i], low[i], high[i]], heading)}`].join("<br>")) });
     });
     const ticks = { tickmode: "array", tickvals: groups.map((_, i) => i), ticktext: groups.map(chartText), range: [-0.6, groups.length - 0.4], zeroline: false };
     const type = isRankLike(heading) ? "log" : "linear";
-    return { traces, shape: layout(axis(chartText(column.name), ticks), axis(heading, { type, rangemode: type === "log" ? "normal" : "tozero" })) };
+    return { traces, shape: layout(axis(chartText(column.name), ticks), axis(heading, { type, nticks: 6, rangemode: type === "log" ? "normal" : "tozero" }),
+      { uirevision: `${groupChart.column}, ${groupChart.metric}` }) };
   }
 
   function numbersOf(title, first, entries, values) {
-    const head = element("thead", {}, element("tr", {}, headCell(first, true), ...data.models.map((name) => headCell(name, true))));
+    const head = headRow([first, ...data.models.map((name) => modelName(name))], () => true);
     const rows = entries.map((entry, i) => element("tr", {}, element("th", { scope: "row", class: "number" }, entry),
       ...models.map((model) => element("td", { class: "number" }, values(model, i)))));
     return element("details", {}, element("summary", {}, title), scrolling(title, head, [element("tbody", {}, ...rows)], true));
@@ -358,31 +401,32 @@
     const toggles = models.map((model) => {
       const box = element("input", { type: "checkbox", change: () => { isShown[model] = box.checked; drawAgain(); } });
       box.checked = true;
-      return element("label", {}, box, swatch(model), labelled(data.models[model]));
+      return element("label", {}, box, swatch(model), modelName(data.models[model]));
     });
     const parts = [];
     if (several) parts.push(element("div", { class: "controls" }, element("fieldset", { id: "toggles" }, element("legend", {}, "Models shown"), ...toggles)));
     const both = "filtered, all sides, realistic ties";
     parts.push(element("h3", {}, "Where the ranks lie"),
-      chart(`How the ranks are spread (${both}). A rank between two bins, which ties make, counts in the lower one.`, distributionFigure),
+      chart(`How the ranks are spread (${both}). A rank between two bins, which ties make, counts in the lower one.`, "ranks", distributionFigure),
       numbersOf("Counts of ranks", "rank", data.distribution.bins, (model, i) => whole(countsOf(model)[i])),
       element("h3", {}, "Hits at every cut-off"),
-      chart(`Share of ranks of at most k (${both}).`, hitsFigure),
+      chart(`Share of ranks of at most k (${both}).`, "hits", hitsFigure),
       numbersOf("Values of hits@k", "k", data.hits.k.map(whole), (model, i) => written(data.hits.values[model][i], "")));
     const drawRelations = () => drawAgain((plot) => plot.classList.contains("of-relations"));
-    const across = choice("Across", ["number of ranks", ...data.models], (i) => { relationChart.across = i; drawRelations(); });
+    const across = choice("Horizontal axis", ["number of ranks", ...data.models], (i) => { relationChart.across = i; drawRelations(); });
     across.querySelector("select").selectedIndex = relationChart.across;
     parts.push(element("h3", {}, "Relation by relation"), element("div", { class: "controls" },
       choice("Metric", data.relations.metrics.map((metric) => metric.heading), (i) => { relationChart.metric = i; drawRelations(); }),
       several ? across : null),
-    chart(`Each mark is a relation (filtered, all sides), larger with more ranks.${several ? " Marks above the dotted line: higher values than the model across." : ""} The table of relations has the same numbers.`,
-      relationFigure, "plot square of-relations"));
+    chart(`Each mark is a relation (filtered, all sides), larger with more ranks.${several ? " Marks above the dotted line: higher values than those of the model on the horizontal axis." : ""} The table of relations has the same numbers.`,
+      "relations", relationFigure, "plot square of-relations"));
     if (data.breakdowns.columns.length) {
       const drawGroups = () => drawAgain((plot) => plot.classList.contains("of-groups"));
       parts.push(element("h3", {}, "Group by group"), element("div", { class: "controls" },
         choice("By", data.breakdowns.columns.map((column) => column.name), (i) => { groupChart.column = i; drawGroups(); }),
         choice("Metric", data.breakdowns.metrics.map((metric) => metric.heading), (i) => { groupChart.metric = i; drawGroups(); })),
-      chart(`Metric by group with ${percent}% intervals (filtered, all sides). The tables of each model have the same numbers.`, groupFigure, "plot of-groups"));
+      chart(`Metric by group with ${percent}% intervals, clustered by triple (filtered, all sides). The tables of each model have the same numbers.`, "groups", groupFigure, "plot of-groups"),
+      ...splitNotes(data.breakdowns.notes));
     }
     section("charts", "Charts", ...parts);
   }
@@ -404,14 +448,14 @@
           const [a, b] = [0, model].map((one) => relationValue(one, state.metric, row));
           return a === null || b === null ? null : a - b;
         };
-        return { name: `${data.models[0]} less ${data.models[model]}`, value, cell: (row) => numberCell([value(row)], metrics[state.metric].heading) };
+        return { name: `${data.models[0]} less ${data.models[model]}`, value, cell: (row) => differenceCell([value(row)], metrics[state.metric].heading) };
       }),
     ];
     const body = element("tbody");
     const said = element("p", { class: "muted", role: "status", id: "relations-shown" });
     const more = element("button", { type: "button", click: () => { state.limit = Infinity; render(); } }, "Show all");
     const heads = columns.map((column, i) => element("th", { scope: "col", class: column.isText ? null : "number" },
-      element("button", { type: "button", click: () => sortBy(i) }, column.swatch === undefined ? null : swatch(column.swatch), labelled(column.name))));
+      element("button", { type: "button", click: () => sortBy(i) }, column.swatch === undefined ? null : swatch(column.swatch), modelName(column.name, 60))));
 
     function sortBy(i) {
       state.isUp = state.column === i ? !state.isUp : Boolean(columns[i].isText);
@@ -445,7 +489,7 @@
         element("label", {}, "Search", search)),
       said,
       left ? element("p", { class: "muted" }, `${whole(left)} relations with fewer ranks are not in this page; result.by("relation") has all.`) : null,
-      scrolling(`Metric of each relation with ${percent}% intervals (filtered, all sides, realistic ties); the buttons in the head sort`,
+      scrolling(`Metric of each relation with ${percent}% intervals, clustered by triple (filtered, all sides, realistic ties); the buttons in the head sort`,
         element("thead", {}, element("tr", {}, ...heads)), [body], true), more);
   }
 
@@ -453,23 +497,27 @@
 
   function sidesFigure(model) {
     const traces = Object.entries(data.distribution.counts[model]).map(([side, counts], i) =>
-      bars(`${side} side`, counts, { name: `${side} side`, marker: { color: COLOURS[(i + 4) % COLOURS.length], pattern: { shape: i ? "/" : "" } } }));
-    return { traces, shape: { ...rankAxes(), showlegend: true, margin: { l: 56, r: 12, t: 56, b: 48 },
-      legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom" } } };
+      bars(`${side} side`, counts, { name: `${side} side`, marker: { color: modelColour(i + 4), pattern: { shape: i ? "/" : "" } } }));
+    return { traces, shape: { ...rankAxes(), showlegend: true, margin: { l: 56, r: 12, t: 56, b: 48 } } };
   }
+
+  const isOpen = new Map(); // by the name of the column, so that another model keeps it
 
   function breakdownTables(model) {
     const headings = data.breakdowns.metrics.map((metric) => metric.heading);
     return data.breakdowns.columns.filter((column) => column.models[model]).map((column, place) => {
       const one = column.models[model];
-      const head = element("thead", {}, element("tr", {}, headCell(column.name), headCell("n", true), headCell("share", true), ...headings.map((heading) => headCell(heading, true))));
+      const head = headRow([column.name, "n", "share", ...headings], (i) => i > 0);
       const rows = one.groups.map((group, i) => element("tr", {}, element("th", { scope: "row" }, labelled(group)), countCell(one.n[i]),
         element("td", { class: "number" }, one.share[i] === null ? "-" : `${styles[1].format(100 * one.share[i])}%`),
         ...headings.map((heading, metric) => numberCell(one.values[metric].map((part) => part[i]), heading))));
       const left = one.n_all - one.groups.length;
-      return element("details", { open: place === 0 ? "" : null }, element("summary", {}, "By ", element("bdi", {}, column.name)),
-        scrolling(`Metrics by ${column.name} with ${percent}% intervals (filtered, all sides)`, head, [element("tbody", {}, ...rows)]),
-        left ? element("p", { class: "muted" }, `${whole(left)} more groups are left out.`) : null);
+      if (!isOpen.has(column.name)) isOpen.set(column.name, place === 0);
+      const details = element("details", { open: isOpen.get(column.name) ? "" : null }, element("summary", {}, "By ", element("bdi", {}, column.name)),
+        scrolling(`Metrics by ${column.name} with ${percent}% intervals, clustered by triple (filtered, all sides)`, head, [element("tbody", {}, ...rows)]),
+        left ? element("p", { class: "muted left-out" }, `${whole(left)} smaller groups, ${styles[1].format(100 * one.share_left)}% of the ranks, are left out.`) : null);
+      details.addEventListener("toggle", () => { if (details.isConnected) isOpen.set(column.name, details.open); });
+      return details;
     });
   }
 
@@ -482,7 +530,7 @@
 
   function tripleTable(caption, rows) {
     const names = ["rank", "of", "query", "answer", "side", "score", "best rivals"];
-    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i < 2 || name === "score"))));
+    const head = headRow(names, (i) => i < 2 || names[i] === "score");
     const made = rows.map((row) => {
       const isObject = row.side === "object";
       const asked = element("span", { class: "asked" }, "?");
@@ -500,22 +548,26 @@
     return scrolling(caption, head, [element("tbody", { role: "rowgroup" }, ...made)], false, { class: "cards", role: "table" });
   }
 
+  const RIVALS = {
+    kept: "The best rivals beat the answer, unless they are marked as tied with it or below it. Known answers are left out.",
+    "not kept": "The rivals were not kept with this result. With dataset and model at hand, kgeval explain lists the candidates above a triple.",
+    none: "No answer has a rival: without the known answers no other candidate is left.",
+  };
+
   function showDetail() {
     const place = element("div", { id: "detail" });
 
     function render(model) {
       charts.splice(0, charts.length, ...charts.filter((one) => !one.plot.classList.contains("of-sides")));
       const name = data.models[model];
-      const { hardest, easiest, has_rivals: hasRivals } = data.triples[model];
+      const { hardest, easiest, rivals } = data.triples[model];
       const groups = breakdownTables(model);
       place.replaceChildren(
         element("h3", {}, "Where the ranks lie, by side"),
-        chart(`Ranks of ${name}, each side by itself (filtered, realistic ties).`, () => sidesFigure(model), "plot of-sides"),
-        ...(groups.length ? [element("h3", {}, "Breakdowns"), ...groups] : []),
+        chart(`Ranks of ${name}, each side by itself (filtered, realistic ties).`, "sides", () => sidesFigure(model), "plot of-sides"),
+        ...(groups.length ? [element("h3", {}, "Breakdowns"), ...groups, ...splitNotes([data.breakdowns.notes[model]])] : []),
         element("h3", {}, "Hardest triples"),
-        element("p", { class: "muted" }, hasRivals
-          ? "The best rivals beat the answer, unless they are marked as tied with it or below it. Known answers are left out."
-          : "The rivals were not kept with this result. With dataset and model at hand, kgeval explain lists the candidates above a triple."),
+        element("p", { class: "muted", id: "rivals" }, RIVALS[rivals]),
         tripleTable(`The worst filtered ranks of ${name}`, hardest),
         element("h3", {}, "Easiest triples"),
         tripleTable(`The best filtered ranks of ${name}; among equal ranks those with most candidates`, easiest));
@@ -534,7 +586,7 @@
     const { audit } = data;
     if (!audit) return;
     const names = ["split", "triples", "entities", "relations", "duplicate rows", "rows also in another split", "triples with unseen labels", "unseen entities", "unseen relations"];
-    const head = element("thead", {}, element("tr", {}, ...names.map((name, i) => headCell(name, i > 0))));
+    const head = headRow(names, (i) => i > 0);
     const rows = audit.splits.map((split) => element("tr", {}, element("th", { scope: "row" }, split.split),
       ...[split.triples, split.entities, split.relations, split.duplicates].map(countCell),
       element("td", { class: "number" }, split.overlaps.map(([other, n]) => `${whole(n)} in ${other}`).join(", ") || "-"),
@@ -573,6 +625,7 @@
   // ---- the page ----
 
   sayTheme();
+  button.hidden = false;
   showMeasured();
   showSummary();
   showComparison();
