@@ -1744,4 +1744,6 @@ def test_a_model_that_changed_leaves_the_page_without_rivals(tmp_path):
     result = kg.evaluate(lambda s, p, o: weights[s, o], dataset, progress=False)
     weights *= -1.0
     assert page_data([result], ["mine"])["triples"][0]["rivals"] == "not kept"
+    pytest.importorskip("plotly", reason="needs plotly (kgeval[report])")
     write_page(result, tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 1e6
