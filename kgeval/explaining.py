@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from kgeval.measuring import Ranks
 from kgeval.probe import TOLERANCE, TOLERANCE_OF_HALVES
 from kgeval.protocol import Protocol
 from kgeval.queries import given_and_asked
+from kgeval.result_files import RIVAL_COLUMNS
 
 EXAMPLES, RIVALS = 10, 5
 
@@ -38,6 +40,29 @@ class Source(typing.Protocol):
         """Return the candidates of one query, sorted ids, and their scores, as they were ranked."""
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A query's candidates, their scores, and how they stand around the column `answer` of a triple."""
+
+    side: str
+    triple: Ids
+    candidates: Ids
+    scores: npt.NDArray[Any]
+    answer: int
+    order: Order
+
+    @classmethod
+    def of(cls, source: Source, side: str, triple: Ids) -> _Asked:
+        """Ask the scorer; the triple's entity must be among the candidates."""
+        given, asked = given_and_asked(triple[None], side)
+        candidates, scores = source.candidate_scores(side, int(given[0]), int(triple[1]))
+        answer = int(np.searchsorted(candidates, asked[0]))
+        if answer == len(candidates) or candidates[answer] != asked[0]:
+            label = source.dataset.entities.labels[asked[0]]
+            raise DataError(f"{label!r} is no candidate: train lacks it, or no score is listed for it")
+        return cls(side, triple, candidates, scores, answer, Order.around(scores, answer))
+
+
 def explain_triple(source: Source, protocol: Protocol, side: str, triple: Ids, most: int | None = None) -> pd.DataFrame:
     """Return the candidates that stand above or beside a triple; see `kgeval.EvaluationResult.explain`.
 
@@ -50,23 +75,36 @@ def explain_triple(source: Source, protocol: Protocol, side: str, triple: Ids, m
     triple : int64 array, shape (3,)
     most : int, optional
     """
+    _check_most(most)
+    return _explained(_Asked.of(source, side, triple), source.dataset, protocol, most)
+
+
+def explain_row(ranks: Ranks, source: Source, row: int, most: int | None) -> pd.DataFrame:
+    """Return the same of a row of the ranks table, once its counts are found again."""
+    _check_most(most)
+    return _explained(_asked_again(ranks, source, row), source.dataset, ranks.protocol, most)
+
+
+def _check_most(most: int | None) -> None:
     if most is not None and (isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 0):
         raise DataError(f"most must be an integer of at least 0, or None; got {most!r}")
-    candidates, scores, order = _asked(source, side, triple)
-    answer = np.searchsorted(candidates, given_and_asked(triple[None], side)[1])
-    columns = np.concatenate([order.above, order.tied, answer])
+
+
+def _explained(asked: _Asked, dataset: Dataset, protocol: Protocol, most: int | None) -> pd.DataFrame:
+    order = asked.order
+    columns = np.concatenate([order.above, order.tied, [asked.answer]])
     stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
-    known = np.array(_known_in(source.dataset, protocol.filter_splits or (), triple, side, candidates[columns]))
+    known = np.array(_known_in(dataset, protocol.filter_splits or (), asked, asked.candidates[columns]))
     counts = (known == "") & (stands != "answer")
     n_above = len(order.above)
     shown = np.concatenate([np.arange(n_above)[:most], n_above + np.arange(len(order.tied))[:most], [len(columns) - 1]])
     shown = shown.astype(np.int64)
-    entities = candidates[columns[shown]]
+    entities = asked.candidates[columns[shown]]
     frame = pd.DataFrame(
         {
-            "candidate": pd.Series([source.dataset.entities.labels[i] for i in entities], dtype=object),
+            "candidate": pd.Series([dataset.entities.labels[i] for i in entities], dtype=object),
             "id": entities,
-            "score": scores[columns[shown]],
+            "score": asked.scores[columns[shown]],
             "stands": stands[shown],
             "known_in": known[shown],
             "counts": counts[shown],
@@ -77,15 +115,9 @@ def explain_triple(source: Source, protocol: Protocol, side: str, triple: Ids, m
         "n_tied": len(order.tied),
         "n_above_counting": int((counts & (stands == "above")).sum()),
         "n_tied_counting": int((counts & (stands == "tied")).sum()),
-        "n_candidates": len(candidates),
+        "n_candidates": len(asked.candidates),
     }
     return frame
-
-
-def explain_row(ranks: Ranks, source: Source, row: int, most: int | None) -> pd.DataFrame:
-    """Return `explain_triple` of a row of the ranks table, once its counts are found again."""
-    side, triple = _asked_again(ranks, source, row)[:2]
-    return explain_triple(source, ranks.protocol, side, triple, most)
 
 
 def nearest_rivals(ranks: Ranks, source: Source, rows: Ids, n: int = RIVALS) -> pd.DataFrame:
@@ -100,21 +132,19 @@ def nearest_rivals(ranks: Ranks, source: Source, rows: Ids, n: int = RIVALS) -> 
     indices = {side: KnownIndex.of(triples, side) for side in ranks.protocol.sides}
     parts = []
     for row in rows:
-        side, triple, candidates, scores, order = _asked_again(ranks, source, int(row))
-        columns = np.concatenate([order.above, order.tied, order.below])
-        _, known = indices[side].lookup(triple[1:2], given_and_asked(triple[None], side)[0])
-        best = columns[~np.isin(candidates[columns], known)][:n]
-        parts.append(
-            pd.DataFrame(
-                {"row": row, "place": np.arange(1, len(best) + 1), "entity": candidates[best], "score": scores[best]}
-            )
-        )
+        asked = _asked_again(ranks, source, int(row))
+        columns = np.concatenate([asked.order.above, asked.order.tied, asked.order.below])
+        given, _ = given_and_asked(asked.triple[None], asked.side)
+        _, known = indices[asked.side].lookup(asked.triple[1:2], given)
+        best = columns[~np.isin(asked.candidates[columns], known)][:n]
+        found = row, np.arange(1, len(best) + 1), asked.candidates[best], asked.scores[best]
+        parts.append(pd.DataFrame(dict(zip(RIVAL_COLUMNS, found))))
     return pd.concat(parts, ignore_index=True) if parts else no_rivals()
 
 
 def no_rivals() -> pd.DataFrame:
     """Return the table of rivals of no row."""
-    return pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("row", "place", "entity", "score")})
+    return pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in RIVAL_COLUMNS})
 
 
 def extreme_rows(ranks: Ranks, n: int = EXAMPLES) -> Ids:
@@ -128,47 +158,36 @@ def extreme_rows(ranks: Ranks, n: int = EXAMPLES) -> Ids:
     return np.concatenate([order[::-1][:n], order[: min(n, max(0, len(order) - n))]])
 
 
-def _asked_again(ranks: Ranks, source: Source, row: int) -> tuple[str, Ids, Ids, npt.NDArray[Any], Order]:
-    """Return side, triple, candidates, scores and order of a row, which must be as they were ranked."""
+def _asked_again(ranks: Ranks, source: Source, row: int) -> _Asked:
+    """Ask for a row of the ranks table; what is answered must be what was ranked."""
     said = ranks.table.iloc[row]
     side, triple = said["side"], np.array([said["s"], said["p"], said["o"]], dtype=np.int64)
     labels = triple_labels(source.dataset, *triple)
     if said["score"] != said["score"]:
         raise DataError(f"{labels} was not scored on the {side} side: it has an entity or relation that train lacks")
-    candidates, scores, order = _asked(source, side, triple)
-    counted = int(said["better_raw"]), int(said["tied_raw"])
-    is_same = counted == (len(order.above), len(order.tied))
+    asked = _Asked.of(source, side, triple)
+    counted, found = (int(said["better_raw"]), int(said["tied_raw"])), (len(asked.order.above), len(asked.order.tied))
+    is_same = counted == found
     if not is_same and not source.is_exact:  # its products are rounded otherwise in a batch
-        answer = int(np.searchsorted(candidates, given_and_asked(triple[None], side)[1][0]))
-        share = TOLERANCE_OF_HALVES if scores.dtype.itemsize == 2 else TOLERANCE
-        is_same = order.could_have_stood(scores, answer, float(said["score"]), counted, share)
+        share = TOLERANCE_OF_HALVES if asked.scores.dtype.itemsize == 2 else TOLERANCE
+        is_same = Order.could_have_stood(asked.scores, asked.answer, float(said["score"]), counted, share)
     if not is_same:
         raise ScoreError(
             f"{labels}, {side} side, had {counted[0]} candidates above it and {counted[1]} tied; asked again, the "
-            f"scorer puts {len(order.above)} above and {len(order.tied)} beside it. Has the model changed since? "
+            f"scorer puts {found[0]} above and {found[1]} beside it. Has the model changed since? "
             "Evaluate it again"
         )
-    return side, triple, candidates, scores, order
+    return asked
 
 
-def _asked(source: Source, side: str, triple: Ids) -> tuple[Ids, npt.NDArray[Any], Order]:
-    """Return candidates, scores and their order around a triple, which must be among them."""
-    given, asked = given_and_asked(triple[None], side)
-    candidates, scores = source.candidate_scores(side, int(given[0]), int(triple[1]))
-    place = int(np.searchsorted(candidates, asked[0]))
-    if place == len(candidates) or candidates[place] != asked[0]:
-        label = source.dataset.entities.labels[asked[0]]
-        raise DataError(f"{label!r} is no candidate: train lacks it, or no score is listed for it")
-    return candidates, scores, Order.around(scores, place)
-
-
-def _known_in(dataset: Dataset, splits: Sequence[str], triple: Ids, side: str, entities: Ids) -> list[str]:
+def _known_in(dataset: Dataset, splits: Sequence[str], asked: _Asked, entities: Ids) -> list[str]:
     """Return for each entity the splits in which it is an answer, joined by ``+``."""
     found: list[list[str]] = [[] for _ in entities]
-    n = len(entities)
-    given, _ = given_and_asked(triple[None], side)
+    (mine,), _ = given_and_asked(asked.triple[None], asked.side)
     for split in splits:
-        index = KnownIndex.of(dataset[split].array, side)
-        for i in np.flatnonzero(index.contains(np.repeat(triple[1], n), np.repeat(given, n), entities)):
+        triples = dataset[split].array
+        given, answers = given_and_asked(triples, asked.side)
+        answers = answers[(given == mine) & (triples[:, 1] == asked.triple[1])]
+        for i in np.flatnonzero(np.isin(entities, answers)):
             found[i].append(split)
     return ["+".join(names) for names in found]

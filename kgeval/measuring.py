@@ -19,13 +19,13 @@ from kgeval.metrics.ranking import ranks_under
 from kgeval.protocol import Protocol
 from kgeval.queries import given_and_asked_where
 from kgeval.query_lists import no_lists, query_lists
-from kgeval.stats.intervals import bootstrap_interval, robust_interval
+from kgeval.stats.intervals import METHODS, bootstrap_interval, robust_interval
 from kgeval.stats.moments import Interval, Moments, influences
 from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
 from kgeval.triples import group_rows
 
 CLUSTERS = ("triple", "query")
-INTERVALS = ("robust", "percentile", "bca")
+INTERVALS = ("robust", *METHODS)
 Group = tuple[str, ...]
 
 

@@ -16,7 +16,7 @@ from kgeval.corruption import SETTINGS
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.explaining import EXAMPLES, Source, explain_row, extreme_rows, nearest_rivals, no_rivals
-from kgeval.features import FEATURES, features_of
+from kgeval.features import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.joining import join_columns
 from kgeval.measuring import Ranks, group_labels
 from kgeval.protocol import Protocol
@@ -25,7 +25,7 @@ from kgeval.result_files import write_result_file
 from kgeval.triples import Vocabulary, triple_ids
 
 BREAKDOWNS = ("relation", "side", "split")
-FROM_MEANS = ("cardinality", "pattern")
+TAKEN_OVER = ": taken over "  # in the note on columns of chosen splits
 R = TypeVar("R", bound="Record")
 
 
@@ -77,7 +77,6 @@ class Record:
                 f"{self.n_read} rows were read, but {len(self.table)} ranked and "
                 f"{sum(self.dropped.values())} dropped; nothing may be lost"
             )
-
         if self.joined is not None and len(self.joined) != len(self.table):
             raise DataError(f"joined has {len(self.joined)} rows; the table has {len(self.table)}")
         if self.stored_rivals is not None and (self.stored_rivals["row"] >= len(self.table)).any():
@@ -202,16 +201,20 @@ class Record:
         found = features_of(
             self.table, self.protocol, dataset, names=names, splits_for_means=splits_for_means, types=types
         )
-        made = [name for name in FROM_MEANS if name in found]
+        made = [name for name in OVER_SPLITS if name in found]
         said = found.attrs.pop("notes", [])
         if made and splits_for_means is not None:
             splits = [splits_for_means] if isinstance(splits_for_means, str) else splits_for_means
-            said.append(f"{' and '.join(made)}: taken over {'+'.join(splits)}")
-        old = [note for note in self.notes if made and ": taken over " in note]  # of columns that are made anew
-        notes = [note for note in self.notes if note not in old]
+            said.append(f"{' and '.join(made)}{TAKEN_OVER}{'+'.join(splits)}")
+        notes = [note for note in self.notes if not (made and TAKEN_OVER in note)]  # theirs that are made anew
         kept = self.columns.drop(columns=[name for name in found if name in self.columns])
         notes += [note for note in said if note not in notes]
         return replace(self, joined=pd.concat([kept, found], axis=1), notes=tuple(notes))
+
+    @property
+    def says_splits(self) -> bool:
+        """Whether a note says over which splits columns were taken; otherwise it is over all."""
+        return any(TAKEN_OVER in note for note in self.notes)
 
     def with_notes(self: R, *notes: str) -> R:
         """Return the same result with more cautions."""
@@ -307,9 +310,8 @@ class Record:
         """
         joined, rivals, notes = self.joined, self.stored_rivals, list(self.notes)
         if details and self.source:
-            further = self.with_features().columns
-            new = [name for name in further if name not in self.columns]
-            joined = pd.concat([self.columns, further[new]], axis=1)
+            new = [name for name in features_at_hand(self.source.dataset) if name not in self.columns]
+            joined = self.with_features(names=new).joined
             rivals, reason = self.found_rivals()
             notes += [reason] if reason else []
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -72,5 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         ("check-scorer", add_check, "probe a scorer for faults that would make ranks wrong"),
         ("trec", add_trec, "measure a TREC run as trec_eval does, ties exactly on request"),
     ):
-        add(commands.add_parser(name, help=about))
+        command = commands.add_parser(name, help=about)
+        add(command)
+        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser

@@ -42,7 +42,6 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
             help="subject, object (or head, tail, s, o) or both (default)",
         )
     parser.add_argument("--header", action="store_true", help="the files' first lines name the columns")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:

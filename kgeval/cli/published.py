@@ -28,7 +28,6 @@ def add_check_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--percent", action="store_true", default=None, help="hits, MRR and AMRI are percentages")
     parser.add_argument("--rounding", choices=ROUNDINGS, default="nearest", help="any: perhaps cut off")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: %(default)s")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_check_table)
 
 

@@ -33,7 +33,6 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("result", type=Path, metavar="RUN.kgeval", help="what kgeval evaluate --out saved")
     add_output(parser)
     parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one, for --by columns that were not saved")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_show)
 
 
@@ -53,7 +52,6 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resamples", type=int, default=9999, metavar="N", help="random swaps (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the swaps (default: %(default)s)")
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_compare)
 
 
@@ -65,7 +63,6 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one: adds its audit, and what was not saved")
     parser.add_argument("--override", default="", metavar="NAMES", help="in what compared results may differ")
     parser.add_argument("--title", metavar="TEXT", help="default: the name of the dataset")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_report)
 
 
@@ -77,7 +74,6 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--spreadsheet", action="store_true", help="labels that a spreadsheet would compute get a '")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_export)
 
 

@@ -12,10 +12,10 @@ import kgeval
 from kgeval.checks import check_one_of
 from kgeval.cli.inputs import json_text, say_aside, words
 from kgeval.errors import ProtocolError
-from kgeval.features import FEATURES, NEED_TYPES, read_types
+from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
 from kgeval.metrics import TIE_POLICIES
 from kgeval.metrics.base import split_list
-from kgeval.record import BREAKDOWNS, FROM_MEANS
+from kgeval.record import BREAKDOWNS
 from kgeval.report.tables import FORMATS, format_frame, frame_records, printable, summary_frame
 from kgeval.results import DEFAULT_METRICS, LEVEL, EvaluationResult
 
@@ -58,7 +58,7 @@ def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: arg
             raise ProtocolError("--means-from must name a split; got none")
         for split in splits:
             check_one_of("--means-from", split, dataset.splits)
-        result = result.with_features(dataset, names=["cardinality", "pattern"], splits_for_means=splits)
+        result = result.with_features(dataset, names=list(OVER_SPLITS), splits_for_means=splits)
     if options.types is None:
         return result
     types, unknown = read_types(options.types, result.entities)
@@ -102,8 +102,8 @@ def result_text(
         reasons += undefined_lines(groups)
         if level is not None:
             reasons.append(f"note: {level:.0%} intervals, clustered by triple (query. metrics: by query)")
-        over = [name for name in words(options.by or "") if name in FROM_MEANS]
-        if over and not any(": taken over " in note for note in result.notes):
+        over = [name for name in words(options.by or "") if name in OVER_SPLITS]
+        if over and not result.says_splits:
             reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
     cautions = [f"note: {said}" for said in result.cautions(metrics)]
     if cautions or reasons:

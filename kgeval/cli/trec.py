@@ -26,7 +26,6 @@ def add_trec(parser: argparse.ArgumentParser) -> None:
     add("-m", dest="measures", action="append", metavar="MEASURE", help=f"{names}; may be repeated; default: official")
     add("--ties", choices=TREC_TIES, default="trec", help="default: trec, falling names of documents")
     add("--format", choices=("trec", *FORMATS), default="trec", help="default: %(default)s")
-    add("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_trec)
 
 

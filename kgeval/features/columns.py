@@ -21,6 +21,7 @@ from kgeval.queries import SIDES
 SEEN = ("seen", "unseen entity", "unseen relation")
 NEED_TRAIN = ("degree_given", "degree_asked", "relation_frequency", "seen")
 NEED_TYPES = ("type_given", "type_asked")
+OVER_SPLITS = ("cardinality", "pattern")  # depend on the splits that they are taken over
 
 
 class KnowsFilter(typing.Protocol):
@@ -202,14 +203,26 @@ def features_of(
     """
     source = _Source(Rows(table, dataset), protocol.filter_splits, splits_for_means, _check_types(types, dataset))
     lacking = _lacking(dataset, types)
-    if names is None:
-        names = [name for name in FEATURES if name not in lacking]
+    names = features_at_hand(dataset, types) if names is None else names
     for name in names:
         if check_one_of("a feature", name, FEATURES) in lacking:
             raise ProtocolError(f"feature {name!r} needs {lacking[name]}")
     frame = pd.DataFrame({name: FEATURES[name](source) for name in names}, index=pd.RangeIndex(len(source.rows)))
     frame.attrs["notes"] = source.notes
     return frame
+
+
+def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None) -> list[str]:
+    """Return the names of the features that can be computed from a dataset, and `types` if there are any.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1)
+    >>> features_at_hand(dataset)
+    ['cardinality', 'pattern', 'known_answers']
+    """
+    lacking = _lacking(dataset, types)
+    return [name for name in FEATURES if name not in lacking]
 
 
 def _lacking(dataset: Dataset, types: pd.Categorical | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from kgeval.comparison import Comparison
 from kgeval.dataset import Dataset
 from kgeval.errors import DataError, MetricError
 from kgeval.explaining import EXAMPLES, extreme_rows
-from kgeval.features import FEATURES, NEED_TRAIN, NEED_TYPES
+from kgeval.features import OVER_SPLITS, features_at_hand
 from kgeval.metrics import Metric, parse_all
 from kgeval.queries import SIDES
 from kgeval.report.tables import printable
@@ -25,7 +25,6 @@ RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MOST_RELATIONS, MOST_GROUPS, MOST_CUTS, MOST_CONTRIBUTIONS = 2_000, 40, 60, 15
 LONGEST_LABEL, LABEL_START, LABEL_END = 200, 140, 40
 BIN_STARTS = (1, 2, 3, 5)  # times each power of ten
-OVER_SPLITS = ("cardinality", "pattern")  # features that depend on the splits that they are taken over
 
 
 def page_data(
@@ -361,18 +360,13 @@ def _with_features(result: EvaluationResult, dataset: Dataset | None) -> Evaluat
     dataset = result.source.dataset if dataset is None and result.source is not None else dataset
     if dataset is None:
         return result
-    left_out = {*result.columns.columns, *NEED_TYPES, *(() if "train" in dataset else NEED_TRAIN)}
-    left_out.update(OVER_SPLITS if _says_splits(result) else ())
-    return result.with_features(dataset, names=[name for name in FEATURES if name not in left_out])
-
-
-def _says_splits(result: EvaluationResult) -> bool:
-    return any(": taken over " in note for note in result.notes)
+    left_out = {*result.columns.columns, *(OVER_SPLITS if result.says_splits else ())}
+    return result.with_features(dataset, names=[name for name in features_at_hand(dataset) if name not in left_out])
 
 
 def _over_splits(result: EvaluationResult) -> str:
     """Return what `result` does not say itself: that columns are taken over all splits."""
-    names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not _says_splits(result))
+    names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not result.says_splits)
     return names and f"{names} {'are' if ' ' in names else 'is'} taken over all splits"
 
 

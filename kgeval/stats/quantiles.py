@@ -61,12 +61,9 @@ def quantile_interval(
     50.5000 [41.0000, 60.0000]
     """
     check_level(level)
-    array, groups = _checked(values, clusters, share)
-    if not len(array):
-        return Interval(nan, nan, nan, level, "woodruff", 0, reason="no observations")
-    value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
-    if groups.count == 1:
-        return Interval(value, nan, nan, level, "woodruff", 1, reason=ONE_CLUSTER)
+    array, groups, value, reason = _checked(values, clusters, share)
+    if reason:
+        return Interval(value, nan, nan, level, "woodruff", groups.count, reason=reason)
     size = effective_size((array <= value).astype(np.float64), groups)
     t = student_quantile((1.0 + level) / 2.0, groups.count - 1)
     reach = t * sqrt(share * (1.0 - share) / size)
@@ -118,12 +115,9 @@ def quantile_bootstrap(
     """
     check_level(level)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    array, groups = _checked(values, clusters, share)
-    if not len(array):
-        return Interval(nan, nan, nan, level, "percentile", 0, reason="no observations")
-    value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
-    if groups.count == 1:
-        return Interval(value, nan, nan, level, "percentile", 1, reason=ONE_CLUSTER)
+    array, groups, value, reason = _checked(values, clusters, share)
+    if reason:
+        return Interval(value, nan, nan, level, "percentile", groups.count, reason=reason)
     # Clusters stand in an order that their values give, so that their labels do not change the draws.
     place = np.empty(groups.count, dtype=np.int64)
     centred = array - array.mean()
@@ -138,8 +132,8 @@ def quantile_bootstrap(
     return between_quantiles(value, np.concatenate(found), groups.count, level)
 
 
-def _checked(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters]:
-    """Return the values as float64 and their clusters, or raise."""
+def _checked(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
+    """Return the values as float64, their clusters, the quantile, and why it can have no interval (empty if it can)."""
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
@@ -147,7 +141,11 @@ def _checked(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tu
     if np.isnan(array).any():
         row = int(np.flatnonzero(np.isnan(array))[0])
         raise DataError(f"values, row {row}: NaN has no place among the others; leave such rows out")
-    return array, Clusters.of(clusters, len(array))
+    groups = Clusters.of(clusters, len(array))
+    if not len(array):
+        return array, groups, nan, "no observations"
+    value = float(np.quantile(array, share, method="averaged_inverted_cdf"))
+    return array, groups, value, ONE_CLUSTER if groups.count == 1 else ""
 
 
 def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
