@@ -1,11 +1,10 @@
 """kgeval: exact, comparable evaluation of knowledge-graph embedding models."""
 
-from kgeval import metrics, models
+from kgeval import features, metrics, report, stats
 from kgeval._version import __version__
 from kgeval.classification import classify
 from kgeval.comparison import compare
-from kgeval.corruption import negatives, sample_negatives
-from kgeval.dataset import Dataset
+from kgeval.data import Dataset, Protocol, TripleSet, Vocabulary, candidates, negatives, sample_negatives
 from kgeval.errors import (
     DataError,
     KgevalError,
@@ -15,16 +14,11 @@ from kgeval.errors import (
     ProtocolError,
     ScoreError,
 )
-from kgeval.evaluate import Evaluator, evaluate
-from kgeval.io.model_files import load_model
-from kgeval.io.score_files import read_scores
-from kgeval.io.triple_files import read_dataset, read_negatives
-from kgeval.listed import evaluate_scores
-from kgeval.probe import ScorerReport, check_scorer
-from kgeval.protocol import Protocol
+from kgeval.evaluation import Evaluator, evaluate, evaluate_scores
+from kgeval.formats import load_model, read_dataset, read_negatives, read_scores
+from kgeval.published import check_table
 from kgeval.results import EvaluationResult, load_result
-from kgeval.sanity import check_table
-from kgeval.triples import TripleSet, Vocabulary
+from kgeval.scorers import ScorerReport, check_scorer, models
 
 __all__ = [
     "DataError",
@@ -42,12 +36,14 @@ __all__ = [
     "TripleSet",
     "Vocabulary",
     "__version__",
+    "candidates",
     "check_scorer",
     "check_table",
     "classify",
     "compare",
     "evaluate",
     "evaluate_scores",
+    "features",
     "load_model",
     "load_result",
     "metrics",
@@ -56,5 +52,11 @@ __all__ = [
     "read_dataset",
     "read_negatives",
     "read_scores",
+    "report",
     "sample_negatives",
+    "stats",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

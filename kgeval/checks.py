@@ -1,9 +1,8 @@
-"""The validators of arrays and choices; everything public checks its input here, once."""
+"""Types of arrays, and the validators of arrays and choices: everything public checks its input here, once."""
 
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,15 +12,18 @@ import numpy.typing as npt
 from kgeval.errors import DataError, KgevalError, MetricError, ProtocolError
 
 Ids = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Scores = npt.NDArray[Any]  # of any real dtype
 
 
-MOST_COMPARED = 50_000
+MAX_COMPARED = 50_000
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest of `known`, or nothing."""
     words = list(known)
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MOST_COMPARED else []
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MAX_COMPARED else []
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -49,11 +51,13 @@ def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
     return int(value)
 
 
-def check_number(name: str, value: Any, low: float, high: float, says: str) -> float:
-    """Return `value` as a float with ``low < value < high``, else raise MetricError: `name` must be `says`."""
+def check_number(
+    name: str, value: Any, low: float, high: float, says: str, error: type[KgevalError] = MetricError
+) -> float:
+    """Return `value` as a float with ``low < value < high``, else raise `error`: `name` must be `says`."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not is_number or not low < value < high:
-        raise MetricError(f"{name} must be {says}; got {value!r}")
+        raise error(f"{name} must be {says}; got {value!r}")
     return float(value)
 
 
@@ -89,62 +93,3 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
         where = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise DataError(f"{name}, row {where[0]}: id {array[where]} is not in 0..{n - 1}")
     return array.astype(np.int64)
-
-
-def is_tensor(values: Any) -> bool:
-    """Tell whether `values` is a torch tensor; torch need not be there, since whoever has a tensor imported it."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(values, torch.Tensor)
-
-
-def as_array(values: Any) -> Any:
-    """Return a tensor detached and where it is, anything else as a numpy array; not copied."""
-    return values.detach() if is_tensor(values) else np.asarray(values)
-
-
-def kind_of(array: Any) -> str:
-    """Return numpy's letter for the kind of an array's or tensor's dtype: f, c, i, u, b, ...
-
-    Examples
-    --------
-    >>> kind_of(np.zeros(2, dtype=np.float32))
-    'f'
-    """
-    if not is_tensor(array):
-        return str(array.dtype.kind)
-    return "f" if array.is_floating_point() else str(array.dtype).removeprefix("torch.")[0]
-
-
-def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
-    """Return `values` as a real floating array of `ndim` dimensions, never of objects.
-
-    Parameters
-    ----------
-    name : str
-        What the array is, for the message.
-    values : array_like or torch tensor
-        Not modified.
-    ndim : int
-
-    Returns
-    -------
-    float32 or float64 array, or tensor on the device it came from
-        Integers become float64, float16 and bfloat16 become float32 (without loss); not copied otherwise.
-
-    Raises
-    ------
-    DataError
-        If the dtype is another, such as a complex one, or the number of dimensions differs.
-    """
-    if not is_tensor(values) and is_tensor(getattr(values, "weight", None)):
-        raise DataError(f"{name} must be an array or a tensor; got {type(values).__name__}. Pass its .weight")
-    array = as_array(values)
-    if kind_of(array) in ("i", "u"):
-        array = array.double() if is_tensor(array) else array.astype(np.float64)
-    if str(array.dtype) in ("float16", "torch.float16", "torch.bfloat16"):
-        array = array.float() if is_tensor(array) else array.astype(np.float32)
-    if str(array.dtype).removeprefix("torch.") not in ("float32", "float64"):
-        raise DataError(f"{name} must be a real numeric array; got dtype {array.dtype}")
-    if array.ndim != ndim:
-        raise DataError(f"{name} must have {ndim} dimension(s); got shape {tuple(array.shape)}")
-    return array

@@ -1,17 +1,36 @@
 """Results that no model made: of the size of a real benchmark, for what is measured or checked at that size."""
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pandas as pd
 
 import kgeval as kg
-from kgeval.explaining import extreme_rows
+from kgeval.results.explanations import extreme_rows
 
 N_ENTITIES, N_RELATIONS = 14_541, 237
 SPLITS = {"train": 272_115, "valid": 17_535, "test": 20_466}
 RELATION = "/film/film/release_date_s./film/film_regional_release_date"  # as long as they are in Freebase
 TYPICAL_RANKS = (6.0, 9.0, 14.0)  # median of the made ranks of each model
+
+
+def replaced(thing, **changes):
+    """Return a result, or a dataclass, with some parts changed; ``n_read`` is what a result's `about` says.
+
+    Another table may have other rows, where there are no columns that would have to follow.
+    """
+    if dataclasses.is_dataclass(thing):
+        return dataclasses.replace(thing, **changes)
+    if "table" in changes and thing.columns.empty:
+        changes = {"columns": None, **changes}
+    if "n_read" in changes:
+        changes["about"] = {**changes.get("about", thing.about), "n_read": changes.pop("n_read")}
+    return thing.__replace__(**changes)
+
+
+def noted(result, *notes):
+    """Return a result with more notes."""
+    return result.__replace__(notes=(*result.notes, *notes))
 
 
 def like_fb15k237(n_models=3, seed=0):
@@ -59,9 +78,9 @@ def _made(dataset, median, ease, rivals, rng):
         "n_triples": len(test),
         "n_unseen": int((~dataset.is_seen("test")).sum()),
     }
-    result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about, n_read=n)
-    rows = np.repeat(extreme_rows(result.ranks), 5)
+    result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about)
+    rows = np.repeat(extreme_rows(result.rank_table), 5)
     best = pd.DataFrame({"row": rows, "place": np.tile(np.arange(1, 6), len(rows) // 5)})
     best["entity"] = rng.integers(0, N_ENTITIES, len(rows))
     best["score"] = 5.0 - best["place"]
-    return replace(result, stored_rivals=best)
+    return replaced(result, rivals=best)

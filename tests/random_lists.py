@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import oracle_lists as oracle
 
-from kgeval.metrics.retrieval import Lists, from_run, from_scores
+from kgeval.metrics.retrieval.inputs import from_run, from_scores
+from kgeval.metrics.retrieval.lists import Lists
 
 
 class Query(NamedTuple):
@@ -62,7 +63,7 @@ def made_as_run(queries, level):
         qrels[f"q{i:04}"] = dict(rng.sample([("zero", 0), *judged], len(judged) + 1))
         scored = list(zip(items, query.scores, strict=True))
         run[f"q{i:04}"] = dict(rng.sample(scored, len(scored)))
-    return Table(from_run(qrels, run, level=level), tuple(queries), level)
+    return Table(from_run(qrels, run, relevance_level=level), tuple(queries), level)
 
 
 def made_of_scores(queries, level):
@@ -74,9 +75,9 @@ def made_of_scores(queries, level):
         order = np.zeros_like(code)
         order[np.argsort(np.random.default_rng(8).permutation(code), kind="stable")] = np.arange(len(code))
         columns = (np.array(column)[order] for column in (grades, scores, code))
-        return Table(from_scores(*columns, level=level), tuple(queries), level)
+        return Table(from_scores(*columns, relevance_level=level), tuple(queries), level)
     nested = ([list(query[field]) for query in queries] for field in (1, 0))
-    return Table(from_scores(*nested, level=level), tuple(queries), level)
+    return Table(from_scores(*nested, relevance_level=level), tuple(queries), level)
 
 
 def random_tables(seed, n, most_queries, fewest=1):

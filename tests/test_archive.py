@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgeval.archive import pack_labels, read_archive, read_arrays, unpack_labels, write_archive
 from kgeval.errors import DataError
+from kgeval.files import pack_labels, read_archive, read_arrays, unpack_labels, write_archive
 
 ARRAYS = {
     "ids": np.array([[0, -1], [2**62, 7]]),

@@ -12,8 +12,10 @@ from test_kernels import COUNTERS, as_lists, brute_force, draw_places, exact_mat
 
 import kgeval as kg
 from kgeval.errors import DataError, MissingExtra, ProtocolError, ScoreError
-from kgeval.kernels.backends import check_device, largest_in_rows, make_counter, multiplies_bytes, on_host
-from kgeval.models import ComplEx, DistMult, RotatE, TransE
+from kgeval.kernels.arrays import largest_in_rows, on_host
+from kgeval.kernels.backends import check_device, make_counter, multiplies_bytes
+from kgeval.scorers.models.distances import RotatE, TransE
+from kgeval.scorers.models.products import ComplEx, DistMult
 
 
 @pytest.fixture

@@ -1,18 +1,19 @@
 """Breakdowns, averages, intervals and further columns of a result, against numbers worked out by hand or by loops."""
 
-import dataclasses
 import math
 from collections import defaultdict
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_results import replaced
 
 import kgeval as kg
-import kgeval.archive
 import kgeval.features
+import kgeval.files
 import kgeval.stats
-from kgeval.features import FEATURES
+from kgeval.features.columns import FEATURES
+from kgeval.results import kept_rivals
 
 METRICS = ["mrr", "mr", "hits@3"]
 
@@ -53,7 +54,7 @@ def test_robust_interval_of_the_worked_example():
     found = result.interval("mrr")
     assert (found.value, found.low, found.high, found.n_clusters) == (0.75, 0.0, 1.0, 2)
     assert found.error == pytest.approx(0.25, rel=1e-9)
-    wide = result.interval("mr", level=0.5)  # t is tan(pi / 4) = 1; MR 1.5, SE .5
+    wide = result.interval("mr", confidence=0.5)  # t is tan(pi / 4) = 1; MR 1.5, SE .5
     assert (wide.low, wide.high) == pytest.approx((1.0, 2.0), rel=1e-9)
 
 
@@ -67,7 +68,7 @@ def test_clusters_are_triples_or_queries(seed):
         ("query", lambda s, p, o, side: (side, p, o if side == "subject" else s)),
     ):
         names = [key(*row) for row in rows]
-        clusters = result.clusters(by)
+        clusters = result.rank_table.clusters(by)
         assert len(set(clusters.tolist())) == len(set(names)) == clusters.max() + 1
         assert len(set(zip(clusters.tolist(), names, strict=True))) == len(set(names))
 
@@ -80,7 +81,7 @@ def test_robust_error_by_a_loop(seed, cluster):
     values = reciprocal_ranks(result)
     mean = sum(values) / len(values)
     sums = defaultdict(float)
-    for value, name in zip(values, result.clusters(cluster).tolist(), strict=True):
+    for value, name in zip(values, result.rank_table.clusters(cluster).tolist(), strict=True):
         sums[name] += value - mean
     g = len(sums)
     error = math.sqrt(g / (g - 1) * sum(total**2 for total in sums.values())) / len(values)
@@ -120,11 +121,14 @@ def test_refused_choices():
     """What an interval can be asked is said when it is asked for something else."""
     result = random_result(0)
     for call, message in (
-        (lambda: result.interval("mrr", level=1.0), "level must be a share between 0 and 1, such as 0.95; got 1.0"),
+        (
+            lambda: result.interval("mrr", confidence=1.0),
+            "confidence must be a share between 0 and 1, such as 0.95; got 1.0",
+        ),
         (lambda: result.interval("mrr", method="wald"), "method must be one of 'robust', 'percentile', 'bca'"),
         (lambda: result.interval("mrr", cluster="side"), "cluster must be one of 'triple', 'query'; got 'side'"),
         (lambda: result.interval("mrr", seed=-1), "seed must be an integer of at least 0; got -1"),
-        (lambda: result.by("side", level=95), "level must be a share between 0 and 1, such as 0.95; got 95"),
+        (lambda: result.by("side", confidence=95), "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         (
             lambda: result.interval("median_rank", method="bca"),
             "median_rank has robust and percentile intervals; ",
@@ -141,20 +145,20 @@ def test_rows_of_a_breakdown_are_results_of_their_own(seed):
     result = random_result(seed)
     frame = result.by("relation", metrics=METRICS)
     assert list(frame.columns) == [
-        "n", "share", *(f"{name}{end}" for name in ("MRR", "MR", "hits@3") for end in ("", " low", " high")),
+        "n", "share", *(f"{name}{end}" for name in METRICS for end in ("", " low", " high")), "reason",
     ]  # fmt: skip
     assert frame["share"].sum() == pytest.approx(1.0)
     for label, row in frame.iterrows():
         rows = np.flatnonzero(result.table["p"] == result.relations.ids([label])[0])
         assert (row["n"], row["share"]) == (len(rows), len(rows) / len(result.table))
-        for metric, heading in zip(METRICS, ("MRR", "MR", "hits@3"), strict=True):
-            moments = result.moments(metric, rows)
-            alone = kg.EvaluationResult(
-                result.table.iloc[rows], result.entities, result.relations, result.protocol, result.about, {}, len(rows)
-            ).interval(metric)
-            assert row[heading] == pytest.approx(float(moments.number), rel=1e-12)
-            assert (row[f"{heading} low"], row[f"{heading} high"]) == pytest.approx(
-                (alone.low, alone.high), rel=1e-9, nan_ok=True
+        alone = replaced(
+            result, table=result.table.iloc[rows], n_read=len(rows), dropped={}, notes=(), columns=None, source=None
+        )
+        for metric in METRICS:
+            moments, found = result.rank_table.moments(metric, rows), alone.interval(metric)
+            assert row[metric] == pytest.approx(float(moments.number), rel=1e-12)
+            assert (row[f"{metric} low"], row[f"{metric} high"]) == pytest.approx(
+                (found.low, found.high), rel=1e-9, nan_ok=True
             )
 
 
@@ -163,16 +167,17 @@ def test_macro_is_the_mean_of_the_groups(seed):
     """By a loop; micro is the result's own number, and both intervals hold theirs."""
     result = random_result(seed, n_test=20)
     frame = result.averages("relation", metrics=[*METRICS, "amri", "query.map", "median_rank"])
-    groups = result.by("relation", metrics=[*METRICS, "amri", "query.map"], level=None)
+    groups = result.by("relation", metrics=[*METRICS, "amri", "query.map"], confidence=None)
     assert frame["n"].tolist() == [len(result.table), len(groups)]
-    for heading, key in (("MRR", "mrr"), ("MR", "mr"), ("hits@3", "hits@3"), ("AMRI", "amri"), ("query.map",) * 2):
-        assert frame.loc["macro", heading] == pytest.approx(groups[heading].mean(), rel=1e-12)
-        assert frame.loc["micro", heading] == pytest.approx(result[key], rel=1e-12)
+    for key in (*METRICS, "amri", "query.map"):
+        assert frame.loc["macro", key] == pytest.approx(groups[key].mean(), rel=1e-12)
+        assert frame.loc["micro", key] == pytest.approx(result[key], rel=1e-12)
         for average in ("micro", "macro"):
-            low, value, high = frame.loc[average, [f"{heading} low", heading, f"{heading} high"]]
+            low, value, high = frame.loc[average, [f"{key} low", key, f"{key} high"]]
             assert low < value < high
-    assert math.isnan(frame.loc["macro", "median"])
-    assert "function of means" in frame.attrs["reasons"]["macro", "median"]
+    assert math.isnan(frame.loc["macro", "median_rank"])
+    why = "median_rank is no function of means; ask for gmr, which a few bad ranks move little as well"
+    assert frame["reason"].to_dict() == {"micro": "", "macro": f"median_rank: {why}"}
 
 
 def test_macro_error_by_hand():
@@ -190,10 +195,10 @@ def test_macro_error_by_hand():
 
     result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
     assert (result.labelled()["rank_filtered"]).tolist() == [1.0, 2.0, 4.0]
-    frame = result.averages("relation", metrics="mr", level=0.95)
-    assert frame.loc["macro", "MR"] == 2.75
+    frame = result.averages("relation", metrics="mr", confidence=0.95)
+    assert frame.loc["macro", "mr"] == 2.75
     t = 4.302652729911275  # of 2 degrees of freedom at .975
-    assert frame.loc["macro", "MR high"] - 2.75 == pytest.approx(t * math.sqrt(3 * 0.375**2) / 3, rel=1e-6)
+    assert frame.loc["macro", "mr high"] - 2.75 == pytest.approx(t * math.sqrt(3 * 0.375**2) / 3, rel=1e-6)
 
 
 def test_features_come_from_the_dataset():
@@ -202,9 +207,9 @@ def test_features_come_from_the_dataset():
         train=[[0, 0, 1], [0, 0, 2], [0, 0, 3], [4, 1, 5]], test=[[0, 0, 4], [5, 1, 4]], n_entities=6, n_relations=2
     )
     result = kg.evaluate(lambda s, p, o: s * 1.5 - o, dataset, progress=False)
-    frame = result.by("cardinality", metrics="mr", level=None)
+    frame = result.by("cardinality", metrics="mr", confidence=None)
     assert frame["n"].to_dict() == {"1-1": 2, "1-N": 2}
-    degrees = result.by("degree_given", metrics="mr", level=None)["n"].to_dict()
+    degrees = result.by("degree_given", metrics="mr", confidence=None)["n"].to_dict()
     assert degrees == {"1": 3, "2-3": 1}  # given: entity 4 once, entity 0 (degree 3), then 4 and 5 once each
     assert result.columns.shape == (4, 0)
 
@@ -219,15 +224,19 @@ def test_features_of_a_loaded_result_need_the_dataset_or_were_saved(tmp_path):
     assert set(again.columns) == set(FEATURES) - {"type_given", "type_asked"}
     for name in again.columns:
         pd.testing.assert_frame_equal(again.by(name, metrics="mrr"), result.by(name, metrics="mrr"))
-    assert len(again.rivals) == len(result.rivals) > 0
-    pd.testing.assert_frame_equal(again.rivals, result.rivals)
+    (kept, reason), (found, why) = kept_rivals(again), kept_rivals(result)
+    assert len(kept) == len(found) > 0
+    assert (reason, why) == ("", "")
+    pd.testing.assert_frame_equal(kept, found)
     lean = kg.load_result(bare)
-    assert (lean.columns.shape[1], len(lean.rivals)) == (0, 0)
+    assert (lean.columns.shape[1], len(kept_rivals(lean)[0])) == (0, 0)
     with pytest.raises(kg.DataError, match=r"cardinality: a saved result does not hold the dataset; give it"):
         lean.by("cardinality")
-    pd.testing.assert_frame_equal(lean.with_features(result.source.dataset).by("cardinality"), result.by("cardinality"))
+    pd.testing.assert_frame_equal(
+        lean.with_features(result._source.dataset).by("cardinality"), result.by("cardinality")
+    )
     with pytest.raises(kg.DataError, match="the result is of dataset"):
-        lean.with_features(random_result(4).source.dataset)
+        lean.with_features(random_result(4)._source.dataset)
     with pytest.raises(kg.DataError, match="it was loaded from a file"):
         lean.explain(0, 0, 0)
     assert again == lean == result
@@ -237,26 +246,26 @@ def test_columns_of_ones_own():
     """Aligned, by labels, and by ids; what finds no row is missing and counted."""
     result = random_result(5, n_entities=5)
     aligned = result.with_columns({"half": np.arange(len(result.table)) % 2})
-    frame = aligned.by("half", metrics="mr", level=None)
+    frame = aligned.by("half", metrics="mr", confidence=None)
     ranks = result.labelled()["rank_filtered"]
-    assert frame.loc["0", "MR"] == ranks[::2].mean()
-    assert frame.loc["1", "MR"] == ranks[1::2].mean()
+    assert frame.loc["0", "mr"] == ranks[::2].mean()
+    assert frame.loc["1", "mr"] == ranks[1::2].mean()
     kinds = pd.DataFrame({"asked": ["0", "1", "2", "9"], "kind": ["even", "odd", "even", "odd"]})
     joined = result.with_columns(kinds)
     table = result.table
     asked = np.where(table["side"] == "subject", table["s"], table["o"])
     n = {"even": int(np.isin(asked, [0, 2]).sum()), "odd": int((asked == 1).sum()), "missing": int((asked > 2).sum())}
-    assert joined.by("kind", metrics="mr", level=None)["n"].to_dict() == {k: v for k, v in n.items() if v}
+    assert joined.by("kind", metrics="mr", confidence=None)["n"].to_dict() == {k: v for k, v in n.items() if v}
     assert joined.notes[-1] == (
         f"columns kind: {n['missing']} of {len(table)} ranks have no row there (shown as missing), "
         "1 of 4 rows belong to no rank"
     )
     by_id = result.with_columns(pd.DataFrame({"p": [0, 1, 2], "side": ["tail"] * 3, "group": ["a", "b", "a"]}))
-    counts = by_id.by("group", metrics="mr", level=None)["n"].to_dict()
+    counts = by_id.by("group", metrics="mr", confidence=None)["n"].to_dict()
     is_object = (table["side"] == "object").to_numpy()
     assert counts["a"] == int((is_object & (table["p"] != 1).to_numpy()).sum())
     assert counts["missing"] == int((~is_object).sum())
-    both = by_id.with_columns({"half": np.arange(len(table)) % 2}).by("group", "half", metrics="mr", level=None)
+    both = by_id.with_columns({"half": np.arange(len(table)) % 2}).by("group", "half", metrics="mr", confidence=None)
     assert both["n"].sum() == len(table)
     assert both.index.names == ["group", "half"]
 
@@ -298,10 +307,27 @@ def test_saved_columns_come_back(tmp_path):
 def test_breakdown_of_nothing_has_no_rows():
     """A table without ranks gives a frame without rows, with all its columns."""
     result = random_result(0)
-    empty = kg.EvaluationResult(result.table.iloc[:0], result.entities, result.relations, result.protocol, result.about)
+    empty = replaced(result, table=result.table.iloc[:0], n_read=0, dropped={}, notes=(), columns=None, source=None)
     for columns in (("relation",), ("relation", "side")):
         frame = empty.by(*columns, metrics="mr")
-        assert (len(frame), list(frame.columns)) == (0, ["n", "share", "MR", "MR low", "MR high"])
+        assert (len(frame), list(frame.columns)) == (0, ["n", "share", "mr", "mr low", "mr high", "reason"])
+
+
+def test_reasons_stay_with_their_rows():
+    """Whatever pandas does to the frame: a NaN of one relation keeps its reason through sorting, picking and joining.
+
+    Of (?, 0, 0) entity 2 alone is no known answer, so relation 0 ranks it among itself: no AMRI.
+    """
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 0], [1, 0, 0]], test=[[2, 0, 0], [0, 1, 1], [1, 1, 2]], n_entities=3, n_relations=2
+    )
+    frame = kg.evaluate(lambda s, p, o: o - s, dataset, kg.Protocol(sides="subject"), progress=False).by(
+        "relation", metrics="amri"
+    )
+    wanted = {"1": "", "0": "amri: chance already reaches the best value of mr: 0 / 0"}
+    assert frame["amri"].isna().to_dict() == {"1": False, "0": True}
+    for changed in (frame.sort_values("n"), frame.iloc[::-1], frame[frame["amri"].isna()], pd.concat([frame, frame])):
+        assert [wanted[label] for label in changed.index] == changed["reason"].tolist()
 
 
 def test_group_order_is_by_size_then_category():
@@ -352,7 +378,7 @@ def test_refused_weights():
         ("mrr", [1.0], f"weights must be finite and at least 0, one for each of the {n} rows of the table; got shape"),
         ("mrr", [-1.0] * n, "weights must be finite and at least 0"),
         ("mrr", [0.0] * n, f"the weights of all {n} ranks of 'mrr' are 0"),
-        ("query.map", [1.0] * n, "query.map is of queries; weights are for ranks"),
+        ("query.map", [1.0] * n, "query-level metrics cannot be weighted; got query.map"),
         ("median_rank", [1.0] * n, "median_rank is no function of means"),
         ("z(mrr)", [1.0] * n, "z(mrr) under realistic ties depends on how many ranks there are, not on means"),
         ("expected.gmr", [1.0] * n, "gmr under expected ties depends on how many ranks there are, not on means"),
@@ -386,7 +412,7 @@ def test_perfect_ranks_have_no_worse_ones():
     for key in ("mr", "gmr"):
         found = result.interval(key)
         assert (found.low, found.value, found.high) == (1.0, 1.0, 1.0), key
-    assert result.averages("relation", metrics="mr").loc["macro", ["MR low", "MR", "MR high"]].tolist() == [1.0] * 3
+    assert result.averages("relation", metrics="mr").loc["macro", ["mr low", "mr", "mr high"]].tolist() == [1.0] * 3
 
 
 def test_rows_of_a_table_count_by_position():
@@ -440,10 +466,10 @@ def test_numbers_that_could_be_labels_are_refused():
 def test_lengths_are_checked():
     """Columns and rivals of another table are refused when a result is made of them."""
     result = random_result(5)
-    with pytest.raises(kg.DataError, match="joined has 1 rows; the table has"):
-        dataclasses.replace(result, joined=pd.DataFrame({"x": [1]}))
+    with pytest.raises(kg.DataError, match="columns has 1 rows; the table has"):
+        replaced(result, columns=pd.DataFrame({"x": [1]}))
     with pytest.raises(kg.DataError, match="rivals are of row"):
-        dataclasses.replace(result, stored_rivals=pd.DataFrame({"row": [10**6]}))
+        replaced(result, rivals=pd.DataFrame({"row": [10**6]}))
     with pytest.raises(kg.DataError, match="expected columns of equal length"):
         result.with_columns({"x": 1})
 
@@ -460,11 +486,11 @@ def test_the_median_has_a_bootstrap_too():
 def test_nothing_ranked_has_no_averages_and_no_rivals():
     """A table without rows gives NaN with a reason, and an empty table of rivals."""
     result = random_result(0)
-    empty = dataclasses.replace(result, table=result.table.iloc[:0], n_read=0, dropped={}, stored_rivals=None)
+    empty = replaced(result, table=result.table.iloc[:0], n_read=0, dropped={}, rivals=None)
     frame = empty.averages("relation", metrics="mrr")
-    assert frame["MRR"].isna().all()
-    assert frame.attrs["reasons"]["macro", "MRR"] == "no groups"
-    assert len(empty.rivals) == 0
+    assert frame["mrr"].isna().all()
+    assert frame.loc["macro", "reason"] == "mrr: no groups"
+    assert len(kept_rivals(empty)[0]) == 0
 
 
 def test_an_index_of_its_own_is_refused():
@@ -538,7 +564,7 @@ def test_the_median_is_clustered_and_seeded():
     """By Woodruff, with the clusters of triples; the bootstrap follows its seed."""
     result = random_result(2, n_test=20)
     found = result.interval("median_rank")
-    assert (found.method, found.n_clusters) == ("woodruff", int(result.clusters().max()) + 1)
+    assert (found.method, found.n_clusters) == ("woodruff", int(result.rank_table.clusters().max()) + 1)
     errors = [result.interval("median_rank", method="percentile", seed=seed).error for seed in (0, 1)]
     assert errors[0] != errors[1]
 
@@ -557,12 +583,12 @@ def test_macro_of_interleaved_relations_by_a_loop(seed):
         sums[triple] += (value - means[p]) * n / (len(sizes) * sizes[p])
     g = len(sums)
     error = math.sqrt(g / (g - 1) * sum(total**2 for total in sums.values())) / n
-    frame = result.averages("relation", metrics="mrr", setting="raw", level=0.5)
-    low, value, high = frame.loc["macro", ["MRR low", "MRR", "MRR high"]]
+    frame = result.averages("relation", metrics="mrr", setting="raw", confidence=0.5)
+    low, value, high = frame.loc["macro", ["mrr low", "mrr", "mrr high"]]
     assert value == pytest.approx(sum(means.values()) / len(means), rel=1e-12)
-    assert value == pytest.approx(result.by("relation", metrics="mrr", setting="raw")["MRR"].mean(), rel=1e-12)
+    assert value == pytest.approx(result.by("relation", metrics="mrr", setting="raw")["mrr"].mean(), rel=1e-12)
     assert (high - low) / 2 == pytest.approx(error * kgeval.stats.student_quantile(0.75, g - 1), rel=1e-6)
-    assert frame.loc["micro", "MRR high"] == pytest.approx(result.interval("raw.mrr", level=0.5).high, rel=1e-12)
+    assert frame.loc["micro", "mrr high"] == pytest.approx(result.interval("raw.mrr", confidence=0.5).high, rel=1e-12)
 
 
 def test_weights_of_another_side_are_no_weights():
@@ -578,12 +604,12 @@ def test_impossible_files_are_refused(tmp_path):
     result = random_result(3)
     path = tmp_path / "run.kgeval"
     result.save(path)
-    arrays, header = kgeval.archive.read_archive(path)
+    arrays, header = kgeval.files.read_archive(path)
     for name, change in (
         ("better_raw", lambda a: a + arrays["rivals_raw"].max() - a - arrays["tied_raw"] + 1),
         ("rivals_filtered", lambda a: arrays["rivals_raw"] + 1),
         ("rival_row", lambda a: a * 0 - 1),
     ):
-        kgeval.archive.write_archive(path, {**arrays, name: change(arrays[name])}, header, overwrite=True)
+        kgeval.files.write_archive(path, {**arrays, name: change(arrays[name])}, header, overwrite=True)
         with pytest.raises(kg.DataError, match="is damaged"):
             kg.load_result(path)

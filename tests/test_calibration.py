@@ -11,16 +11,16 @@ import oracle_pointwise as oracle
 import pytest
 
 from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra, ScoreError
-from kgeval.metrics import calibration
-from kgeval.metrics.calibration import (
-    METHODS,
+from kgeval.metrics.pointwise import calibration
+from kgeval.metrics.pointwise.base import POINTS
+from kgeval.metrics.pointwise.calibration import (
+    CALIBRATIONS,
     Calibrator,
     IsotonicCalibrator,
     PlattCalibrator,
     calibrate,
     correct_downsampling,
 )
-from kgeval.metrics.pointwise import POINTS
 
 pytest.importorskip("sklearn", reason="calibration is scikit-learn's")
 
@@ -57,7 +57,7 @@ def overlapping(seed, n):
             yield scores * 10.0 ** rng.integers(-6, 7) + rng.choice([0.0, 1e3, -40.0]), labels
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CALIBRATIONS)
 def test_two_scores_by_hand(method):
     """Two scores, two parameters: the probability of each is its share of positives, 3/4 and 1/4; slope ln 9.
 
@@ -153,7 +153,7 @@ def test_platt_of_scores_that_all_but_separate(prior):
 
 def test_platt_says_when_it_found_no_maximum(monkeypatch):
     """What did not settle is not given out as a fit."""
-    monkeypatch.setattr(calibration, "MOST_STEPS", 2)
+    monkeypatch.setattr(calibration, "MAX_STEPS", 2)
     assert fails(ScoreError, lambda: calibrate([-1, -1, 0.25 + 2**-30, 0.25, 1, 1], [0, 0, 0, 1, 1, 1])) == (
         "the scores all but separate positives from negatives: Platt's slope was not found exactly enough; "
         "use method='isotonic', or more and harder validation examples"
@@ -218,7 +218,7 @@ def test_isotonic_between_points():
     assert calibrator([-5, 0, 0.5, 1, 2, 3, 99]).tolist() == [0, 0, 0.25, 0.5, 0.625, 0.75, 0.75]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", CALIBRATIONS)
 def test_prior_makes_up_for_sampled_negatives(method):
     """Of 3 x 10 negatives every tenth is kept: with the true share as prior the fit is that of all examples.
 
@@ -322,7 +322,7 @@ def test_without_scikit_learn(method, module, monkeypatch):
 
 def test_calibrators_are_values():
     """Frozen, equal when fitted alike, and with no scores nothing to say."""
-    for method in METHODS:
+    for method in CALIBRATIONS:
         one, other = calibrate(SCORES, LABELS, method), calibrate(SCORES[::-1], LABELS[::-1], method)
         assert one == calibrate(SCORES, LABELS, method)
         assert hash(one) == hash(calibrate(SCORES, LABELS, method))

@@ -106,14 +106,14 @@ def test_the_script_agrees(folder, dataset, make):
     for p, row in result.thresholds.to_dict("index").items():
         assert row["threshold"] == cuts.get(p, cuts[None])
         assert (row["source"] == "relation") == (p in cuts)
-    broken_down = result.by("relation", "accuracy,f1")
+    broken_down = result.by("relation", metrics="accuracy,f1")
     assert set(broken_down.index) == set(counts) - {None}
     for p, found in counts.items():
         got = result.summary("accuracy,f1").loc["micro"] if p is None else broken_down.loc[p]
         assert got["n"] == sum(found)
         assert got["accuracy"] == pytest.approx(float(accuracy(*found)), rel=1e-15)
         expected = f1(*found)
-        assert np.isnan(got["F1"]) if expected is None else got["F1"] == pytest.approx(float(expected), rel=1e-15)
+        assert np.isnan(got["f1"]) if expected is None else got["f1"] == pytest.approx(float(expected), rel=1e-15)
     # As many negatives as positives in all, so chance is one half.
     assert result["accuracy"] > 0.7
 

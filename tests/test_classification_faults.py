@@ -8,7 +8,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.errors import DataError, KgevalError, ProtocolError, ScoreError
-from kgeval.models import TransE
+from kgeval.scorers.models.distances import TransE
 
 LABELS = {"entity_labels": ["Ada", "Bo", "Cy", "Di", "Ed"], "relation_labels": ["knows", "likes"]}
 NEGATIVES = {"valid": [[0, 0, 1]], "test": [[0, 0, 0], [0, 0, 1]]}
@@ -84,7 +84,7 @@ def test_negatives_that_are_none(negatives, message):
         (
             {"prior": 0.5},
             ProtocolError,
-            "prior is of calibration; say calibrate='platt' or calibrate='isotonic' as well",
+            "prior= requires calibrate=; say calibrate='platt' or calibrate='isotonic' as well",
         ),
         ({"max_pairs": 0}, ProtocolError, "max_pairs must be an integer of at least 1; got 0"),
     ],

@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from made_results import replaced
 
 import kgeval as kg
-from kgeval.classification_result import DEFAULT_METRICS
-from kgeval.errors import MetricError
+from kgeval.classification.classification_result import CLASSIFIED_METRICS
+from kgeval.errors import DataError, KgevalWarning, MetricError, ProtocolError
+from kgeval.scorers.models.distances import TransE
 
 LABELS = {"entity_labels": ["Ada", "Bo", "Cy", "Di", "Ed"], "relation_labels": ["knows", "likes"]}
 NEGATIVES = {"valid": [[0, 0, 1]], "test": [[0, 0, 0], [0, 0, 1]]}
@@ -81,8 +84,18 @@ def test_what_the_result_shows():
     assert lines[-2].split() == ["micro", "4", "0.7500", "0.6667", "1.0000", "0.5000", "1.0000", "1.0000"]
     named = kg.classify(by_object, small(), NEGATIVES, source="<b>")
     assert "negatives: &lt;b&gt;, sha256" in named._repr_html_()
-    assert result.summary().columns.tolist() == ["n", "accuracy", "F1", "precision", "recall", "AUC", "AP"]
-    assert len(DEFAULT_METRICS) == 6
+    assert result.summary().columns.tolist() == [
+        "n",
+        "accuracy",
+        "f1",
+        "precision",
+        "recall",
+        "auc",
+        "ap",
+        "reason",
+    ]
+    assert lines[-4].split() == ["n", "accuracy", "F1", "precision", "recall", "AUC", "AP"]
+    assert len(CLASSIFIED_METRICS) == 6
 
 
 def test_labels_in_place_of_ids():
@@ -123,14 +136,16 @@ def test_keys(key, value):
 )
 def test_keys_that_are_none(key, message):
     result = kg.classify(by_object, small(), NEGATIVES)
-    for ask in (result.value, result.summary, lambda text: result.by("relation", text)):
+    for ask in (result.value, result.summary, lambda text: result.by("relation", metrics=text)):
         with pytest.raises(MetricError, match=re.escape(message)):
             ask(key)
 
 
 def test_breakdowns_that_are_none():
-    with pytest.raises(MetricError, match=re.escape("by must be one of 'relation'; got 'side'")):
+    with pytest.raises(MetricError, match="by must be one of 'relation', 'cardinality', .*; got 'side'"):
         kg.classify(by_object, small(), NEGATIVES).by("side")
+    with pytest.raises(MetricError, match="say what to group by"):
+        kg.classify(by_object, small(), NEGATIVES).by()
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "brier", "ece", "pcopc", "rmse", "mae", "field_ece"])
@@ -141,8 +156,8 @@ def test_probabilities_are_not_made_up(metric):
         found = result.value(f"{average}.{metric}")
         assert math.isnan(found.value)
         assert found.reason.startswith("scores are no probabilities; fit some on validation: classify(..., calibrate=")
-    frame = result.by("relation", metric)
-    assert list(frame.attrs["reasons"].values()) == [found.reason]
+    frame = result.by("relation", metrics=metric)
+    assert frame["reason"].tolist() == [f"{metric}: {found.reason}"]
 
 
 def spread(n=200, seed=0):
@@ -205,3 +220,260 @@ def test_bundled_model_beats_chance(root):
     result = kg.classify(kg.load_model(folder / "complex.npz", dataset), dataset, "uniform")
     assert 0.9 < result["accuracy"] <= 1.0
     assert result.about["n_test_positive"] == result.about["n_test_negative"] == 329
+
+
+KINDS = {
+    "train": [[0, 0, 1], [0, 1, 1], [0, 1, 2], [0, 2, 1]],
+    "valid": [[2, 0, 3], [0, 1, 3]],
+    "test": [[3, 0, 4], [0, 1, 4], [1, 2, 4]],
+}
+FALSE_KINDS = {"valid": [[2, 0, 1], [0, 1, 0]], "test": [[3, 0, 0], [0, 1, 5], [1, 2, 3]]}
+
+
+def kinds():
+    """Three relations, of which `many` gives one subject four objects; every threshold is 3.
+
+    Right are both of `one` (4 true, 0 false), one of `many` (4 true, 5 false) and one of `all` (4 true, 3 false). Only
+    `one` and `many` have thresholds of their own.
+    """
+    labels = {"entity_labels": list("abcdef"), "relation_labels": ["one", "many", "all"]}
+    dataset = kg.Dataset.from_arrays(**KINDS, **labels, name="kinds")
+    return kg.classify(by_object, dataset, FALSE_KINDS), dataset
+
+
+def test_by_cardinality():
+    """1-1: `one` and `all`, three of four right; 1-N: `many`, one of two."""
+    result, _ = kinds()
+    frame = result.by("cardinality", metrics="accuracy,precision,auc")
+    assert frame.columns.tolist() == ["n", "share", "accuracy", "precision", "auc", "reason"]
+    assert frame.index.tolist() == ["1-1", "1-N"]
+    assert frame.index.name == "cardinality"
+    assert frame["n"].tolist() == [4, 2]
+    assert frame["share"].tolist() == pytest.approx([4 / 6, 2 / 6], rel=1e-15)
+    assert frame["accuracy"].tolist() == [3 / 4, 1 / 2]
+    assert frame["precision"].tolist() == pytest.approx([2 / 3, 1 / 2], rel=1e-15)
+    assert frame["auc"].tolist() == [1.0, 0.0]
+    assert frame["reason"].tolist() == ["", ""]
+    assert result.by("seen", metrics="accuracy")["n"].to_dict() == {"unseen entity": 6}  # train has a, b and c alone
+
+
+def test_buckets_stand_in_their_order():
+    """`many` has two triples in train, the others one; most triples first, if buckets were no order, is 1, 2-3."""
+    frame = kinds()[0].by("relation_frequency", metrics="accuracy")
+    assert [(str(bucket), n, value) for bucket, n, value in zip(frame.index, frame["n"], frame["accuracy"])] == [
+        ("1", 4, 3 / 4),
+        ("2-3", 2, 1 / 2),
+    ]
+
+
+def test_by_two_columns():
+    """Every group is the triples that agree in both; by lists of names too."""
+    result, _ = kinds()
+    frame = result.by("cardinality", "relation", metrics="accuracy,recall")
+    assert frame.index.names == ["cardinality", "relation"]
+    assert frame["accuracy"].to_dict() == {("1-1", "one"): 1.0, ("1-1", "all"): 0.5, ("1-N", "many"): 0.5}
+    assert frame["n"].tolist() == [2, 2, 2]
+    alone = result.by("relation", metrics="accuracy,recall")
+    assert frame.droplevel("cardinality").loc[alone.index].equals(alone)
+    assert result.by(["cardinality", "relation"], metrics="accuracy,recall").equals(frame)
+
+
+def test_by_columns_of_the_user():
+    """One value per row, or a table that says what a row belongs to; what finds none is missing, and noted."""
+    result, _ = kinds()
+    fold = np.array([1, 2, 10, 1, 2, 10])
+    frame = result.with_columns({"fold": fold}).by("fold", metrics="accuracy,f1")
+    assert frame["accuracy"].to_dict() == {"1": 1.0, "2": 0.5, "10": 0.5}  # numbers in the order of numbers
+    for label, row in frame.iterrows():
+        mine = result.table[fold == int(label)]
+        tp, called, true = (mine["label"] & mine["predicted"]).sum(), mine["predicted"].sum(), mine["label"].sum()
+        assert (row["n"], row["f1"]) == (len(mine), pytest.approx(2 * tp / (called + true), rel=1e-15))
+    relations = pd.DataFrame({"relation": ["one", "many", "all"], "kind": ["x", "y", "x"]})
+    joined = result.with_columns(relations)
+    assert joined.by("kind", metrics="accuracy")["accuracy"].to_dict() == {"x": 3 / 4, "y": 1 / 2}
+    assert joined.by("kind", "cardinality", metrics="accuracy")["n"].to_dict() == {("x", "1-1"): 4, ("y", "1-N"): 2}
+    assert joined.notes == result.notes
+    with pytest.warns(KgevalWarning, match="2 of 6 .* have no row there"):
+        some = result.with_columns(pd.DataFrame({"o": ["e", "a"], "end": ["E", "A"]}))
+    assert some.by("end", metrics="accuracy")["accuracy"].to_dict() == {"E": 1.0, "missing": 0.0, "A": 1.0}
+    assert "columns end: 2 of 6" in some.notes[-1]
+    assert result.columns.empty  # it does not change
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"kind": [1, 2]}, "expected 6 rows, one for each"),
+        ({"label": [1] * 6}, "the name of column 'label' is taken"),
+        ({"cardinality": [1] * 6}, "the name of column 'cardinality' is taken"),
+        ({"side": ["object"], "kind": [1]}, "these rows have no side; columns can be joined by s, p, o, relation"),
+        ({"relation": ["one", "one"], "kind": [1, 2]}, "relation = 'one' stands more than once"),
+    ],
+)
+def test_columns_that_do_not_fit(columns, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        kinds()[0].with_columns(pd.DataFrame(columns))
+
+
+@pytest.mark.parametrize("name", ["degree_given", "degree_asked", "known_answers", "type_given", "type_asked"])
+def test_a_feature_that_needs_a_side_is_refused(name):
+    """A triple asks for no side, whatever else the feature needs."""
+    result, dataset = kinds()
+    message = f"feature '{name}' needs rows that say which side is asked"
+    for ask in (lambda: result.by(name), lambda: result.with_features(dataset, names=[name])):
+        with pytest.raises(ProtocolError) as caught:
+            ask()
+        assert str(caught.value) == message
+
+
+def test_features_come_from_the_dataset():
+    """All that need no side, in one call; another dataset is refused, and a result without one says what to do."""
+    result, dataset = kinds()
+    featured = result.with_features()
+    assert featured.columns.columns.tolist() == ["cardinality", "pattern", "relation_frequency", "seen"]
+    assert featured.columns["cardinality"].tolist() == ["1-1", "1-N", "1-1"] * 2
+    assert featured.table.equals(result.table)
+    assert featured.with_features(dataset).columns.equals(featured.columns)
+    other = kg.Dataset.from_arrays(**{**KINDS, "test": KINDS["test"][:2]}, n_entities=6, n_relations=3)
+    with pytest.raises(DataError, match="the result is of dataset 'kinds'"):
+        result.with_features(other)
+
+
+def saved(result, path):
+    """The result that its file holds."""
+    result.save(path)
+    return kg.load_result(path)
+
+
+def same_numbers(one, other, metrics=CLASSIFIED_METRICS):
+    """Every number, every frame and every line of two results is equal, to the last bit."""
+    pd.testing.assert_frame_equal(one.table, other.table, check_exact=True)
+    pd.testing.assert_frame_equal(one.thresholds, other.thresholds, check_exact=True)
+    assert one.global_threshold == other.global_threshold
+    pd.testing.assert_frame_equal(one.summary(metrics), other.summary(metrics), check_exact=True)
+    for names in (["relation"], *([name] for name in one.columns), ["relation", *one.columns]):
+        pd.testing.assert_frame_equal(
+            one.by(*names, metrics=metrics), other.by(*names, metrics=metrics), check_exact=True
+        )
+    assert (one.about, one.dropped, one.notes) == (other.about, other.dropped, other.notes)
+    assert (one.entities, one.relations) == (other.entities, other.relations)
+    assert sorted(repr(one).splitlines()) == sorted(repr(other).splitlines())  # splits dropped are sorted in a file
+
+
+def test_a_saved_result_comes_back(tmp_path):
+    """Equal as a whole and in its parts, with notes, dropped triples, infinite scores and odd labels."""
+    entities, relations = ["a", "\u6771\U0001f600", "\x1b[31m", "d e", "\ud800"], ["r|", "\u202e"]
+    splits = {"train": [[0, 0, 1], [2, 1, 3]], "valid": [[0, 0, 3]], "test": [[0, 0, 3], [0, 0, 4], [0, 1, 2]]}
+    dataset = kg.Dataset.from_arrays(**splits, entity_labels=entities, relation_labels=relations, name="<odd>")
+    model = TransE(np.arange(10.0).reshape(5, 2), np.ones((2, 2)))
+    model.missing_entities = np.array([4])
+    result = kg.classify(model, dataset, {"valid": [[0, 0, 1], [4, 0, 1]], "test": [[0, 0, 0], [0, 0, 1]]})
+    assert len(result.notes) == 3
+    assert sum(result.dropped.values()) == 2
+    again = saved(result, tmp_path / "run.kgeval")
+    assert again == result
+    same_numbers(again, result)
+    scores = {0: -np.inf, 1: 2.0, 2: 3.0, 3: 1.0, 4: np.inf}
+    negatives = {**NEGATIVES, "valid": [[0, 0, 1], [0, 0, 0]]}
+    infinite = kg.classify(lambda s, p, o: np.array([scores[i] for i in o.tolist()]), small(), negatives)
+    assert infinite.global_threshold == np.inf
+    again = saved(infinite, tmp_path / "infinite.kgeval")
+    assert again == infinite
+    same_numbers(again, infinite)
+    assert again != result
+    with pytest.raises(DataError, match="exists; choose another name"):
+        result.save(tmp_path / "run.kgeval")
+    infinite.save(tmp_path / "run.kgeval", overwrite=True)
+    assert kg.load_result(tmp_path / "run.kgeval") == infinite
+
+
+@pytest.mark.parametrize("method", ["platt", "isotonic"])
+def test_saved_probabilities_come_back(tmp_path, method):
+    """The column, and every metric of it."""
+    pytest.importorskip("sklearn", reason="calibration is scikit-learn's")
+    dataset, negatives = spread()
+    result = kg.classify(by_object, dataset, negatives, calibrate=method, prior=0.2)
+    again = saved(result, tmp_path / "run.kgeval")
+    assert again == result
+    same_numbers(again, result, "log_loss,brier,ece,accuracy,gauc")
+    assert again["macro.brier"] == result["macro.brier"]
+
+
+def test_saved_columns_come_back(tmp_path):
+    """Numbers and texts of the user, and features, by which a loaded result breaks down without its dataset."""
+    result, dataset = kinds()
+    full = result.with_columns({"fold": [1, 2, 10, 1, 2, 10], "weight": [0.5, np.nan, 1.0] * 2, "kind": list("yxyyxy")})
+    full = full.with_features()
+    again = saved(full, tmp_path / "run.kgeval")
+    assert again.columns.columns.tolist() == full.columns.columns.tolist()
+    assert again.columns[["fold", "weight"]].equals(full.columns[["fold", "weight"]])
+    same_numbers(again, full)
+    bare = saved(result, tmp_path / "bare.kgeval")
+    with pytest.raises(DataError, match="a saved result does not hold the dataset; give it"):
+        bare.by("cardinality")
+    assert bare.with_features(dataset).by("cardinality").equals(result.by("cardinality"))
+
+
+def test_a_saved_result_with_features_is_equal(tmp_path):
+    """What was saved and what is loaded are the same result."""
+    result = kinds()[0].with_features()
+    assert saved(result, tmp_path / "run.kgeval") == result
+
+
+def rewritten(path, **changes):
+    """Save a result with columns, then change its header fields or arrays; None removes one."""
+    result = kinds()[0].with_columns({"fold": np.arange(6), "kind": list("yxyyxy")})
+    replaced(result, table=result.table.assign(probability=0.25)).save(path)
+    with np.load(path) as loaded:
+        arrays = dict(loaded)
+    header = json.loads(str(arrays.pop("header")))
+    for name, change in changes.items():
+        part = header if name in header else arrays
+        value = part.pop(name)
+        if change is not None:
+            part[name] = change(value)
+    with path.open("wb") as stream:
+        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+    return path
+
+
+TABLE = ("s", "p", "o", "label", "score", "threshold", "predicted", "probability")
+THRESHOLDS = tuple(
+    f"thresholds_{name}"
+    for name in ("threshold", "n_valid_positive", "n_valid_negative", "n_test", "relation", "is_own")
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({name: lambda values: values.astype(str)} for name in (*TABLE, *THRESHOLDS)),
+        *({name: lambda ids: ids + 0.5} for name in ("s", "p", "o", "thresholds_relation")),
+        *({name: lambda flags: flags.astype(int)} for name in ("label", "predicted")),
+        {"score": lambda scores: scores.astype(int)},
+        *({name: lambda values: values[1:]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
+        *({name: lambda values: values[None]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
+        *({name: None} for name in (*TABLE[:-1], *THRESHOLDS, "column_0", "global_threshold", "relation_labels")),
+        *({name: None} for name in ("about", "dropped", "notes")),
+        *({name: lambda ids: ids + 6} for name in ("s", "p", "o", "thresholds_relation", "column_1")),
+        *({name: lambda ids: ids - 9} for name in ("s", "p", "o", "thresholds_relation")),
+        {"entity_labels": lambda packed: packed[:-1]},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_damaged_files_are_refused(tmp_path, changes):
+    """A column of another type or length, one that is lacking, ids of nothing: the path, and that it is damaged."""
+    path = rewritten(tmp_path / "run.kgeval", **changes)
+    with pytest.raises(DataError, match=re.escape(f"{path}: is damaged: ")):
+        kg.load_result(path)
+
+
+def test_the_version_of_a_file_is_read(tmp_path):
+    """A file of a later version is refused as that; one of a kind that is unknown, as no result."""
+    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("2", "3"))
+    with pytest.raises(DataError, match="is written in version 3 of the format, and this kgeval reads up to 2"):
+        kg.load_result(path)
+    path = rewritten(tmp_path / "odd.kgeval", format=lambda _: "kgeval classes 2")
+    with pytest.raises(DataError, match="expected a result of kgeval"):
+        kg.load_result(path)
+    assert kg.load_result(rewritten(tmp_path / "whole.kgeval"))["accuracy"] == 4 / 6

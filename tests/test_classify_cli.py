@@ -1,5 +1,6 @@
 """`kgeval classify`: what it prints and refuses; every number is that of kgeval.classify."""
 
+import csv
 import json
 import sys
 
@@ -82,7 +83,7 @@ def test_the_report(capsys):
         "micro    4    0.7500  0.6667         -",
         "macro    4    0.7500  0.6667         -",
     ]
-    assert any(line.startswith("undefined: log loss of micro, macro: scores are no probabilities") for line in lines)
+    assert any(line.startswith("undefined in micro, macro: log_loss: scores are no probabilities") for line in lines)
     assert lines[-1].startswith("done in ")
     assert lines[-1].endswith(" s. Breakdown: --by relation.")
 
@@ -94,21 +95,26 @@ def test_json_equals_the_call(capsys):
     assert content["about"] == {**result.about, "scorer": "objects"}
     assert (content["dropped"], content["notes"]) == ({}, list(result.notes))
     micro, macro = content["metrics"]
-    assert (micro["average"], micro["n"], micro["accuracy"], micro["AUC"]) == ("micro", 4, 0.75, 1.0)
-    assert (macro["average"], macro["n"], macro["Brier"]) == ("macro", 4, None)
-    assert macro["undefined"]["Brier"].startswith("scores are no probabilities")
+    assert (micro["average"], micro["n"], micro["accuracy"], micro["auc"]) == ("micro", 4, 0.75, 1.0)
+    assert (macro["average"], macro["n"], macro["brier"]) == ("macro", 4, None)
+    assert macro["reason"].startswith("brier: scores are no probabilities")
     assert [(row["relation"], row["n"], row["accuracy"]) for row in content["by"]] == [("r", 4, 0.75)]
 
 
 def test_other_formats_carry_the_table_alone(capsys):
     """Notes, dropped and undefined ones go to standard error."""
     out, err = printed(capsys, *CALL, "--format", "csv", "--metrics", "recall,ece")
-    assert out.splitlines() == ["average,n,recall,ECE", "micro,4,0.5,", "macro,4,0.5,"]
+    assert out.splitlines()[0] == "average,n,recall,ece,reason"
+    rows = [(row.pop("reason"), row) for row in csv.DictReader(out.splitlines())]
+    assert [row for _, row in rows] == [
+        {"average": average, "n": "4", "recall": "0.5", "ece": ""} for average in ("micro", "macro")
+    ]
+    assert all(reason.startswith("ece: scores are no probabilities") for reason, _ in rows)
     assert "kgeval: note: 1 of 2 negatives of valid are known triples" not in err
     assert "kgeval: note: 1 of 1 negatives of valid are known triples; they count as false\n" in err
-    assert "kgeval: undefined: ECE of micro, macro: scores are no probabilities" in err
+    assert "kgeval: undefined in micro, macro: ece: scores are no probabilities" in err
     out, _ = printed(capsys, *CALL, "--format", "markdown", "--metrics", "recall", "--by", "relation")
-    assert out.splitlines()[2] == "| r | 4 | 0.5000 |"
+    assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 |"
 
 
 def test_labelled_files_and_headers(tmp_path, capsys):
@@ -148,7 +154,7 @@ def test_uniform_negatives(root, capsys):
         result = kg.classify(model, dataset, "uniform", seed=seed)
         assert content["about"] == result.about
         assert content["metrics"][0]["accuracy"] == result["accuracy"]
-        assert content["metrics"][1]["F1"] == result["macro.f1"]
+        assert content["metrics"][1]["f1"] == result["macro.f1"]
         assert content["about"]["seed"] == seed
 
 
@@ -170,7 +176,7 @@ def test_calibration(root, capsys):
     )
     content = as_json(capsys, *call, "--calibrate", "platt", "--prior", "0.2")
     result = kg.classify(model, dataset, "uniform", calibrate="platt", prior=0.2)
-    assert content["metrics"][0]["log loss"] == result["log_loss"]
+    assert content["metrics"][0]["log_loss"] == result["log_loss"]
     assert (content["about"]["calibrate"], content["about"]["prior"]) == ("platt", 0.2)
     content = as_json(capsys, *call, "--calibrate", "isotonic")
     result = kg.classify(model, dataset, "uniform", calibrate="isotonic")
@@ -178,9 +184,9 @@ def test_calibration(root, capsys):
     assert content["metrics"][0] == {
         "average": "micro",
         "n": 658,
-        "log loss": None,
-        "Brier": result["brier"],
-        "undefined": {"log loss": "infinite"},
+        "log_loss": None,
+        "brier": result["brier"],
+        "reason": "log_loss is infinite",
     }
     assert "micro    658       inf" in printed(capsys, *call, "--calibrate", "isotonic").out
 
@@ -199,11 +205,11 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--seed", "1", "--negatives", "graph"), "--seed needs --negatives uniform"),
         (("--seed", "-1", "--negatives", "uniform"), "seed must be an integer of at least 0; got -1"),
         (("--norm", "1"), "--norm needs --model"),
-        (("--by", "side"), "--by must be one of 'relation'; got 'side'"),
+        (("--by", "side"), "--by must be one of 'relation', 'cardinality', 'pattern', "),
         (("--metrics", "acuracy"), "unknown pointwise metric 'acuracy'; did you mean 'accuracy'?"),
         (("--metrics", "f1(threshold=2)"), "brings a threshold of its own"),
         (("--negatives", "none"), "none: no such folder"),
-        (("--prior", "0.5"), "prior is of calibration; say calibrate="),
+        (("--prior", "0.5"), "prior= requires calibrate=; say calibrate="),
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
     ],
 )
@@ -223,6 +229,35 @@ def test_what_lacks_is_said(tmp_path, capsys):
     write(tmp_path / "bare", train="a r b", test="a r c")
     said = refused(capsys, "classify", "bare", "--score", "scorers:objects", "--negatives", "uniform")
     assert said.startswith("dataset 'bare' has no split 'valid'")
+
+
+def test_a_side_is_refused_as_a_breakdown(capsys):
+    """What was asked is named, and no table is printed."""
+    assert "; got 'side'" in refused(capsys, *CALL, "--by", "side")
+
+
+def test_what_is_saved_is_shown(tmp_path, capsys):
+    """--out writes a result that `kgeval show` prints alike, broken down by what the dataset tells."""
+    call = (*CALL, "--metrics", "accuracy,auc", "--by", "cardinality,seen")
+    content = as_json(capsys, *call, "--out", "run.kgeval")
+    result = kg.load_result("run.kgeval")
+    assert content["about"] == result.about
+    assert [row["accuracy"] for row in content["metrics"]] == [result["accuracy"], result["macro.accuracy"]]
+    assert [(row["cardinality"], row["seen"], row["n"]) for row in content["by"]] == [
+        ("1-N", "seen", 2),
+        ("1-N", "unseen entity", 2),
+    ]
+    shown = as_json(capsys, "show", "run.kgeval", "--dataset", "graph", *call[len(CALL) :])
+    assert shown == content
+    assert refused(capsys, *CALL, "--out", "run.kgeval").startswith("run.kgeval exists; choose another name")
+    assert "holds a classification" in refused(capsys, "show", "run.kgeval", "--ties", "expected")
+
+
+def test_a_feature_that_needs_a_side_is_refused(tmp_path, capsys):
+    """With those that can be had; nothing is computed or written before."""
+    said = refused(capsys, *CALL, "--by", "degree_given", "--out", "run.kgeval")
+    assert "'relation', 'cardinality', 'pattern', 'relation_frequency', 'seen'; got 'degree_given'" in said
+    assert not (tmp_path / "run.kgeval").exists()
 
 
 def test_no_side_can_be_asked(capsys):

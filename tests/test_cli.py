@@ -65,7 +65,7 @@ def printed(capsys, *arguments):
     assert main([str(argument) for argument in arguments]) == 0
     out, err = capsys.readouterr()
     in_report = "--format" not in arguments or arguments[arguments.index("--format") + 1] in ("json", "table")
-    kinds = {line.split(": ")[1] for line in err.splitlines() if line.startswith("kgeval: ")}
+    kinds = {line.split(": ")[1].split(" ")[0] for line in err.splitlines() if line.startswith("kgeval: ")}
     assert kinds <= (set() if in_report else {"note", "dropped", "undefined"})
     assert err.count("\n") == err.count("kgeval: ")
     return out
@@ -100,7 +100,7 @@ def as_json(capsys, *arguments):
 
 def means(ranks):
     """MR, MRR and number of these ranks."""
-    return {"n": len(ranks), "MR": sum(ranks) / len(ranks), "MRR": sum(1 / rank for rank in ranks) / len(ranks)}
+    return {"n": len(ranks), "mr": sum(ranks) / len(ranks), "mrr": sum(1 / rank for rank in ranks) / len(ranks)}
 
 
 def test_worked_example(root, capsys):
@@ -126,10 +126,10 @@ def test_worked_example(root, capsys):
     ]
     assert "note: hits@10 is 1 by definition for 100.0% of the ranks (10 candidates or fewer)" in lines
     content = as_json(capsys, *call[1:])
-    expected = {"n": 2, "MR": 1.5, "MRR": 0.75, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0, "AMRI": 0.75}
+    expected = {"n": 2, "mr": 1.5, "mrr": 0.75, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0, "amri": 0.75}
     assert content["metrics"]["object"] == content["metrics"]["raw object"] == expected
-    assert content["metrics"]["chance"]["MRR"] == pytest.approx(137 / 300, rel=1e-14)
-    assert (content["protocol"]["sides"], content["protocol"]["candidates"]) == (["object"], "listed")
+    assert content["metrics"]["chance"]["mrr"] == pytest.approx(137 / 300, rel=1e-14)
+    assert (content["protocol"]["sides"], content["protocol"]["candidates"]["kind"]) == (["object"], "listed")
 
 
 def test_bundled_model_reaches_the_metrics_of_its_readme(root, capsys):
@@ -140,7 +140,7 @@ def test_bundled_model_reaches_the_metrics_of_its_readme(root, capsys):
     content = as_json(capsys, folder, "--model", folder / "complex.npz", "--split", "valid")
     row = content["metrics"]["both"]
     assert row["n"] == 686
-    assert {name: f"{row[name]:.12f}" for name in found} == found
+    assert {name: f"{row[name.lower()]:.12f}" for name in found} == found
 
 
 def test_model_options_complete_a_file_that_says_nothing(root, tmp_path, capsys):
@@ -152,7 +152,7 @@ def test_model_options_complete_a_file_that_says_nothing(root, tmp_path, capsys)
     whole = as_json(capsys, folder, "--model", folder / "complex.npz")["metrics"]
     assert as_json(capsys, folder, "--model", "bare.npz", *options)["metrics"] == whole
     other = as_json(capsys, folder, "--model", "bare.npz", *options, "--layout", "interleaved")["metrics"]
-    assert other["both"]["MRR"] < whole["both"]["MRR"] / 2
+    assert other["both"]["mrr"] < whole["both"]["mrr"] / 2
     said = refused(capsys, "evaluate", folder, "--model", "bare.npz")
     assert said.startswith("bare.npz: does not say which model it is; say model= (--model-type), one of transe, ")
     said = refused(capsys, "evaluate", folder, "--model", "bare.npz", *options, "--norm", 1)
@@ -209,9 +209,9 @@ def test_model_without_vectors_for_unseen_entities_is_evaluated_with_drop(tmp_pa
     call = ("graph", "--model", "line.npz")
     content = as_json(capsys, *call, "--metrics", "mr")
     assert content["protocol"]["unseen"] == "drop"
-    assert (content["metrics"]["object"]["MR"], content["metrics"]["subject"]["MR"]) == (3.0, 4.0)
+    assert (content["metrics"]["object"]["mr"], content["metrics"]["subject"]["mr"]) == (3.0, 4.0)
     assert content["dropped"] == {"an entity or relation that train lacks (unseen='drop')": 2}
-    assert as_json(capsys, *call, "--unseen", "worst", "--metrics", "mr")["metrics"]["subject"]["MR"] == (4 + 7) / 2
+    assert as_json(capsys, *call, "--unseen", "worst", "--metrics", "mr")["metrics"]["subject"]["mr"] == (4 + 7) / 2
     said = refused(capsys, "evaluate", *call, "--unseen", "rank")
     assert "the model has none for 2 entities that train lacks, first 'e'; choose unseen='drop'" in said
 
@@ -232,8 +232,8 @@ def test_ties(capsys, ties, mrr, hits):
     by = content["by"][0]
     assert {name: by[name] for name in row} == row
     assert (len(content["by"]), by["relation"], by["share"]) == (1, "r", 1.0)
-    assert by["MRR low"] <= by["MRR"] <= by["MRR high"]
-    assert (row["MRR"], row["hits@1"]) == pytest.approx((sum(mrr) / 4, hits), rel=1e-14)
+    assert by["mrr low"] <= by["mrr"] <= by["mrr high"]
+    assert (row["mrr"], row["hits@1"]) == pytest.approx((sum(mrr) / 4, hits), rel=1e-14)
     assert (content["tie_rate"], content["protocol"]["ties"]) == (1.0, ties)
     assert content["notes"][0].startswith("100.0% of the positives tie with a rival")
     assert f", {ties} ties (tie rate 100.0%); " in printed(capsys, "evaluate", "graph", *TIES_METRICS, "--ties", ties)
@@ -243,18 +243,18 @@ def test_breakdown_and_chosen_metrics(capsys):
     """By side the ranks are (3, 1) and (7, 6); by split of test and valid, (3, 1, 7, 6) and (2, 7)."""
     call = ("graph", "--score", "scorers:total", "--metrics", "hits@6, mr")
     rows = as_json(capsys, *call, "--by", "side")["by"]
-    shown = ("side", "n", "share", "hits@6", "MR")
+    shown = ("side", "n", "share", "hits@6", "mr")
     assert [[row[name] for name in shown] for row in rows] == [
         ["subject", 2, 0.5, 0.5, 6.5],
         ["object", 2, 0.5, 1.0, 2.0],
     ]
     t = 12.706204736174694  # of Student's t with 1 degree of freedom, at .975; ranks 3 and 1, 7 and 6
-    assert [(row["MR low"], row["MR high"]) for row in rows] == [
+    assert [(row["mr low"], row["mr high"]) for row in rows] == [
         pytest.approx((1.0, 6.5 + t / 2)),
         pytest.approx((1.0, 2.0 + t)),
     ]
     rows = as_json(capsys, *call, "--by", "relation,split", "--split", "valid,test")["by"]
-    shown = ("relation", "split", "n", "hits@6", "MR")
+    shown = ("relation", "split", "n", "hits@6", "mr")
     assert [[row[name] for name in shown] for row in rows] == [
         ["r", "test", 4, 0.75, 4.25],
         ["r", "valid", 2, 0.5, 4.5],
@@ -269,18 +269,19 @@ def test_undefined_values_are_null_with_their_reason(capsys):
     """With 7 entities hits@10 is 1 whatever the scores, so its adjusted form is 0 / 0."""
     call = ("graph", "--score", "scorers:constant", "--metrics", "median_rank,adjusted(hits@10)", "--ties", "expected")
     row = as_json(capsys, *call)["metrics"]["both"]
-    assert (row["median"], row["adjusted(hits@10)"]) == (None, None)
-    assert row["undefined"] == {
-        "median": "median_rank has no exact expectation over random tie breaking",
-        "adjusted(hits@10)": "chance already reaches the best value of hits@10: 0 / 0",
-    }
+    assert (row["median_rank"], row["adjusted(hits@10)"]) == (None, None)
+    why = "median_rank has no exact expectation over random tie breaking"
+    chance = "adjusted(hits@10): chance already reaches the best value of hits@10: 0 / 0"
+    assert row["reason"] == f"median_rank: {why}; {chance}"
     lines = printed(capsys, "evaluate", *call).splitlines()
     assert ["both", "4", "-", "-"] in [line.split() for line in lines]
-    assert any(line.startswith("undefined: adjusted(hits@10) of both, subject, object") for line in lines)
+    said = f"undefined in both, subject, object and 3 more: median_rank: {why}; {chance}"
+    assert said in lines
     assert main(["evaluate", *call, "--format", "csv"]) == 0
     out, err = capsys.readouterr()
-    assert next(csv.DictReader(out.splitlines())) == {"rows": "both", "n": "4", "median": "", "adjusted(hits@10)": ""}
-    assert "kgeval: undefined: adjusted(hits@10) of both, subject, object" in err
+    first = next(csv.DictReader(out.splitlines()))
+    assert first == {"rows": "both", "n": "4", "median_rank": "", "adjusted(hits@10)": "", "reason": row["reason"]}
+    assert f"kgeval: {said}\n" in err
     assert "kgeval: note: 100.0% of the positives tie with a rival" in err
 
 
@@ -290,6 +291,7 @@ def test_formats_carry_the_same_numbers(capsys):
     rows = as_json(capsys, *call)["metrics"]
     text = {style: printed(capsys, "evaluate", *call, "--format", style) for style in ("csv", "markdown", "latex")}
     parsed = {row.pop("rows"): row for row in csv.DictReader(text["csv"].splitlines())}
+    assert {row.pop("reason") for row in parsed.values()} == {""}
     assert {name: {key: float(cell) for key, cell in row.items()} for name, row in parsed.items()} == rows
     assert "| both | 4 | 4.25 | 0.4107 |" in text["markdown"].splitlines()  # (1/3 + 1 + 1/7 + 1/6) / 4 = .41071
     assert r"both & 4 & 4.25 & 0.4107 \\" in text["latex"].splitlines()
@@ -326,8 +328,8 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
     call = ("graph", "--score", "scorers:total", "--out", "run.kgeval")
     content = as_json(capsys, *call)
     saved = kgeval.load_result("run.kgeval")
-    names = {"MR": "mr", "MRR": "mrr", "hits@1": "hits@1", "hits@3": "hits@3", "hits@10": "hits@10", "AMRI": "amri"}
-    assert {heading: saved[key] for heading, key in names.items()} | {"n": 4} == content["metrics"]["both"]
+    names = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
+    assert {name: saved[name] for name in names} | {"n": 4} == content["metrics"]["both"]
     assert saved.protocol.fingerprint == content["protocol"]["fingerprint"]
     assert saved["raw.object.mr"] == 3.0
     before = (tmp_path / "run.kgeval").read_bytes()
@@ -404,7 +406,7 @@ def test_header(tmp_path, capsys):
     rows = ["head\trelation\ttail\tscore", "a\tr\tc\t1", "a\tr\td\t2", "b\tr\tg\t3", "b\tr\tc\t3"]
     (tmp_path / "scores.tsv").write_text("\n".join(rows))
     found = as_json(capsys, "named", "--scores", "scores.tsv", "--header")["metrics"]["object"]
-    assert (found["n"], found["MR"]) == (2, (2 + 1.5) / 2)
+    assert (found["n"], found["mr"]) == (2, (2 + 1.5) / 2)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +450,7 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
     said = refused(capsys, "evaluate", "graph", "--scores", "scores.tsv", "--unseen", "drop")
     assert said == "a table of scores is ranked as it is: unseen must be 'rank'; got 'drop'"
     content = as_json(capsys, "graph", "--scores", "scores.tsv", "--side", "object", "--metrics", "mr")
-    assert (content["metrics"]["object"], content["n_read"]) == ({"n": 1, "MR": 2.0}, 2)
+    assert (content["metrics"]["object"], content["n_read"]) == ({"n": 1, "mr": 2.0}, 2)
     assert content["dropped"] == {"no negative is listed for it on this side": 1}
 
 

@@ -1,6 +1,5 @@
 """compare(): refusals, pairing by labels, differences and tests against loops, contributions of relations."""
 
-import dataclasses
 import html
 import itertools
 import math
@@ -8,12 +7,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from made_results import noted, replaced
 
 import kgeval as kg
-from kgeval.comparability import align, pair_rows
-from kgeval.comparison import compare
-from kgeval.keys import Key
-from kgeval.metrics import MRR, MedianRank
+from kgeval.comparison.alignment import align, pair_rows
+from kgeval.comparison.comparing import compare
+from kgeval.data.candidates import Recorded
+from kgeval.metrics.ranks import MRR, MedianRank
+from kgeval.results.keys import Key
 
 SIDES = ("subject", "object")
 ENTITIES = ["Jack", "Jill", "Rome", "Oslo", "Bonn"]
@@ -36,7 +37,7 @@ def scored(dataset, table, protocol=None, scorer="lookup"):
 
 def renamed(result, **about):
     """The same result with other entries in `about`."""
-    return dataclasses.replace(result, about={**result.about, **about})
+    return replaced(result, about={**result.about, **about})
 
 
 def towns(seed=0, protocol=None, scorer="lookup", **changed):
@@ -94,7 +95,7 @@ def permuted(dataset, seed):
 def shuffled(result, seed):
     """The same result, the rows of its table in another order."""
     table = result.table.sample(frac=1, random_state=seed).reset_index(drop=True)
-    return dataclasses.replace(result, table=table)
+    return replaced(result, table=table)
 
 
 # --- the numbers
@@ -148,7 +149,7 @@ def test_interval_and_detectable_by_loops(seed, cluster):
     """Liang and Zeger's variance of the mean of the differences, summed per cluster; t of scipy."""
     stats = pytest.importorskip("scipy.stats")
     (one, other), _, _ = random_tables(seed, n_test=25)
-    table = compare([one, other], metrics="mrr,mr", cluster=cluster, level=0.9, n_resamples=9).table
+    table = compare([one, other], metrics="mrr,mr", cluster=cluster, confidence=0.9, n_resamples=9).table
     first, second = ranks_by_label(one), ranks_by_label(other)
     for record in table.to_dict("records"):
         of_rank = OF_RANK[record["metric"]]
@@ -209,12 +210,12 @@ def test_values_have_the_intervals_of_the_results():
     """One row per model; the same numbers as result.interval, NaN with a reason where there is none."""
     results, _, _ = random_tables(2, n_models=3)
     keys = ["mrr", "object.hits@3", "median_rank", "query.ndcg@5"]
-    values = compare(results, metrics=keys, level=0.9, n_resamples=9).values
+    values = compare(results, metrics=keys, confidence=0.9, n_resamples=9).values
     assert values.index.tolist() == ["model 0", "model 1", "model 2"]
-    assert values.columns.tolist() == [f"{key}{end}" for key in keys for end in ("", " low", " high")]
+    assert values.columns.tolist() == [f"{key}{end}" for key in keys for end in ("", " low", " high")] + ["reason"]
     for (name, row), result in zip(values.iterrows(), results):
         for key in keys:
-            wanted = result.interval(key, level=0.9)
+            wanted = result.interval(key, confidence=0.9)
             found = [row[key], row[f"{key} low"], row[f"{key} high"]]
             assert found == pytest.approx([wanted.value, wanted.low, wanted.high], rel=1e-12), (name, key)
 
@@ -237,7 +238,7 @@ def test_ids_and_order_of_rows_do_not_matter():
 def test_pairing_is_not_by_position():
     """A rotated table pairs as before; by position nearly every rank would meet another triple's."""
     (one, _), _, _ = random_tables(6, n_test=30)
-    rotated = dataclasses.replace(one, table=one.table.iloc[np.roll(np.arange(60), 7)].reset_index(drop=True))
+    rotated = replaced(one, table=one.table.iloc[np.roll(np.arange(60), 7)].reset_index(drop=True))
     record = compare([one, rotated], names=["a", "b"], metrics="mrr").table.iloc[0]
     assert (record["difference"], record["p"]) == (pytest.approx(0, abs=1e-15), 1.0)
     assert (record["wins"], record["ties"], record["losses"]) == (0, 60, 0)
@@ -322,7 +323,7 @@ def test_metrics_without_moments_have_values_and_a_reason():
     )
     assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
     assert tested["p_holm"] == tested["p"]
-    assert "adjusted for all tests here, 1 (pairs" in "\n".join(found.head())
+    assert "adjusted for all tests here, 1 (pairs" in "\n".join(found.header())
     with pytest.raises(kg.MetricError, match="median_rank is no function of means"):
         found.by_relation("median_rank")
 
@@ -330,14 +331,13 @@ def test_metrics_without_moments_have_values_and_a_reason():
 def test_a_side_without_ranks_has_no_numbers():
     """As if no negative of a side were listed: NaN with the reason, and the other side is compared."""
     pair = [
-        dataclasses.replace(result, table=result.table[3:].reset_index(drop=True), n_read=3)
-        for result in (towns(0), towns(1))
+        replaced(result, table=result.table[3:].reset_index(drop=True), n_read=3) for result in (towns(0), towns(1))
     ]
     table = compare(pair, metrics="subject.mrr,subject.query.map,object.mrr").table
     assert table["reason"].tolist() == ["no rank was compared", "no rank was compared", ""]
     assert table["difference"].isna().tolist() == [True, True, False]
     assert table["n"].tolist() == [0, 0, 3]
-    empty = [dataclasses.replace(result, table=result.table[:0], n_read=0) for result in pair]
+    empty = [replaced(result, table=result.table[:0], n_read=0) for result in pair]
     assert refusal(empty)[1] == "  queries: no row of the sides asked in A and B (cannot be overridden)"
 
 
@@ -349,8 +349,11 @@ def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
     assert found.table["reason"][0] == one.value("query.map").reason != ""
     assert math.isnan(found.table["value_first"][0])
     assert found.table["better"][0] == ""
-    with pytest.raises(kg.MetricError, match=r"^no model has a value of query.map: filtered query-level metrics need"):
+    with pytest.raises(kg.MetricError) as caught:
         found.best("query.map")
+    said = "query.map: filtered query-level metrics need"
+    assert str(caught.value).startswith(f"no model has a value of query.map ({said}")
+    assert found.values["reason"].str.startswith(said).all()
 
 
 # --- which is better
@@ -395,7 +398,7 @@ def table_result(template, ranks):
     """The template with other ranks (float, shape of its rows), without ties."""
     better = np.clip(ranks, 0, template.table["rivals_filtered"].to_numpy()).astype(np.int64)
     table = template.table.assign(better_raw=better, better_filtered=better, tied_raw=0, tied_filtered=0)
-    return dataclasses.replace(template, table=table)
+    return replaced(template, table=table)
 
 
 def ring_template(n, m=1):
@@ -478,7 +481,7 @@ def test_intervals_within_relations_are_those_of_the_relation_alone():
         only = []
         for result in (one, other):
             table = result.table[(result.table["p"] == result.relations.labels.index(relation))].reset_index(drop=True)
-            only.append(dataclasses.replace(result, table=table, n_read=len(table)))
+            only.append(replaced(result, table=table, n_read=len(table)))
         record = compare(only, metrics=["mrr"], n_resamples=9).table.iloc[0]
         assert frame.loc[relation, ["low", "high"]].tolist() == pytest.approx([record["low"], record["high"]])
 
@@ -491,7 +494,7 @@ def test_contributions_of_other_numbers_add_up(metric):
     counts = [name for name in other.table if name.startswith(("better", "tied"))]
     table = other.table.copy()
     table.loc[same, counts] = one.table.loc[same, counts]
-    other = dataclasses.replace(other, table=table)
+    other = replaced(other, table=table)
     found = compare([one, other], metrics=[metric], n_resamples=9)
     frame = found.by_relation(metric)
     total = found.table["difference"][0]
@@ -501,7 +504,7 @@ def test_contributions_of_other_numbers_add_up(metric):
     assert frame.attrs["contribution"] == ("linearised" if is_curved else "exact")
     assert abs(frame.loc["r0", "contribution"]) <= (0.01 if is_curved else 1e-7) * abs(total)
     assert frame.loc["r0", "difference"] == pytest.approx(0.0, abs=1e-12)
-    part = dataclasses.replace(one, table=one.table[same].reset_index(drop=True), n_read=int(same.sum()))
+    part = replaced(one, table=one.table[same].reset_index(drop=True), n_read=int(same.sum()))
     assert frame.loc["r0", "value_first"] == pytest.approx(part[metric], rel=1e-12)
 
 
@@ -566,7 +569,7 @@ def test_other_filters_are_refused():
     assert refusal(pair, override=["queries"])[-1] == way_out("queries", "filter_splits")
     found = compare(pair, names=["A", "B"], override="filter_splits, unseen")
     assert found.overridden == {"filter_splits": field.split(": ")[1], "rivals": rivals.split(": ", 1)[1]}
-    head = found.head()
+    head = found.header()
     assert f"overridden: {field}" in head
     assert f"overridden: {rivals}" in head
     assert "not needed: override 'unseen', since the results agree in it" in head
@@ -693,21 +696,35 @@ def test_other_vocabularies_cannot_be_overridden():
 def test_listed_against_all_candidates_cannot_be_overridden():
     """Even if all counts agree."""
     result = towns()
-    listed = dataclasses.replace(result, protocol=dataclasses.replace(result.protocol, candidates="listed"))
+    protocol = replaced(result.protocol, candidates=Recorded("listed"))
+    listed = replaced(result, protocol=protocol)
     assert refusal([result, listed], override=("dataset", "queries", "unseen", "filter_splits", "splits")) == [
         REFUSED,
-        "  candidates: all in A, listed in B (cannot be overridden)",
+        "  candidates: all entities in A, listed negatives in B (cannot be overridden)",
         NO_WAY,
     ]
-    assert "note: which negatives were listed is not stored; only their number per row was checked" in (
-        compare([listed, listed]).head()
+    said = "note: files of version 0.1.0 do not say which negatives were listed; only their number per row was checked"
+    assert said in compare([listed, listed]).header()
+
+
+def test_other_lists_of_as_many_negatives_are_refused():
+    """The lists themselves are compared, by their digest."""
+    result = towns()
+    one, other = (
+        replaced(result, protocol=replaced(result.protocol, candidates=Recorded("listed", digest)))
+        for digest in ("a" * 64, "b" * 64)
     )
+    assert refusal([one, other], override=()) == [
+        REFUSED,
+        "  candidates: listed negatives aaaaaaaa in A, listed negatives bbbbbbbb in B (cannot be overridden)",
+        NO_WAY,
+    ]
 
 
 def test_other_rivals_without_a_cause_cannot_be_overridden():
     """Nothing else differs, so nothing that may be overridden explains them."""
     result = towns()
-    other = dataclasses.replace(result, table=result.table.assign(rivals_raw=result.table["rivals_raw"] - 1))
+    other = replaced(result, table=result.table.assign(rivals_raw=result.table["rivals_raw"] - 1))
     rivals = f"6 of 6 shared rows differ in their raw rivals, first {JACK}: 4 in A, 3 in B"
     for override in ((), ("dataset", "unseen", "filter_splits")):
         assert refusal([result, other], override=override) == [
@@ -720,7 +737,7 @@ def test_other_rivals_without_a_cause_cannot_be_overridden():
 def test_names_of_datasets_alone_are_no_difference():
     """The fingerprint decides; another name of the same triples is a note."""
     found = compare([towns(), towns(1, name="villages")], names=["A", "B"])
-    assert "note: the dataset has different names: towns in A, villages in B" in found.head()
+    assert "note: the dataset has different names: towns in A, villages in B" in found.header()
     assert found.overridden == {}
 
 
@@ -728,15 +745,15 @@ def test_notes_on_ties_versions_and_scorers():
     """Said, not refused; the results' own notes are kept with the model's name."""
     dataset = kg.Dataset.from_arrays(**TOWNS)
     constant = renamed(scored(dataset, np.zeros((5, 2, 5))), version="0.0.9")
-    plain = towns(0).with_notes("trained for one epoch")
-    head = compare([plain, constant], names=["A", "B"]).head()
+    plain = noted(towns(0), "trained for one epoch")
+    head = compare([plain, constant], names=["A", "B"]).header()
     version = plain.about["version"]
     assert "note: tie rates differ, 0.0% in A, 100.0% in B; compare under pessimistic. and optimistic. ties too" in head
     assert f"note: made with different versions of kgeval: {version} in A, 0.0.9 in B" in head
     assert "note: the scorer has the same name in A and B: lookup" in head
     assert "note: A: trained for one epoch" in head
     assert any(line.startswith("note: B: 100.0% of the positives tie with a rival") for line in head)
-    assert [line for line in compare([towns(0, scorer="x"), towns(1, scorer="y")]).head() if "note" in line] == []
+    assert [line for line in compare([towns(0, scorer="x"), towns(1, scorer="y")]).header() if "note" in line] == []
 
 
 RESULT = towns()
@@ -753,14 +770,14 @@ OVERRIDES = "override must be one of 'queries', 'dataset', 'unseen', 'filter_spl
         ([RESULT], {}, kg.ProtocolError, LIST + "1 of them"),
         (RESULT, {}, kg.ProtocolError, LIST + "EvaluationResult"),
         ([RESULT, 3], {}, kg.ProtocolError, RESULTS + "int"),
-        (TWO, {"names": ["x", "x"]}, kg.ProtocolError, NAMES + "('x', 'x')"),
-        (TWO, {"names": ["x"]}, kg.ProtocolError, NAMES + "('x',)"),
-        (TWO, {"names": ["x", ""]}, kg.ProtocolError, NAMES + "('x', '')"),
+        (TWO, {"names": ["x", "x"]}, kg.ProtocolError, NAMES + "['x', 'x']"),
+        (TWO, {"names": ["x"]}, kg.ProtocolError, NAMES + "['x']"),
+        (TWO, {"names": ["x", ""]}, kg.ProtocolError, NAMES + "['x', '']"),
         (TWO, {"override": "row"}, kg.ProtocolError, OVERRIDES + "'row'"),
         (TWO, {"metrics": []}, kg.MetricError, "say what to compare: metrics names none"),
         (TWO, {"metrics": "hits@0"}, kg.MetricError, "k of hits@k must be an integer of at least 1; got 0"),
         (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query'; got 'row'"),
-        (TWO, {"level": 95}, kg.MetricError, "level must be a share between 0 and 1, such as 0.95; got 95"),
+        (TWO, {"confidence": 95}, kg.MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         (TWO, {"n_resamples": 0}, kg.MetricError, "n_resamples must be an integer of at least 1; got 0"),
         (TWO, {"seed": -1}, kg.MetricError, "seed must be an integer of at least 0; got -1"),
         (TWO, {"seed": True}, kg.MetricError, "seed must be an integer of at least 0; got True"),
@@ -780,7 +797,9 @@ def test_head_says_what_was_tested():
     """Rows, protocol, test, family, intervals; nothing else where there is nothing to say."""
     pair = [towns(0, scorer="one"), towns(1, scorer="two")]
     protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].about["version"]
-    assert compare(pair, metrics="mrr,query.map", n_resamples=1234, seed=5, level=0.9, cluster="query").head() == [
+    assert compare(
+        pair, metrics="mrr,query.map", n_resamples=1234, seed=5, confidence=0.9, cluster="query"
+    ).header() == [
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
@@ -807,14 +826,14 @@ def test_seed_and_resamples_are_used():
 def test_texts_escape_labels_in_html():
     """Names and notes are text in HTML, and stand as they are in plain text; undefined numbers are dashes."""
     hostile = "<script>alert('x')</script>"
-    found = compare([towns(scorer=hostile), towns(1).with_notes("<b>")], metrics=[MedianRank(), "mrr"])
+    found = compare([towns(scorer=hostile), noted(towns(1), "<b>")], metrics=[MedianRank(), "mrr"])
     text, page = repr(found), found._repr_html_()
     assert hostile in text
     assert hostile not in page
     assert "<b>" not in page
     assert html.escape(hostile) in page
     assert "nan" not in text
-    assert text.splitlines()[: len(found.head())] == found.head()
+    assert text.splitlines()[: len(found.header())] == found.header()
     assert found.table["metric"].tolist() == ["median_rank", "mrr"]
 
 
@@ -850,12 +869,12 @@ def test_alignment_of_a_large_pair_is_exact():
     columns["side"] = pd.Categorical.from_codes(np.repeat([0, 1], n), SIDES)
     columns["split"] = pd.Categorical(["test"] * (2 * n))
     columns |= {f"{count}_{setting}": 0 for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")}
-    about = {**towns().about, "dataset_fingerprint": dataset.fingerprint}
+    about = {**towns().about, "dataset_fingerprint": dataset.fingerprint, "n_read": 2 * n}
     protocol = kg.Protocol(filter_splits=("test",), unseen="rank")
     table = pd.DataFrame(columns)
-    result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about, n_read=2 * n)
+    result = kg.EvaluationResult(table, dataset.entities, dataset.relations, protocol, about)
     order = rng.permutation(2 * n)
-    other = dataclasses.replace(result, table=table.iloc[order].reset_index(drop=True))
+    other = replaced(result, table=table.iloc[order].reset_index(drop=True))
     rows = align([result, other], ["A", "B"], [Key.parse("mrr")], ()).rows
     assert sorted(rows[0].tolist()) == list(range(2 * n))
     is_same = order[rows[1]] == rows[0]
@@ -869,7 +888,7 @@ def test_wins_under_expected_ties_are_those_of_expectations():
     (one, other), _, _ = random_tables(4)
     record = compare([one, other], metrics="expected.hits@1", n_resamples=9).table.iloc[0]
     alignment = compare([one, other], metrics="mrr", n_resamples=9).alignment
-    a, b = (r.moments("expected.hits@1", rows).values[:, 0] for r, rows in zip((one, other), alignment.rows))
+    a, b = (r.rank_table.moments("expected.hits@1", rows).values[:, 0] for r, rows in zip((one, other), alignment.rows))
     signs = np.sign(a - b).tolist()
     assert (record["wins"], record["ties"], record["losses"]) == tuple(signs.count(sign) for sign in (1, 0, -1))
     none = compare([one, other], metrics="expected.hmr", n_resamples=9).table.iloc[0]
@@ -885,5 +904,5 @@ def test_results_may_come_with_their_names():
 def test_default_names_differ():
     """Also where a scorer is called as a numbered one would be."""
     result = towns()
-    called = [dataclasses.replace(result, about={**result.about, "scorer": name}) for name in ("a", "a", "a (1)")]
+    called = [replaced(result, about={**result.about, "scorer": name}) for name in ("a", "a", "a (1)")]
     assert compare(called, metrics="mrr", n_resamples=9).names == ("a (1)", "a (2)", "a (1) (3)")

@@ -9,9 +9,9 @@ import pytest
 from oracle import random_graph
 
 from kgeval import Dataset, negatives
-from kgeval.corruption import KnownIndex, known_triples
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import SIDES, given_and_asked, query_parts
 from kgeval.errors import DataError, ProtocolError
-from kgeval.queries import SIDES, given_and_asked
 
 FATHERS = [("A", "father", "B"), ("B", "father", "C")]
 
@@ -38,7 +38,7 @@ def check_index(triples, pool_e, pool_r, rng):
     """Compare lookup, contains and count_others with the dict, for known and for random keys and triples."""
     array = np.array(triples, dtype=np.int64).reshape(-1, 3)
     for side in SIDES:
-        index, table = KnownIndex.of(array, side), naive(triples, side)
+        index, table = KnownIndex.of(*query_parts(array, side)), naive(triples, side)
         keys = [*table, *((rng.choice(pool_r), rng.choice(pool_e)) for _ in range(40))]
         rng.shuffle(keys)
         assert looked_up(index, keys) == [sorted(table.get(key, ())) for key in keys]
@@ -48,7 +48,7 @@ def check_index(triples, pool_e, pool_r, rng):
         relation, given = np.array([key for key, _ in pairs]).T
         found = index.contains(relation, given, np.array([answer for _, answer in pairs]))
         assert found.tolist() == [answer in table.get(key, ()) for key, answer in pairs]
-        others = index.count_others(np.array(asked), side)
+        others = index.count_others(*query_parts(np.array(asked), side))
         assert others.dtype == np.int64
         assert others.tolist() == [len(table.get(key, set()) - {answer}) for key, answer in pairs]
 
@@ -121,7 +121,7 @@ def test_ids_stand_in_keys_while_they_fit(n_entities, n_relations, ranked):
     pool_r = [0, n_relations - 1, *rng.choices(range(n_relations), k=3)]
     triples = [(rng.choice(pool_e), rng.choice(pool_r), rng.choice(pool_e)) for _ in range(1000)]
     triples += [(n_entities - 1, n_relations - 1, n_entities - 1)] * 2
-    index = KnownIndex.of(np.array(triples), "object")
+    index = KnownIndex.of(*query_parts(np.array(triples), "object"))
     assert [(part.before is not None, part.ids is not None) for part in index.layout.parts] == ranked
     assert (index.keys >= 0).all()
     assert (np.diff(index.keys) > 0).all()
@@ -131,7 +131,7 @@ def test_ids_stand_in_keys_while_they_fit(n_entities, n_relations, ranked):
 def test_the_greatest_key():
     """With 63 bits in use the last key is 2**63 - 1, and its query is found without going beyond."""
     top_e, top_r = 2**26 - 1, 2**11 - 1
-    index = KnownIndex.of(np.array([[top_e, top_r, top_e], [top_e, top_r, 0]]), "object")
+    index = KnownIndex.of(*query_parts(np.array([[top_e, top_r, top_e], [top_e, top_r, 0]]), "object"))
     assert index.keys.tolist() == [2**63 - 2**26, 2**63 - 1]
     assert [part.tolist() for part in index.spans(np.array([top_r, top_r]), np.array([top_e, 0]))] == [[0, 0], [2, 0]]
 
@@ -140,7 +140,7 @@ def test_the_greatest_key():
 @pytest.mark.parametrize("n_bits", [12, 14, 16])
 def test_ranks_wherever_they_begin(seed, n_bits, monkeypatch):
     """With room for few bits, small ids too take the way of ranks, at any of the three columns."""
-    monkeypatch.setattr("kgeval.triples.KEY_BITS", n_bits)
+    monkeypatch.setattr("kgeval.data.row_keys.KEY_BITS", n_bits)
     rng = random.Random(seed)
     pool_e, pool_r = rng.choices(range(2 ** rng.randint(1, 14)), k=5), rng.choices(range(2 ** rng.randint(1, 14)), k=4)
     triples = [(rng.choice(pool_e), rng.choice(pool_r), rng.choice(pool_e)) for _ in range(40)]
@@ -149,10 +149,10 @@ def test_ranks_wherever_they_begin(seed, n_bits, monkeypatch):
 
 def test_rows_that_even_ranks_cannot_tell_apart(monkeypatch):
     """More rows than 2**31, played with 5 bits: 5 pairs and 5 answers need 3 bits each; refused, not mixed up."""
-    monkeypatch.setattr("kgeval.triples.KEY_BITS", 5)
+    monkeypatch.setattr("kgeval.data.row_keys.KEY_BITS", 5)
     triples = np.array([[i, i, i] for i in range(5)])
     with pytest.raises(DataError) as caught:
-        KnownIndex.of(triples, "object")
+        KnownIndex.of(*query_parts(triples, "object"))
     assert str(caught.value) == "5 rows are too many to be told apart by 5 bits"
 
 
@@ -161,9 +161,9 @@ def test_triples_are_left_as_they_came():
     triples = np.array([[2, 1, 0], [0, 0, 2], [2, 1, 0]])
     triples.setflags(write=False)
     for side in SIDES:
-        index = KnownIndex.of(triples, side)
+        index = KnownIndex.of(*query_parts(triples, side))
         assert index.contains(triples[:, 1], *given_and_asked(triples, side)).tolist() == [True] * 3
-        assert index.count_others(triples, side).tolist() == [0, 0, 0]
+        assert index.count_others(*query_parts(triples, side)).tolist() == [0, 0, 0]
         assert (len(index.keys), index.answers.dtype) == (2, np.int64)
 
 
@@ -171,7 +171,7 @@ def test_keys_that_a_product_would_mix_up():
     """r * n + e of (r=0, e=n) and (r=1, e=0), or equal modulo 2**64, are one number but two keys."""
     n = 2**32
     triples = np.array([[n, 0, 7], [0, 1, 8], [5, 2**32, 9], [5, 0, 10]])
-    index = KnownIndex.of(triples, "object")
+    index = KnownIndex.of(*query_parts(triples, "object"))
     assert looked_up(index, [(0, n), (1, 0), (2**32, 5), (0, 5)]) == [[7], [8], [9], [10]]
     assert looked_up(index, [(0, 0), (1, n), (2**33, 5)]) == [[], [], []]
 
@@ -180,12 +180,15 @@ def test_index_of_nothing():
     """Without known triples every query has no answers and nothing is known; no queries give nothing."""
     none = np.zeros((0, 3), dtype=np.int64)
     for side in SIDES:
-        index = KnownIndex.of(none, side)
+        index = KnownIndex.of(*query_parts(none, side))
         assert looked_up(index, [(0, 0), (3, 1)]) == [[], []]
         assert index.contains(np.array([0]), np.array([0]), np.array([0])).tolist() == [False]
-        assert index.count_others(np.array([[0, 0, 0]]), side).tolist() == [0]
-        assert looked_up(KnownIndex.of(np.array([[1, 0, 2]]), side), []) == []
-        assert KnownIndex.of(np.array([[1, 0, 2]]), side).count_others(none, side).tolist() == []
+        assert index.count_others(*query_parts(np.array([[0, 0, 0]]), side)).tolist() == [0]
+        assert looked_up(KnownIndex.of(*query_parts(np.array([[1, 0, 2]]), side)), []) == []
+        assert (
+            KnownIndex.of(*query_parts(np.array([[1, 0, 2]]), side)).count_others(*query_parts(none, side)).tolist()
+            == []
+        )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -195,7 +198,7 @@ def test_duplicates_are_harmless(seed):
     triples = random_graph(rng)[2]["train"]
     repeated = rng.sample(triples * 3, k=3 * len(triples))
     for side in SIDES:
-        once, thrice = (KnownIndex.of(np.array(rows), side) for rows in (sorted(set(triples)), repeated))
+        once, thrice = (KnownIndex.of(*query_parts(np.array(rows), side)) for rows in (sorted(set(triples)), repeated))
         assert once.keys.tolist() == thrice.keys.tolist()
         assert once.answers.tolist() == thrice.answers.tolist()
         assert len(once.keys) == len(set(triples))
@@ -204,8 +207,8 @@ def test_duplicates_are_harmless(seed):
 def test_keys_belong_to_one_side():
     """Trap C17: with (A father B), (B father C), a key (father, B) without its side would answer A and C."""
     array = np.array([[0, 0, 1], [1, 0, 2]])
-    assert looked_up(KnownIndex.of(array, "object"), [(0, 0), (0, 1), (0, 2)]) == [[1], [2], []]
-    assert looked_up(KnownIndex.of(array, "subject"), [(0, 0), (0, 1), (0, 2)]) == [[], [0], [1]]
+    assert looked_up(KnownIndex.of(*query_parts(array, "object")), [(0, 0), (0, 1), (0, 2)]) == [[1], [2], []]
+    assert looked_up(KnownIndex.of(*query_parts(array, "subject")), [(0, 0), (0, 1), (0, 2)]) == [[], [0], [1]]
     dataset = Dataset.from_frames(test=pd.DataFrame(FATHERS))
     assert negatives(dataset, ("B", "father", "C"), "object") == ["A", "B"]
     assert negatives(dataset, ("A", "father", "B"), "object") == ["A", "C"]

@@ -8,9 +8,10 @@ import oracle_pointwise as oracle
 import pytest
 
 from kgeval.errors import DataError, MetricError, ScoreError
-from kgeval.metrics.curves import pr_curve, reliability_curve, roc_curve
-from kgeval.metrics.pointwise import ECE, AveragePrecision, RocAuc
-from kgeval.metrics.thresholds import count_pairs, count_steps
+from kgeval.metrics.pointwise.curves import pr_curve, reliability_curve, roc_curve
+from kgeval.metrics.pointwise.probabilities import ECE
+from kgeval.metrics.pointwise.separation import AveragePrecision, RocAuc
+from kgeval.metrics.pointwise.thresholds import count_pairs, count_steps
 
 
 def tables(seed, n, most=9):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kgeval.errors import ScoreError
-from kgeval.metrics.cuts import choose_thresholds, decide, exact_doubles, thresholds_by_group
+from kgeval.metrics.pointwise.cuts import choose_thresholds, decide_by_threshold, exact_doubles, thresholds_by_group
 
 INF = float("inf")
 POOLS = ([0.0, 1.0, 2.0], [-INF, -1.0, -0.0, 0.0, 0.5, INF], [0.1 * i for i in range(40)])
@@ -102,10 +102,10 @@ def test_worked_examples(labels, scores, cut):
 def test_decisions():
     """At the threshold is positive; +inf calls nothing positive but +inf; -inf everything."""
     scores = np.array([-INF, -1.0, 0.0, 1.0, INF])
-    assert decide(scores, 0.0).tolist() == [False, False, True, True, True]
-    assert decide(scores, INF).tolist() == [False] * 4 + [True]
-    assert decide(scores, -INF).tolist() == [True] * 5
-    assert decide(scores, scores[::-1]).tolist() == [False, False, True, True, True]
+    assert decide_by_threshold(scores, 0.0).tolist() == [False, False, True, True, True]
+    assert decide_by_threshold(scores, INF).tolist() == [False] * 4 + [True]
+    assert decide_by_threshold(scores, -INF).tolist() == [True] * 5
+    assert decide_by_threshold(scores, scores[::-1]).tolist() == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize(

@@ -71,11 +71,11 @@ def test_show_prints_what_the_result_says(capsys):
     content = json.loads(
         printed(capsys, "show", "near.kgeval", "--by", "cardinality", "--metrics", "mrr", "--format", "json")
     )
-    assert content["metrics"][0]["MRR"] == result["mrr"]
+    assert content["metrics"][0]["mrr"] == result["mrr"]
     frame = result.by("cardinality", metrics="mrr")
-    assert [(row["cardinality"], row["MRR low"]) for row in content["by"]] == list(frame["MRR low"].items())
+    assert [(row["cardinality"], row["mrr low"]) for row in content["by"]] == list(frame["mrr low"].items())
     lines = printed(capsys, "show", "near.kgeval", "--metrics", "mr", "--by", "side").splitlines()
-    low, value, high = result.by("side", metrics="mr").loc["object", ["MR low", "MR", "MR high"]]
+    low, value, high = result.by("side", metrics="mr").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in lines
     assert "note: 95% intervals, clustered by triple (query. metrics: by query)" in lines
 
@@ -154,7 +154,7 @@ def test_explain_lists_what_stands_above(capsys):
         frame = result.explain(*labels, side)
         assert [row["id"] for row in content[side]["candidates"]] == frame["id"].tolist()
         assert content[side]["n_above"] == frame.attrs["n_above"]
-    text = printed(capsys, *call, "--most", 1)
+    text = printed(capsys, *call, "--limit", 1)
     assert text.startswith(" ".join(labels))
     n = content["object"]
     rank, raw = (1 + n[f"n_above{of}"] + n[f"n_tied{of}"] / 2 for of in ("_counting", ""))
@@ -202,7 +202,7 @@ def test_explain_shows_infinite_scores(capsys):
     call = ("explain", "graph", "--score", "decision_scorers:endless", f"e{s:02}", f"r{p}", f"e{o:02}")
     rows = json.loads(printed(capsys, *call, "--side", "object", "--format", "json"))["object"]["candidates"]
     assert rows[-1]["score"] is None
-    assert rows[-1]["undefined"] == {"score": "inf"}
+    assert rows[-1]["reason"] == "score is inf"
 
 
 def test_cardinality_says_its_splits(capsys):

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 import kgeval as kg
-from kgeval.explaining import extreme_rows
 from kgeval.kernels.ordering import Order
-from kgeval.measuring import Ranks
+from kgeval.results import kept_rivals
+from kgeval.results.explanations import extreme_rows
+from kgeval.results.rank_table import RankTable
 
 N = 8
 
@@ -59,13 +60,13 @@ def test_what_stands_above_by_a_loop(seed, side):
 
 
 def test_labels_and_a_limit():
-    """Labels name the same triple as ids; `most` cuts each kind."""
+    """Labels name the same triple as ids; `limit` cuts each kind."""
     dataset, score = graph(1)
     result = kg.evaluate(score, dataset, progress=False)
     s, p, o = dataset["test"].array[0].tolist()
     labels = dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]
     pd.testing.assert_frame_equal(result.explain(*labels, "tail"), result.explain(s, p, o))
-    short = result.explain(s, p, o, most=1)
+    short = result.explain(s, p, o, limit=1)
     assert (short["stands"] == "above").sum() <= 1
     assert short.attrs["n_above"] == (result.explain(s, p, o)["stands"] == "above").sum()
 
@@ -104,7 +105,9 @@ def test_listed_scores_explain_themselves():
     assert frame[["candidate", "score", "stands"]].values.tolist() == [
         ["Ireland", 0.789, "above"], ["Italy", 0.753, "answer"],
     ]  # fmt: skip
-    assert result.rivals["entity"].map(lambda i: result.entities.labels[i]).tolist() == ["Ireland", "Germany"]
+    rivals, reason = kept_rivals(result)
+    assert rivals["entity"].map(lambda i: result.entities.labels[i]).tolist() == ["Ireland", "Germany"]
+    assert reason == ""
 
 
 def test_a_model_that_changed_is_noticed():
@@ -140,12 +143,13 @@ def test_rivals_of_the_worst_and_the_best_ranks():
     dataset, score = graph(4)
     result = kg.evaluate(score, dataset, progress=False)
     known = {tuple(t) for split in dataset.splits for t in dataset[split].array.tolist()}
-    rows = extreme_rows(result.ranks, 10)
+    rows = extreme_rows(result.rank_table, 10)
     ranks = result.labelled()["rank_filtered"].to_numpy()[rows]
     assert ranks[0] == ranks.max()
     assert (np.diff(ranks[:8]) <= 0).all()
     assert len(set(rows.tolist())) == len(rows)
-    found = result.rivals
+    found, reason = kept_rivals(result)
+    assert reason == ""
     assert list(dict.fromkeys(found["row"])) == rows.tolist()
     for row, mine in found.groupby("row"):
         s, p, o, side = result.table.loc[row, ["s", "p", "o", "side"]]
@@ -189,16 +193,16 @@ def test_saving_outlives_a_model_that_changed(tmp_path):
     result.save(tmp_path / "run.kgeval")
     again = kg.load_result(tmp_path / "run.kgeval")
     assert again["mrr"] == result["mrr"]
-    assert len(again.rivals) == 0
+    assert len(kept_rivals(again)[0]) == 0
     assert again.notes[-1].startswith("no rivals of the worst and best ranks are kept: (")
 
 
-@pytest.mark.parametrize("most", [-1, 1.5, True])
-def test_a_limit_is_a_count(most):
+@pytest.mark.parametrize("limit", [-1, 1.5, True])
+def test_a_limit_is_a_count(limit):
     dataset, score = graph(1)
     s, p, o = dataset["test"].array[0].tolist()
-    with pytest.raises(kg.DataError, match="most must be an integer of at least 0, or None"):
-        kg.evaluate(score, dataset, progress=False).explain(s, p, o, most=most)
+    with pytest.raises(kg.DataError, match="limit must be an integer of at least 0, or None"):
+        kg.evaluate(score, dataset, progress=False).explain(s, p, o, limit=limit)
 
 
 def test_ids_are_integers():
@@ -254,7 +258,7 @@ def test_the_answer_is_always_shown():
     dataset, score = graph(1)
     result = kg.evaluate(score, dataset, kg.Protocol(filter_splits=()), progress=False)
     s, p, o = dataset["test"].array[0].tolist()
-    frame = result.explain(s, p, o, most=0)
+    frame = result.explain(s, p, o, limit=0)
     assert (frame["stands"].tolist(), frame["counts"].tolist()) == (["answer"], [False])
 
 
@@ -262,7 +266,7 @@ def test_of_equal_ranks_the_one_among_more_candidates_is_better():
     """All first: the one with 5 rivals is the best, that with 2 the worst."""
     rivals = [5, 3, 4, 2]
     table = pd.DataFrame({"score": [1.0] * 4, "rivals_filtered": rivals, "better_filtered": 0, "tied_filtered": 0})
-    assert extreme_rows(Ranks(table, kg.Protocol()), 1).tolist() == [3, 0]
+    assert extreme_rows(RankTable(table, kg.Protocol()), 1).tolist() == [3, 0]
 
 
 def test_scores_that_rounding_explains():

@@ -7,11 +7,11 @@ import math
 import re
 import stat
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_results import replaced
 
 import kgeval
 from kgeval import DataError, Dataset, MetricError, MissingExtra, Protocol, ProtocolError
@@ -215,7 +215,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path, monkeypatch):
     def fail(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kgeval.archive.os.fsync", fail)
+    monkeypatch.setattr("kgeval.files.os.fsync", fail)
     with pytest.raises(DataError) as caught:
         write_frame(frame, path, overwrite=True)
     assert str(caught.value) == f"{path}: cannot be written: No space left on device"
@@ -294,16 +294,16 @@ def test_tidy(result):
         measured = {"one": result, "two": other}[row["model"]]
         key = f"{row['setting']}.{row['side']}.{row['ties']}.{row['metric']}"
         assert row["value"] == measured[key]
-        interval = measured.interval(key, level=0.95)
+        interval = measured.interval(key, confidence=0.95)
         assert [row["low"], row["high"]] == pytest.approx([interval.low, interval.high], nan_ok=True, rel=1e-15)
         assert row["low"] < row["value"] < row["high"]
         assert row["n"] == len(LABELS) * (2 if row["side"] == "both" else 1)
-    narrow = tidy(result, "mrr", names=["x"], level=0.5).loc[0]
+    narrow = tidy(result, "mrr", names=["x"], confidence=0.5).loc[0]
     assert narrow["high"] - narrow["low"] < frame.loc[0, "high"] - frame.loc[0, "low"]
 
 
 def test_tidy_without_intervals_and_with_undefined_numbers(result):
-    frame = tidy(result, ["mrr", "hmr"], names=["x"], ties="expected", level=None)
+    frame = tidy(result, ["mrr", "hmr"], names=["x"], ties="expected", confidence=None)
     assert frame["ties"].unique().tolist() == ["expected"]
     assert frame["low"].isna().all()
     assert frame["high"].isna().all()
@@ -318,19 +318,20 @@ def test_tidy_without_intervals_and_with_undefined_numbers(result):
 
 
 def test_names_of_results(result):
-    other = replace(result, about={**result.about, "scorer": "B"})
-    mine = replace(result, about={**result.about, "scorer": "A"})
+    other = replaced(result, about={**result.about, "scorer": "B"})
+    mine = replaced(result, about={**result.about, "scorer": "A"})
     assert list(name_results(mine)) == ["A"]
     assert list(name_results([mine, other, mine, mine])) == ["A (1)", "B", "A (3)", "A (4)"]
     assert list(name_results({"x": mine, "y": other})) == ["x", "y"]
     assert name_results([mine, other], ["y", "x"]) == {"y": mine, "x": other}
-    for wrong in (["x"], ["x", "x"], "xy", ["x", "y", "z"]):
-        with pytest.raises(MetricError) as caught:
+    for wrong in (["x"], ["x", "x"], ["xy"], ["x", "y", "z"]):
+        with pytest.raises(ProtocolError) as caught:
             name_results([mine, other], wrong)
-        assert str(caught.value) == f"expected 2 distinct names, one per result; got {wrong!r}"
-    with pytest.raises(MetricError, match=r"expected at least one result; got none"):
+        assert str(caught.value) == f"names must be 2 different words, one for each result; got {wrong!r}"
+    with pytest.raises(ProtocolError, match=r"expected at least one result; got none"):
         name_results([])
-    with pytest.raises(MetricError, match=r"expected results of kgeval.evaluate or kgeval.load_result; got DataFrame"):
+    said = "result 0 must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; got DataFrame"
+    with pytest.raises(ProtocolError, match=said):
         name_results([pd.DataFrame()])
 
 
@@ -360,7 +361,7 @@ def test_flat_keys_suit_trackers(result):
         start = prefix.rstrip("/") + ("/" if prefix else "")
         for word, key in {
             "hits_at_10": "hits@10",
-            "adjusted_mr": "amri",
+            "amri": "amri",
             "z_hits_at_3": "z(hits@3)",
             "query.ndcg_gain_exponential_at_10": "query.ndcg(gain=exponential)@10",
             "query.micro.recall_at_5": "query.micro.recall@5",
@@ -374,11 +375,11 @@ def test_flat_keys_suit_trackers(result):
 
 
 VALUES = pd.DataFrame(
-    {"n": [480, 480, 480], "MR": [12.344, 12.341, 99.0], "MRR": [0.25, 0.7, 0.69996], "hits@1": [NAN, INF, 0.5]},
+    {"n": [480, 480, 480], "mr": [12.344, 12.341, 99.0], "mrr": [0.25, 0.7, 0.69996], "hits@1": [NAN, INF, 0.5]},
     index=pd.Index(["Trans_E", "a|b <i>*x*", "[c] & 50%"], name="model"),
 )
-BEST = {"MR": False, "MRR": True, "hits@1": True}
-MARKS = {("a|b <i>*x*", "MRR"): "†", ("[c] & 50%", "MR"): "†‡"}
+BEST = {"mr": False, "mrr": True, "hits@1": True}
+MARKS = {("a|b <i>*x*", "mrr"): "†", ("[c] & 50%", "mr"): "†‡"}
 LEGEND = {"†": "against Trans_E, 5%, Holm", "‡": "against a|b", "§": "not used"}
 
 
@@ -420,8 +421,8 @@ def test_comparison_as_latex():
 
 
 def test_comparison_as_text():
-    values = VALUES[["MRR"]].set_axis(["a", "b\x1b[1m", "c"]).rename_axis(None)
-    text = format_comparison(values, "table", best={"MRR": True}, marks={("c", "MRR"): "†"}, legend=LEGEND)
+    values = VALUES[["mrr"]].set_axis(["a", "b\x1b[1m", "c"]).rename_axis(None)
+    text = format_comparison(values, "table", best={"mrr": True}, marks={("c", "mrr"): "†"}, legend=LEGEND)
     assert text.split("\n") == [
         "               MRR",
         "a           0.2500",
@@ -440,7 +441,7 @@ def test_intervals_digits_and_lower_is_better():
     )
     lines = format_comparison(values, best={"mr": False, "x": True}, digits=2).split("\n")
     assert lines == [
-        "|  | mr | x | y low |",
+        "|  | MR | x | y low |",
         "| --- | ---: | ---: | ---: |",
         "| a | **2.00** [1.50, 2.50] | 0.12 | 0.00 |",
         "| b | 3.00 | **0.13** | 1.00 |",
@@ -465,8 +466,8 @@ def test_markdown_labels_stay_text(label):
 
 def test_comparisons_that_make_no_sense():
     cases = [
-        ({"best": {"MMR": True}}, "best and marks must name metrics of the table, n, MR, MRR, hits@1; got 'MMR'"),
-        ({"best": {}, "marks": {("x", "MR"): "†"}, "legend": LEGEND},
+        ({"best": {"MMR": True}}, "best and marks must name metrics of the table, n, mr, mrr, hits@1; got 'MMR'"),
+        ({"best": {}, "marks": {("x", "mr"): "†"}, "legend": LEGEND},
          "best and marks must name models of the table, Trans_E, a|b <i>*x*, [c] & 50%; got 'x'"),
         ({"best": {}, "marks": MARKS, "legend": {"‡": "x"}}, "the legend must say what each mark means; it lacks '†'"),
     ]  # fmt: skip
@@ -486,17 +487,17 @@ def test_comparisons_that_make_no_sense():
 def test_significance_marks():
     """p at the level counts, NaN does not; the legend says with what, at which level, and how corrected."""
     p_values = pd.DataFrame({"MRR": [NAN, 0.01, 0.0100001], "MR": [NAN, 0.5, 0.0]}, index=["A", "B", "C"])
-    marks, legend = significance_marks(p_values, against="A", level=0.01, mark="‡")
+    marks, legend = significance_marks(p_values, against="A", alpha=0.01, mark="‡")
     assert marks == {("B", "MRR"): "‡", ("C", "MR"): "‡"}
     assert legend == {"‡": "differs from A, p <= 0.01 (Holm)"}
-    with pytest.raises(MetricError, match="level must be above 0 and below 1; got 1.5"):
-        significance_marks(p_values, against="A", level=1.5)
+    with pytest.raises(MetricError, match="alpha must be above 0 and below 1; got 1.5"):
+        significance_marks(p_values, against="A", alpha=1.5)
 
 
 def test_one_side(tmp_path):
     """A result of one side has no row for both."""
     made = evaluated(["a", "b", "c"], protocol=Protocol(sides="object"))
-    assert tidy(made, "mr", level=None)["side"].tolist() == ["object", "object"]
+    assert tidy(made, "mr", confidence=None)["side"].tolist() == ["object", "object"]
     assert list(flat(made, "mr")) == [
         f"{setting}/object/{last}" for setting in ("filtered", "raw") for last in ("n", "realistic/mr")
     ]

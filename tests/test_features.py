@@ -1,6 +1,7 @@
 """The columns by which ranks are broken down: hand-made graphs, loops over random ones, counts of real datasets."""
 
 import collections
+import dataclasses
 import json
 import math
 import random
@@ -13,10 +14,13 @@ import pytest
 
 import kgeval as kg
 from kgeval import features
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, KgevalWarning, MetricError, ProtocolError
-from kgeval.features import cardinalities, degree_buckets, features_of, patterns, popularity_weights, read_types
-from kgeval.stats import Moments
-from kgeval.triples import Vocabulary
+from kgeval.features.columns import degree_buckets, features_of
+from kgeval.features.entity_types import read_types
+from kgeval.features.popularity import popularity_weights
+from kgeval.features.relations import cardinalities, patterns
+from kgeval.stats.moments import Moments
 
 WORDNET_SYMMETRIC = {"_derivationally_related_form", "_similar_to", "_verb_group"}
 TEST_CLASSES = {  # test triples by class, as the README of the data counts them
@@ -100,7 +104,7 @@ def test_the_splits_of_the_means_matter(data):
     every, train = cardinalities(triples_of(dataset), n), cardinalities(np.asarray(dataset["train"]), n)
     assert int((every[p] == train[p]).sum()) == 20_143
     frames = [
-        features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["cardinality"], splits_for_means=splits)
+        features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["cardinality"], splits_for_means=splits)[0]
         for splits in (None, ["train"], "train")
     ]
     same = (frames[0]["cardinality"].astype(str) == frames[1]["cardinality"].astype(str)).to_numpy()
@@ -263,17 +267,17 @@ def test_paths_are_bounded_and_that_is_said():
         "which begin 8 paths, more than 7"
     )
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=6, n_relations=2)
-    frame = features_of(table_of(*triples), kg.Protocol(), dataset, names=["pattern"])
+    frame, notes = features_of(table_of(*triples), kg.Protocol(), dataset, names=["pattern"])
     assert frame["pattern"].tolist() == (["other"] * 4 + ["composition"] * 2) * 2
-    assert frame.attrs["notes"] == []
+    assert notes == []
 
 
 def test_patterns_of_fb15k_237_are_bounded(data):
     """Too many paths: the note stands with the columns."""
     dataset = data("fb15k-237")
-    frame = features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["pattern"])
+    frame, notes = features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["pattern"])
     assert len(frame) == 40_932
-    (note,) = frame.attrs["notes"]
+    (note,) = notes
     assert re.fullmatch(
         r"pattern: compositions were not looked for in \d+ of 197 relations without another pattern, "
         r"which begin [\d,]+ paths, more than 500,000",
@@ -378,7 +382,7 @@ def test_columns_by_hand(small):
     """Degrees in train: 0 has two distinct triples, 1 two, 2 one, 3 two (its loop once), 4 and 5 none."""
     table = table_of(*small["test"].array.tolist())
     types = pd.Categorical(["a", "b", "b", "c", "a", "none"])
-    frame = features_of(table, kg.Protocol(), small, types=types)
+    frame, _ = features_of(table, kg.Protocol(), small, types=types)
     assert frame.columns.tolist() == list(features.FEATURES)
     assert frame.index.equals(pd.RangeIndex(8))
     assert all(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
@@ -399,21 +403,21 @@ def test_columns_by_hand(small):
 def test_columns_ignore_index_and_order_of_the_table(small):
     """Rows are taken as they stand, whatever their index says."""
     table = table_of(*small["test"].array.tolist())
-    frame = features_of(table, kg.Protocol(), small)
+    frame, _ = features_of(table, kg.Protocol(), small)
     order = [5, 0, 7, 3]
-    part = features_of(table.iloc[order], kg.Protocol(), small)
+    part, _ = features_of(table.iloc[order], kg.Protocol(), small)
     assert part.index.equals(pd.RangeIndex(4))
     for name in frame:
         assert part[name].tolist() == [frame[name].tolist()[i] for i in order]
     assert "type_given" not in frame
-    assert features_of(table.iloc[:0], kg.Protocol(), small).shape == (0, 7)
+    assert features_of(table.iloc[:0], kg.Protocol(), small)[0].shape == (0, 7)
 
 
 def test_known_answers_follow_the_filter(small):
     """(0, 0, ?) has answers 1, 2 in train, 3 in valid and 4 in test, the one asked."""
     table = table_of([0, 0, 4], sides=["object"])
     for splits, bucket in {None: "2-3", ("train",): "2-3", ("valid",): "1", ("test",): "0", (): "0"}.items():
-        frame = features_of(table, kg.Protocol(filter_splits=splits), small, names=["known_answers"])
+        frame, _ = features_of(table, kg.Protocol(filter_splits=splits), small, names=["known_answers"])
         assert frame["known_answers"].tolist() == [bucket]
 
 
@@ -421,10 +425,10 @@ def test_only_what_is_asked_is_computed(small, monkeypatch):
     def refuse(source):
         raise AssertionError("not asked for")
 
-    for name in features.FEATURES:
+    for name, feature in features.FEATURES.items():
         if name not in ("seen", "degree_asked"):
-            monkeypatch.setitem(features.FEATURES, name, refuse)
-    frame = features_of(table_of([0, 0, 4]), kg.Protocol(), small, names=["seen", "degree_asked"])
+            monkeypatch.setitem(features.FEATURES, name, dataclasses.replace(feature, make=refuse))
+    frame, _ = features_of(table_of([0, 0, 4]), kg.Protocol(), small, names=["seen", "degree_asked"])
     assert frame.columns.tolist() == ["seen", "degree_asked"]
 
 
@@ -442,7 +446,7 @@ def test_columns_equal_loops_over_random_graphs():
         dataset = kg.Dataset.from_arrays(train=train, valid=valid, test=test, n_entities=n, n_relations=m)
         filters = rng.choice([("train",), ("train", "valid"), ("train", "valid", "test")])
         facts = {fact for split in filters for fact in {"train": train, "valid": valid, "test": test}[split]}
-        frame = features_of(table_of(*test), kg.Protocol(filter_splits=filters), dataset)
+        frame, _ = features_of(table_of(*test), kg.Protocol(filter_splits=filters), dataset)
         known = set(train)
         entities, relations = {e for s, _, o in known for e in (s, o)}, {p for _, p, _ in known}
         for row, (s, p, o, side) in enumerate(table_of(*test).itertuples(index=False)):
@@ -469,13 +473,13 @@ def test_columns_equal_loops_over_random_graphs():
 def test_unseen_of_fb15k_237(data):
     """28 of 20,466 test triples name an entity that train lacks, on two sides each."""
     dataset = data("fb15k-237")
-    seen = features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["seen"])["seen"]
-    assert seen.value_counts().to_dict() == {"seen": 40_876, "unseen entity": 56, "unseen relation": 0}
+    frame, _ = features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["seen"])
+    assert frame["seen"].value_counts().to_dict() == {"seen": 40_876, "unseen entity": 56, "unseen relation": 0}
 
 
 def test_without_train_its_columns_are_left_out():
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=2, n_relations=1, name="alone")
-    frame = features_of(table_of([0, 0, 1]), kg.Protocol(), dataset)
+    frame, _ = features_of(table_of([0, 0, 1]), kg.Protocol(), dataset)
     assert frame.columns.tolist() == ["cardinality", "pattern", "known_answers"]
     said = "feature 'seen' needs a train split; dataset 'alone' has none"
     with pytest.raises(ProtocolError, match=re.escape(said)):
@@ -499,7 +503,7 @@ def test_without_train_its_columns_are_left_out():
         ({"s": 6}, {}, DataError, "table, column s, row 0: id 6 is not in 0..5"),
         ({"p": 2}, {}, DataError, "table, column p, row 0: id 2 is not in 0..1"),
         ({"side": "head"}, {}, DataError, "table, column side, row 0: expected subject or object; got 'head'"),
-        (None, {}, DataError, "a table of ranks needs the columns s, p, o, side; it lacks o, side. Pass the .table of"),
+        (None, {}, DataError, "a table of triples needs the columns s, p, o; it lacks o. Pass the .table of"),
     ],
 )
 def test_what_the_columns_refuse(small, change, options, error, said):
@@ -560,7 +564,7 @@ def test_types_of_codex(shared, data):
         assert chosen in held[label]
         assert counts[chosen] == max(counts[name] for name in held[label])
     assert (types == "Q5").sum() == counts["Q5"] == 1398
-    frame = features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["type_asked"], types=types)
+    frame, _ = features_of(table_of_test(dataset), kg.Protocol(), dataset, names=["type_asked"], types=types)
     test = dataset["test"].array
     assert frame["type_asked"].tolist() == [types[i] for i in [*test[:, 0], *test[:, 2]]]
 
@@ -590,7 +594,11 @@ def test_types_of_codex(shared, data):
             b"Q1\ta\nQ2\tb\n",
             "t.tsv: names no entity of the dataset; it has 2, first 'Q1'. Expected labels such as",
         ),
-        ("t.tsv", b"Rome\tcity\n\xff\n", "t.tsv, line 2: invalid UTF-8 (0xff); save as UTF-8"),
+        (
+            "t.tsv",
+            b"Rome\tcity\n\xff\n",
+            "t.tsv, line 2: invalid UTF-8 at byte 10 of the file (0xff); save the file as UTF-8",
+        ),
         ("t.tsv", b"\xff\xfeR\0", "t.tsv: is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
         ("t.json", b'{"Rome": "city",\n}', "t.json, line 2, column 1: no JSON: "),
         ("t.json", b'["Rome"]', "t.json, line 1: expected an object {entity: type or [types]}; got list"),
@@ -625,6 +633,12 @@ def test_weights_by_hand(small):
     assert popularity_weights(table, small, 0, 3).tolist() == [1.0, 1.0, 1.0]
     assert popularity_weights(table, small, 0, 0).dtype == np.float64
     assert popularity_weights(table.iloc[:0], small).shape == (0,)
+
+
+def test_popularity_is_of_the_side_that_is_asked(small):
+    """Triples alone do not say which answer a weight is for."""
+    with pytest.raises(DataError, match="side"):
+        popularity_weights(pd.DataFrame([(0, 0, 4)], columns=list("spo")), small)
 
 
 def test_what_train_lacks_counts_once_and_is_said(small):
@@ -705,5 +719,5 @@ def test_patterns_come_from_the_chosen_splits():
     dataset = kg.Dataset.from_arrays(train=[[0, 0, 1], [1, 0, 0]], test=test, n_entities=10, n_relations=1)
     table = pd.DataFrame({"s": [2], "p": [0], "o": [3], "side": ["object"]})
     for splits, pattern in ((["train"], "symmetric"), (None, "other")):
-        frame = features_of(table, kg.Protocol(), dataset, names=["pattern"], splits_for_means=splits)
+        frame, _ = features_of(table, kg.Protocol(), dataset, names=["pattern"], splits_for_means=splits)
         assert frame["pattern"].tolist() == [pattern]

@@ -8,17 +8,10 @@ import pytest
 
 import kgeval as kg
 from kgeval.errors import MetricError
-from kgeval.metrics.retrieval import (
-    InterpolatedAP,
-    ListAuc,
-    from_ranking,
-    from_run,
-    from_scores,
-    mean_pr_curve,
-    pr_curves,
-    roc_curves,
-    running,
-)
+from kgeval.metrics.retrieval.curves import mean_pr_curve, pr_curves, roc_curves, running
+from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
+from kgeval.metrics.retrieval.interpolated import InterpolatedAP
+from kgeval.metrics.retrieval.listwise import ListAuc
 
 
 def points_by_loop(labels, n_relevant):

@@ -10,7 +10,11 @@ import pytest
 
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.base import MetricValue
-from kgeval.metrics.pointwise import ECE, GAUC, POINTS, Accuracy, FieldECE, Precision, Recall, by_field, confusion
+from kgeval.metrics.pointwise.base import POINTS
+from kgeval.metrics.pointwise.decisions import Accuracy, Precision, Recall, confusion
+from kgeval.metrics.pointwise.fields import by_field
+from kgeval.metrics.pointwise.probabilities import ECE, FieldECE
+from kgeval.metrics.pointwise.separation import GAUC
 
 RNG = random.Random(2)
 TABLES = [oracle.random_table(RNG) for _ in range(800)]

@@ -11,7 +11,10 @@ import oracle
 import pytest
 
 from kgeval.errors import MetricError
-from kgeval.metrics import RANKS, TIE_POLICIES, Adjusted, MetricValue, RankMetric, ZScore, parse
+from kgeval.metrics.base import TIE_POLICIES, MetricValue
+from kgeval.metrics.grammar import parse
+from kgeval.metrics.ranks import RANKS, RankMetric
+from kgeval.metrics.wrappers import Adjusted, ZScore
 
 WRAPPERS = {"adjusted": Adjusted, "z": ZScore}
 TRAITS = ("name", "title", "bounds", "higher_is_better", "reference")

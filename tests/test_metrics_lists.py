@@ -12,8 +12,10 @@ import oracle_lists as oracle
 import pytest
 from random_lists import by_oracle, close, made_as_run, made_of_scores, random_tables
 
-from kgeval.metrics import Metric
-from kgeval.metrics.retrieval import LIST_TIES, LISTS, ListMetric, from_ranking, from_run
+from kgeval.metrics.base import Metric
+from kgeval.metrics.retrieval.base import LISTS, ListMetric
+from kgeval.metrics.retrieval.inputs import from_ranking, from_run
+from kgeval.metrics.retrieval.lists import LIST_TIES
 
 AVERAGES = ("macro", "micro")
 TRAITS = ("name", "title", "bounds", "higher_is_better", "reference", "undefined_when")

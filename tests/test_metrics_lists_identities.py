@@ -13,8 +13,10 @@ from random_lists import SCORES, close, made_as_run, made_of_scores, random_tabl
 from test_metrics_lists import AVERAGES, each_metric
 
 from kgeval.errors import MetricError
-from kgeval.metrics import MRR, Hits
-from kgeval.metrics.retrieval import LIST_TIES, LISTS, ListMetric, from_ranking, from_run, from_scores
+from kgeval.metrics.ranks import MRR, Hits
+from kgeval.metrics.retrieval.base import LISTS, ListMetric
+from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
+from kgeval.metrics.retrieval.lists import LIST_TIES
 
 TABLES = random_tables(11, 18, 20, 10)
 GIVEN_UP = "{} has no exact expectation over random tie breaking; ask for optimistic or pessimistic"

@@ -9,7 +9,7 @@ import oracle_lists as oracle
 import pytest
 from test_metrics_lists_identities import one
 
-from kgeval.metrics.retrieval import from_ranking, from_scores
+from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
 
 
 def tied(n, grades, before=(), after=()):

@@ -7,11 +7,15 @@ import pytest
 from random_lists import made_of_scores, random_tables
 
 from kgeval.errors import MetricError
-from kgeval.metrics import GMR, HMR, MR, MRR, RANKS, TIE_POLICIES, Adjusted, Hits, MedianRank, QueryLevel, ZScore
-from kgeval.metrics.list_metric import AVERAGES, LISTS
-from kgeval.metrics.lists import LIST_TIES
-from kgeval.metrics.retrieval import MAP, Precision, from_ranking
-from kgeval.stats import Moments
+from kgeval.metrics.base import TIE_POLICIES
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranks import GMR, HMR, MR, MRR, RANKS, Hits, MedianRank
+from kgeval.metrics.retrieval.base import AVERAGES, LISTS
+from kgeval.metrics.retrieval.inputs import from_ranking
+from kgeval.metrics.retrieval.lists import LIST_TIES
+from kgeval.metrics.retrieval.listwise import MAP, Precision
+from kgeval.metrics.wrappers import Adjusted, ZScore
+from kgeval.stats.moments import Moments
 
 
 def examples(cls):

@@ -10,16 +10,10 @@ import oracle_pointwise as oracle
 import pandas as pd
 import pytest
 
-from kgeval.metrics.pointwise import (
-    ECE,
-    GAUC,
-    MCC,
-    POINTS,
-    Accuracy,
-    FBeta,
-    LogLoss,
-    PointMetric,
-)
+from kgeval.metrics.pointwise.base import POINTS, PointMetric
+from kgeval.metrics.pointwise.decisions import MCC, Accuracy, FBeta
+from kgeval.metrics.pointwise.probabilities import ECE, LogLoss
+from kgeval.metrics.pointwise.separation import GAUC
 
 TRAITS = ("name", "title", "bounds", "higher_is_better", "best", "needs", "reference", "undefined_when")
 NEEDS = ("decisions", "scores", "probabilities", "values")

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from kgeval.errors import MetricError
-from kgeval.metrics import GMR, HMR, MR, MRR, Adjusted, Hits, RankMetric, ZScore, parse
-from kgeval.ranks import RankCounts
+from kgeval.metrics.grammar import parse
+from kgeval.metrics.ranks import GMR, HMR, MR, MRR, Hits, RankMetric
+from kgeval.metrics.wrappers import Adjusted, ZScore
+from kgeval.ranking.counts import RankCounts
 
 EULER = 0.577215664901532860606512
 ZETA_MINUS_HALF = -0.207886224977354566017307
@@ -286,7 +288,8 @@ def test_headings():
     wanted = {"mr": "MR", "mrr": "MRR", "hits@3": "hits@3", "amri": "AMRI", "median": "median", "gmr": "GMR"}
     wanted |= {"hmr": "HMR", "adjusted(mrr)": "adjusted(mrr)", "z(mr)": "z(mr)"}
     assert {text: parse(text).heading for text in wanted} == wanted
-    assert (str(parse("amri")), str(parse("median"))) == ("adjusted(mr)", "median_rank")
+    assert (str(parse("amri")), str(parse("median"))) == ("amri", "median_rank")
+    assert str(parse("adjusted(mr)")) == "amri"
 
 
 KNOWN = "; known: adjusted(...), amri, gmr, hits@10, hmr, median_rank, mr, mrr, query.map, z(...)"

@@ -7,8 +7,10 @@ import pytest
 from test_scoring import CHAIN, LABELS, TEST, M, N, Tensor, dataset, integer_model, raises, same_ranks
 
 import kgeval as kg
-from kgeval.kernels.numpy_kernels import NumpyCounter, count_rows
-from kgeval.models import DistMult, TransE
+from kgeval.kernels.numpy_kernels import NumpyCounter
+from kgeval.kernels.rows import count_rows
+from kgeval.scorers.models.distances import TransE
+from kgeval.scorers.models.products import DistMult
 
 
 def test_tensors_of_vectors():
@@ -85,7 +87,7 @@ def test_moduli_need_pairs():
     """Three columns are no complex numbers."""
     scorer = with_vectors(lambda q: q[:, :3], lambda e: e[:, :3])
     scorer.geometry = "modulus"
-    with raises("TransE: geometry 'modulus' needs an even number of columns; got 3"):
+    with raises("TransE: geometry 'modulus' needs a multiple of 2 columns; got 3"):
         kg.evaluate(scorer, dataset())
 
 
@@ -221,6 +223,6 @@ def test_a_row_that_loses_its_positive_is_refused(monkeypatch):
         counts = count_rows(scores, places)
         return replace(counts, equal=counts.equal - 1)
 
-    monkeypatch.setattr("kgeval.ranking.count_rows", blind)
+    monkeypatch.setattr("kgeval.kernels.rows.count_rows", blind)
     with pytest.raises(kg.ScoreError, match="did not equal its own score; this is a fault of kgeval"):
         kg.evaluate(lambda s, p, o: s + 2.0 * o, dataset(), progress=False)

@@ -9,21 +9,11 @@ import pytest
 
 from kgeval.errors import DataError
 from kgeval.kernels.geometry import exact_scores
-from kgeval.models import (
-    CP,
-    MODELS,
-    RESCAL,
-    BatchNorm,
-    ComplEx,
-    DistMult,
-    EmbeddingModel,
-    HolE,
-    QuatE,
-    RotatE,
-    SimplE,
-    TransE,
-    TuckER,
-)
+from kgeval.scorers.models import MODELS
+from kgeval.scorers.models.base import EmbeddingModel
+from kgeval.scorers.models.distances import RotatE, TransE
+from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
+from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
 SIDES = ("subject", "object")
 INVERSES = (None, "after", "alternating")

@@ -9,7 +9,10 @@ import pytest
 
 import kgeval as kg
 from kgeval.errors import DataError
-from kgeval.models import CP, MODELS, RESCAL, BatchNorm, ComplEx, DistMult, HolE, QuatE, RotatE, SimplE, TransE, TuckER
+from kgeval.scorers.models import MODELS
+from kgeval.scorers.models.distances import RotatE, TransE
+from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
+from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
 torch = pytest.importorskip("torch", reason="tensors of torch as parameters")
 

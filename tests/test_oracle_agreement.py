@@ -131,7 +131,7 @@ def check_counts(result, rows):
     cast = float if result.protocol.unseen == "worst" else lambda x: x
     expected = [cast(row["score"]) for row in rows]
     assert [None if x != x else x for x in table["score"].tolist()] == [None if x != x else x for x in expected]
-    assert len(rows) + sum(result.dropped.values()) == result.n_read
+    assert len(rows) + sum(result.dropped.values()) == result.about["n_read"]
 
 
 def check_metrics(result, rows):
@@ -158,7 +158,7 @@ def check_metrics(result, rows):
         assert set(frame.index) == {str(row["triple"][1]) for row in rows}
         for label, got in frame.iterrows():
             some = counts([row for row in rows if str(row["triple"][1]) == label], setting)
-            found = [got["n"], got["MRR"], got["hits@1"]]
+            found = [got["n"], got["mrr"], got["hits@1"]]
             assert found == [
                 len(some),
                 *(near(oracle.metric(name, some, ties)) for name in ("mrr", "hits@1")),

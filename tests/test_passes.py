@@ -18,7 +18,8 @@ from test_kernels import (
 )
 
 from kgeval.kernels.counts import Places, count_known
-from kgeval.kernels.numpy_kernels import count_rows, count_true, decide
+from kgeval.kernels.numpy_kernels import count_true, decide
+from kgeval.kernels.rows import count_rows
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

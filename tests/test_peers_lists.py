@@ -12,7 +12,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from kgeval.metrics.retrieval import LISTS, from_run, from_scores
+from kgeval.metrics.retrieval.base import LISTS
+from kgeval.metrics.retrieval.inputs import from_run, from_scores
 
 ITEMS = [f"d{i}" for i in range(14)]  # "d10" stands before "d9"
 BINARY, GRADED = (0, 1), (-2, -1, 0, 0, 1, 2, 3, 4)
@@ -180,7 +181,7 @@ def trec(qrels, run, measures, **options):
 
 
 def assert_agrees_with_trec(qrels, run, level=None, missing="irrelevant", **options):
-    lists = from_run(qrels, as_float32(run), level=level, missing=missing, queries="returned")
+    lists = from_run(qrels, as_float32(run), relevance_level=level, missing=missing, queries="returned")
     is_listed = lists.length > 0
     for name, numbers in trec(qrels, run, TREC, **options).items():
         where = (lists.n_relevant != 3) | (name not in ROUNDED)
@@ -198,7 +199,7 @@ def test_pytrec_eval(grades, kind):
 
 @pytest.mark.parametrize("kind", [DISTINCT, TIED])
 def test_pytrec_eval_relevance_level(kind):
-    """relevance_level is `level`; nDCG knows no level."""
+    """relevance_level is the same there; nDCG knows no level."""
     assert_agrees_with_trec(*draw(2, 2500, GRADED, kind), level=2, relevance_level=2)
 
 
@@ -262,7 +263,7 @@ def test_ir_measures(kind):
     peer("pytrec_eval")
     qrels, run = draw(5, 2500, GRADED, kind)
     for measures, level in ((IR_MEASURES, None), (OF_LEVEL_2, 2)):
-        lists = from_run(qrels, as_float32(run), level=level)
+        lists = from_run(qrels, as_float32(run), relevance_level=level)
         for name, numbers in per_query(qrels, run, measures).items():
             assert_agrees(measures[name], lists, "stable", numbers)
 
@@ -351,12 +352,12 @@ def test_ranx(ranx, grades):
 
 
 def test_ranx_relevance_level(ranx):
-    """The suffix -l2 is level=2; in its nDCG it also takes the worth from lower grades, which is gain=1:0."""
+    """The suffix -l2 is relevance_level=2; in its nDCG it also takes the worth from lower grades, which is gain=1:0."""
     qrels, run = draw(10, 1500, GRADED, DISTINCT, everywhere=True)
     names = {f"{name}-l2": RANX[name] for name in BINARY_ONLY}
     names["ndcg@3-l2"] = "ndcg(gain=1:0,empty=zero)@3"
     answer = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), list(names), return_mean=False)
-    lists = from_run(qrels, run, level=2)
+    lists = from_run(qrels, run, relevance_level=2)
     for name, numbers in answer.items():
         assert_agrees(names[name], lists, "expected", numbers)
 

@@ -6,8 +6,10 @@ import random
 import numpy as np
 import pytest
 
-from kgeval.metrics.curves import pr_curve, reliability_curve, roc_curve
-from kgeval.metrics.pointwise import ECE, POINTS, confusion
+from kgeval.metrics.pointwise.base import POINTS
+from kgeval.metrics.pointwise.curves import pr_curve, reliability_curve, roc_curve
+from kgeval.metrics.pointwise.decisions import confusion
+from kgeval.metrics.pointwise.probabilities import ECE
 
 metrics = pytest.importorskip("sklearn.metrics", reason="compares with scikit-learn")
 

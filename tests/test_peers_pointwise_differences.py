@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from kgeval.metrics.curves import pr_curve, reliability_curve, roc_curve
-from kgeval.metrics.pointwise import FBeta, LogLoss, Precision
+from kgeval.metrics.pointwise.curves import pr_curve, reliability_curve, roc_curve
+from kgeval.metrics.pointwise.decisions import FBeta, Precision
+from kgeval.metrics.pointwise.probabilities import LogLoss
 
 metrics = pytest.importorskip("sklearn.metrics", reason="compares with scikit-learn")
 

@@ -9,8 +9,9 @@ import pytest
 from test_peers_lists import ROUNDED, TREC, peer, per_query, trec, uncompiled_ranx
 
 from kgeval.errors import MetricError
-from kgeval.metrics.pointwise import AveragePrecision
-from kgeval.metrics.retrieval import LISTS, from_run, from_scores
+from kgeval.metrics.pointwise.separation import AveragePrecision
+from kgeval.metrics.retrieval.base import LISTS
+from kgeval.metrics.retrieval.inputs import from_run, from_scores
 
 
 @pytest.fixture(scope="module")
@@ -393,10 +394,10 @@ def test_cut_offs_on_which_all_agree(ranx):
 def test_relevance_level_and_dcg(ranx):
     """Grades 1, 2 in this order, level 2. ranx: grade 1 is worth 0, DCG 2 / log2(3); pytrec_eval: nDCG has no level.
 
-    nDCG with both worths: (1 + 2 / log2(3)) / (2 + 1 / log2(3)); `level` does not touch `dcg` and `ndcg` either.
+    nDCG with both worths: (1 + 2 / log2(3)) / (2 + 1 / log2(3)); the level does not touch `dcg` and `ndcg` either.
     """
     qrels, run = ranking([1, 2])
-    lists, plain = from_run(qrels, run, level=2), (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
+    lists, plain = from_run(qrels, run, relevance_level=2), (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
     assert ranx_value(ranx, qrels, run, "dcg-l2") == near(2 / math.log2(3))
     assert value("dcg(gain=1:0)", lists) == near(2 / math.log2(3))
     assert value("dcg", lists) == near(1 + 2 / math.log2(3))

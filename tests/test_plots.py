@@ -1,15 +1,16 @@
 """Pictures: the numbers in the drawn lines, what the texts say, and files that are equal byte by byte."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_results import replaced
 
 import kgeval
 from kgeval import DataError, Dataset, MetricError, MissingExtra, ScoreError
-from kgeval.metrics.retrieval import from_ranking, from_scores
+from kgeval.errors import ProtocolError
+from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
 from kgeval.report import plots
 from kgeval.report.figures import LINES, MARKERS, PALETTE, line_style, shorten
 
@@ -92,7 +93,7 @@ def test_hits_curve(drawing, results):
 
 def test_results_of_different_kinds_are_told_apart(drawing, results):
     """Not the same dataset: said in the title; not as many ranks: beside each name."""
-    short = replace(
+    short = replaced(
         results[1],
         table=results[1].table.iloc[:7],
         n_read=7,
@@ -106,13 +107,13 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
 FRAME = pd.DataFrame(
     {
         "n": [3, 40, 5, 1],
-        "MRR": [0.2, 0.5, NAN, 0.9],
-        "MRR low": [0.1, 0.4, NAN, NAN],
-        "MRR high": [0.3, 0.6, NAN, 1.0],
+        "mrr": [0.2, 0.5, NAN, 0.9],
+        "mrr low": [0.1, 0.4, NAN, NAN],
+        "mrr high": [0.3, 0.6, NAN, 1.0],
     },
     index=pd.Index(["few", "$many$", "none", "x" * 60], name="relation"),
 )
-OTHER = pd.DataFrame({"n": [40, 3], "MRR": [0.7, 0.1]}, index=pd.Index(["$many$", "few"], name="relation"))
+OTHER = pd.DataFrame({"n": [40, 3], "mrr": [0.7, 0.1]}, index=pd.Index(["$many$", "few"], name="relation"))
 
 
 def segments(axes):
@@ -152,14 +153,14 @@ def test_groups_of_results(drawing, results):
     drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0])[1]]
     assert drawn == frame.loc[order, ["hits@3 low", "hits@3 high"]].to_numpy().tolist()
     sides = plots.degree_curve(results[0], "mr", column="side")
-    assert sides.axes[0].lines[0].get_ydata().tolist() == results[0].by("side", metrics="mr")["MR"].tolist()
+    assert sides.axes[0].lines[0].get_ydata().tolist() == results[0].by("side", metrics="mr")["mr"].tolist()
 
 
 def test_degree_curve_orders_the_buckets(drawing):
     """By their first number, not as text, those without one last."""
     index = pd.Index(["8-15", "unknown", "0", "2-3", "16-31", "1"], name="degree_given")
-    frame = pd.DataFrame({"n": [8, 7, 1000, 2, 16, 1], "MRR": [0.8, 0.7, 0.0, 0.2, 1.0, 0.1]}, index=index)
-    frame["MRR low"], frame["MRR high"] = frame["MRR"] - 0.01, frame["MRR"] + 0.02
+    frame = pd.DataFrame({"n": [8, 7, 1000, 2, 16, 1], "mrr": [0.8, 0.7, 0.0, 0.2, 1.0, 0.1]}, index=index)
+    frame["mrr low"], frame["mrr high"] = frame["mrr"] - 0.01, frame["mrr"] + 0.02
     figure = plots.degree_curve(frame)
     axes = figure.axes[0]
     assert xy(axes.lines[0]) == [[0, 0.0], [1, 0.1], [2, 0.2], [3, 0.8], [4, 1.0], [5, 0.7]]
@@ -171,21 +172,20 @@ def test_degree_curve_orders_the_buckets(drawing):
     )
     assert title_of(figure) == "MRR by degree_given: 1,034 ranks"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
-    assert plots.degree_curve(intervals).axes[0].lines[0].get_ydata().tolist() == frame["MRR"].tolist()
+    assert plots.degree_curve(intervals).axes[0].lines[0].get_ydata().tolist() == frame["mrr"].tolist()
 
 
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
         (FRAME.drop(columns="n"), "the table of 'model 1' lacks n; make it with result.by('relation', metrics='mrr')"),
-        (FRAME[["n"]], "the table of 'model 1' lacks MRR; make it with result.by('relation', metrics='mrr')"),
-        (FRAME.assign(MRR=NAN), "there is nothing to draw: no finite MRR in 4 rows"),
-        (FRAME.iloc[:0], "there is nothing to draw: no finite MRR in 0 rows"),
+        (FRAME[["n"]], "the table of 'model 1' lacks mrr; make it with result.by('relation', metrics='mrr')"),
+        (FRAME.assign(mrr=NAN), "there is nothing to draw: no finite mrr in 4 rows"),
+        (FRAME.iloc[:0], "there is nothing to draw: no finite mrr in 0 rows"),
         (
             pd.concat([FRAME, FRAME]),
             "the table of 'model 1' must have one row per relation; group by this column alone",
         ),
-        ([], "expected at least one result; got none"),
     ],
 )
 def test_groups_that_cannot_be_drawn(drawing, frame, said):
@@ -194,10 +194,15 @@ def test_groups_that_cannot_be_drawn(drawing, frame, said):
     assert str(caught.value) == said
 
 
+def test_no_table(drawing):
+    with pytest.raises(ProtocolError, match="expected at least one result; got none"):
+        plots.relation_comparison([])
+
+
 def test_names_of_tables(drawing):
-    with pytest.raises(MetricError) as caught:
+    with pytest.raises(ProtocolError) as caught:
         plots.relation_comparison([FRAME, OTHER], names=["a", "a"])
-    assert str(caught.value) == "expected 2 distinct names, one per table; got ['a', 'a']"
+    assert str(caught.value) == "names must be 2 different words, one for each table; got ['a', 'a']"
 
 
 def test_calibration_curve_by_hand(drawing):
@@ -311,7 +316,7 @@ def test_difference_plot_of_a_comparison(drawing):
 
 
 def test_results_without_ranks(drawing, results):
-    empty = replace(results[0], table=results[0].table.iloc[:0], n_read=0)
+    empty = replaced(results[0], table=results[0].table.iloc[:0], n_read=0)
     for draw in (plots.rank_distribution, plots.hits_curve):
         with pytest.raises(MetricError) as caught:
             draw([results[0], empty], ["a", "b"])

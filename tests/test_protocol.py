@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import kgeval as kg
-from kgeval.protocol import Protocol
+from kgeval.data.candidates import Recorded
+from kgeval.data.protocol import Protocol
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -21,7 +22,7 @@ OTHERS = {
     "filter_splits": ("train",),
     "unseen": "drop",
     "splits": ("valid", "test"),
-    "candidates": "listed",
+    "candidates": Recorded("listed", "ab" * 32),
 }
 
 
@@ -92,7 +93,7 @@ def test_defaults():
             "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 'Drop'; did you mean 'drop'?",
         ),
         ({"unseen": 0}, "unseen must be one of 'rank', 'drop', 'worst', 'error'; got 0"),
-        ({"candidates": "some"}, "candidates must be one of 'all', 'listed'; got 'some'"),
+        ({"candidates": "some"}, "candidates must be a value such as kgeval.candidates.All(); got 'some'"),
     ],
 )
 def test_wrong_fields(given, message):
@@ -227,8 +228,8 @@ def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
             "filtered by train, all entities, unseen last, both sides",
         ),
         (
-            {"filter_splits": "train", "candidates": "listed"},
-            "filtered by train, listed negatives, both sides",
+            {"filter_splits": "train", "candidates": Recorded("listed", "ab" * 32)},
+            "filtered by train, listed negatives abababab, both sides",
         ),
     ],
 )
@@ -251,9 +252,9 @@ def test_evaluate_reports_the_protocol_it_used(dataset):
 def test_listed_candidates_need_a_table(dataset):
     """evaluate() cannot rank listed negatives; the error names the function that can."""
     with pytest.raises(
-        kg.ProtocolError, match="candidates='listed' needs a table of scores; use kgeval.evaluate_scores"
+        kg.ProtocolError, match="the protocol says listed negatives, but does not hold the lists; for a"
     ):
-        kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates="listed"))
+        kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates=Recorded("listed")))
 
 
 COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
@@ -293,7 +294,7 @@ def test_unseen_policies(unseen):
         rows = result.table[(result.table["side"] == side).to_numpy()]
         assert [tuple(row) for row in rows[COUNTS].to_numpy()] == wanted, side
     assert result.about["n_unseen"] == 2
-    assert result.n_read == 6
+    assert result.about["n_read"] == 6
     n_dropped = 4 if unseen == "drop" else 0
     assert sum(result.dropped.values()) == n_dropped == 6 - len(result.table)
     assert list(result.dropped) == ["an entity or relation that train lacks (unseen='drop')"] * (unseen == "drop")

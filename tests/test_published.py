@@ -15,7 +15,9 @@ import pytest
 from baselines import Frequency, InverseRule
 
 import kgeval as kg
-from kgeval.models import BatchNorm, ComplEx, RotatE, TransE, TuckER
+from kgeval.scorers.models.distances import RotatE, TransE
+from kgeval.scorers.models.products import ComplEx
+from kgeval.scorers.models.tensors import BatchNorm, TuckER
 
 SIDES = {"both": "both", "head": "subject", "tail": "object"}
 SLIPS = {"adjusted_inverse_harmonic_mean_rank"} | {

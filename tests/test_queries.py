@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from oracle import random_graph
 
+from kgeval.data.queries import SIDES, Queries, check_side, check_sides, given_and_asked
 from kgeval.errors import ProtocolError
-from kgeval.queries import SIDES, Queries, check_side, check_sides, given_and_asked
 
 
 def as_table(queries):
@@ -137,7 +137,7 @@ def test_queries_at_the_edge_of_63_bits(side, n_bits):
 @pytest.mark.parametrize("n_bits", [10, 12, 14])
 def test_queries_by_ranks(seed, n_bits, monkeypatch):
     """With room for few bits small ids too take the way of ranks and of a stable argsort."""
-    monkeypatch.setattr("kgeval.triples.KEY_BITS", n_bits)
+    monkeypatch.setattr("kgeval.data.row_keys.KEY_BITS", n_bits)
     rng = np.random.default_rng(seed)
     pool = rng.integers(0, 2 ** rng.integers(1, 13), size=6)
     triples = rng.choice(pool, size=(30, 3))

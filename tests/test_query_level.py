@@ -9,9 +9,12 @@ import pytest
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.keys import Key
-from kgeval.metrics import MRR, Hits, QueryLevel
-from kgeval.metrics.retrieval import MAP, NDCG, Precision, Recall
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranks import MRR, Hits
+from kgeval.metrics.retrieval.graded import NDCG
+from kgeval.metrics.retrieval.listwise import MAP, Precision, Recall
+from kgeval.results.evaluation_result import metric_cautions
+from kgeval.results.keys import Key
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -182,6 +185,7 @@ def test_lists_and_per_query(small):
     """Whose lists they are, how long, and how many answers; every value is that query's own."""
     frame = small.per_query("map,recall@2,auc")
     assert frame.index.names == ["side", "relation", "given"]
+    assert set(frame.pop("reason")) == {""}
     assert frame.to_dict("index") == {
         ("subject", "likes", "b"): {"n": 1, "map": 1.0, "recall@2": 1.0, "auc": 1.0},
         ("subject", "likes", "c"): {"n": 1, "map": 1.0, "recall@2": 1.0, "auc": 1.0},
@@ -202,7 +206,7 @@ def test_lists_and_per_query(small):
 def test_duplicates_count_once(small):
     """(0, 0, 1) stands twice in test: its query has two answers, and the numbers are those without the copy."""
     table = small.table.drop(index=[3, 7])
-    alone = kg.EvaluationResult(table, small.entities, small.relations, small.protocol, small.about, n_read=6)
+    alone = kg.EvaluationResult(table, small.entities, small.relations, small.protocol, small.about | {"n_read": 6})
     assert table[["s", "p", "o"]].drop_duplicates().shape == (3, 3)
     for metric in LIST_METRICS:
         for key in (f"query.{metric}", f"raw.object.query.micro.{metric}"):
@@ -323,9 +327,9 @@ def test_filter_that_lacks_a_ranked_split():
         assert result["raw.query.map"] == results[2]["raw.query.map"] == results[2]["query.map"]
         frame = result.summary("mrr,query.map")
         assert frame["query.map"].isna().tolist() == [True] * 3 + [False] * 3
-        assert frame["MRR"].notna().all()
-        wanted = {("filtered", side, "query.map"): reason for side in ("both", *SIDES)}
-        assert frame.attrs["reasons"] == wanted
+        assert frame["mrr"].notna().all()
+        wanted = {("filtered", side): f"query.map: {reason}" for side in ("both", *SIDES)}
+        assert frame["reason"].to_dict() == {("raw", side): "" for side in ("both", *SIDES)} | wanted
         assert result.by("split", metrics="query.map")["query.map"].isna().all()
         for call in (result.lists, lambda result=result: result.per_query("map")):
             with pytest.raises(kg.MetricError) as caught:
@@ -337,18 +341,18 @@ def test_filter_that_lacks_a_ranked_split():
 def test_summary_of_both_kinds(small, ties):
     """Without ties each metric has its own default; with ties all have the same."""
     frame = small.summary("mrr,query.map,query.micro.recall@2", ties)
-    assert list(frame.columns) == ["n", "MRR", "query.map", "query.micro.recall@2"]
+    assert list(frame.columns) == ["n", "mrr", "query.map", "query.micro.recall@2", "reason"]
     assert frame["n"].tolist() == [8, 4, 4] * 2  # ranks, not queries
     for (setting, side), row in frame.iterrows():
-        for heading, key, default in [
-            ("MRR", "mrr", "realistic"),
-            ("query.map", "query.map", "expected"),
-            ("query.micro.recall@2", "query.micro.recall@2", "expected"),
+        for key, default in [
+            ("mrr", "realistic"),
+            ("query.map", "expected"),
+            ("query.micro.recall@2", "expected"),
         ]:
-            assert row[heading] == near(small[f"{setting}.{side}.{ties or default}.{key}"])
-    reasons = {key: reason for key, reason in frame.attrs["reasons"].items() if key[2] == "query.map"}
-    places = [(setting, side, "query.map") for setting in SETTINGS for side in ("both", *SIDES)]
-    assert reasons == (dict.fromkeys(places, NO_REALISTIC) if ties == "realistic" else {})
+            assert row[key] == near(small[f"{setting}.{side}.{ties or default}.{key}"])
+    reasons = f"query.map: {NO_REALISTIC}; query.micro.recall@2: {NO_REALISTIC.replace('map', 'recall@2')}"
+    places = [(setting, side) for setting in SETTINGS for side in ("both", *SIDES)]
+    assert frame["reason"].to_dict() == dict.fromkeys(places, reasons if ties == "realistic" else "")
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -364,13 +368,14 @@ def test_each_relation_alone(seed, setting):
     metrics = ["mrr", *(f"query.{metric}" for metric in LIST_METRICS), "query.micro.map"]
     for ties in (None, "optimistic"):
         frame = evaluate(splits, n, m, seed=seed).by(
-            "relation", metrics=metrics, setting=setting, ties=ties, level=None
+            "relation", metrics=metrics, setting=setting, ties=ties, confidence=None
         )
         frame = frame.drop(columns="share")
         assert set(frame.index) == {str(p) for _, p, _ in splits["test"]}
         for label, row in frame.iterrows():
             only = splits | {"test": [triple for triple in splits["test"] if str(triple[1]) == label]}
             alone = evaluate(only, n, m, seed=seed).summary(metrics, ties).loc[(setting, "both")]
+            assert row.pop("reason") == alone.pop("reason")
             assert row.tolist() == near(alone.tolist())
 
 
@@ -380,9 +385,10 @@ def test_each_split_alone():
     both = kg.Protocol(splits=("valid", "test"), sides="object")
     result = evaluate(splits, 5, 1, both, seed=3, levels=100)
     for setting in SETTINGS:
-        frame = result.by("split", metrics="query.map,query.ndcg,query.auc", setting=setting, level=None)
+        frame = result.by("split", metrics="query.map,query.ndcg,query.auc", setting=setting, confidence=None)
         for split, row in frame.iterrows():
             alone = evaluate(splits, 5, 1, kg.Protocol(splits=split, sides="object"), seed=3, levels=100)
+            assert row.pop("reason") == ""
             assert row.tolist()[2:] == [alone[f"{setting}.query.{metric}"] for metric in ("map", "ndcg", "auc")]
     assert result["query.map"] != pytest.approx(result.by("split", metrics="query.map")["query.map"].mean())
 
@@ -418,9 +424,9 @@ def said_of_queries(n):
 def test_cautions(small):
     """Said once, after those of ranks, and only where query-level metrics are asked."""
     ranks = "hits@10 is 1 by definition for 100.0% of the ranks (10 candidates or fewer)"
-    assert small.cautions(["hits@10", "mrr"]) == [ranks]
-    assert small.cautions("query.map,hits@10,query.micro.rr") == [ranks, said_of_queries(5)]
-    assert small.cautions([QueryLevel(MAP())]) == [said_of_queries(5)]
+    assert metric_cautions(small, ["hits@10", "mrr"]) == [ranks]
+    assert metric_cautions(small, "query.map,hits@10,query.micro.rr") == [ranks, said_of_queries(5)]
+    assert metric_cautions(small, [QueryLevel(MAP())]) == [said_of_queries(5)]
 
 
 UNSEEN = {"train": [[0, 0, 1]], "test": [[0, 0, 0], [2, 0, 1]]}  # train lacks 2
@@ -430,7 +436,7 @@ def test_cautions_count_queries_that_are_ranked_last():
     """(?, 0, 0), (?, 0, 1), (0, 0, ?) and (2, 0, ?): those of the unseen triple count in every metric."""
     worst = evaluate(UNSEEN, 3, 1, kg.Protocol(unseen="worst"))
     assert len(worst.lists()) == len(worst.per_query("map")) == 4
-    assert worst.cautions("query.map") == [said_of_queries(4)]
+    assert metric_cautions(worst, "query.map") == [said_of_queries(4)]
 
 
 def test_cautions_count_no_query_that_was_dropped():
@@ -438,8 +444,8 @@ def test_cautions_count_no_query_that_was_dropped():
     dataset = kg.Dataset.from_arrays(**UNSEEN, n_entities=3, n_relations=1)
     rows = [["0", "0", "0", 1.0], ["0", "0", "2", 2.0], ["2", "0", "1", 1.0]]
     listed = kg.evaluate_scores(pd.DataFrame(rows, columns=["s", "p", "o", "score"]), dataset)
-    assert listed.per_query("rr").to_dict("index") == {("object", "0", "0"): {"n": 1, "rr": 0.5}}
-    assert listed.cautions("query.map") == [said_of_queries(1)]
+    assert listed.per_query("rr").to_dict("index") == {("object", "0", "0"): {"n": 1, "rr": 0.5, "reason": ""}}
+    assert metric_cautions(listed, "query.map") == [said_of_queries(1)]
 
 
 def test_saved_results_give_the_same_numbers(tmp_path):
@@ -505,6 +511,8 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     assert ["note:", *said] in cells
     assert main([*call, "query.err(g_max=2)@5,mrr,query.dcg(gain=exponential,base=e)@1", "--format", "csv"]) == 0
     header, both = capsys.readouterr().out.splitlines()[:2]
-    assert header == 'rows,n,query.err(g_max=2)@5,MRR,"query.dcg(gain=exponential,base=e)@1"'
-    found = [float(cell) for cell in both.split(",")[1:]]
+    assert header == 'rows,n,query.err(g_max=2)@5,mrr,"query.dcg(gain=exponential,base=e)@1",reason'
+    *numbers, reason = both.split(",")[1:]
+    assert reason == ""
+    found = [float(cell) for cell in numbers]
     assert found == near([4, (5 / 16 + 1 / 12 + 1 / 4) / 3, 17 / 24, 2 / 3 / math.log(2)])

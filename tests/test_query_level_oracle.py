@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 import kgeval as kg
-from kgeval.metrics import parse
-from kgeval.models import DistMult
+from kgeval.metrics.grammar import parse
+from kgeval.scorers.models.products import DistMult
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -172,20 +172,24 @@ def check_lists(lists, ladders, rng):
 
 
 def check_per_query(frame, metrics, ladders, ties):
-    """The table per query: who it is, how many answers it has, and the metrics."""
+    """The table per query: who it is, how many answers it has, the metrics, and why some are missing."""
     assert sorted(frame.index) == sorted((side, str(p), str(given)) for side, p, given in ladders)
-    assert list(frame.columns) == ["n", *(str(PARSED[metric].metric) for metric in metrics)]
+    assert list(frame.columns) == ["n", *(str(PARSED[metric].metric) for metric in metrics), "reason"]
     is_mixed = any(0 < relevant < size for one in ladders.values() for relevant, size in one)
     for (side, p, given), one in ladders.items():
-        n, *values = frame.loc[(side, str(p), str(given))]
+        n, *values, reason = frame.loc[(side, str(p), str(given))]
+        missing = []
         assert n == sum(relevant for relevant, _ in one)
         for metric, found in zip(metrics, values, strict=True):
             above, below = mean_ratio(metric, one, ties)
             nothing = 0.0 if "empty=zero" in metric else math.nan
             wanted = float(above / Fraction(below)) if below else nothing
+            why = "no item is relevant, or none is irrelevant"
             if ties == "expected" and is_mixed and metric.startswith(("iap", "iprec")):
-                wanted = math.nan
+                wanted, why = math.nan, f"{metric} {NO_EXPECTATION}"
             assert is_near(found, wanted), (side, p, given, metric, ties)
+            missing += [f"{metric}: {why}"] if math.isnan(wanted) else []
+        assert reason == "; ".join(missing), (side, p, given, ties)
 
 
 def check_keys(result, by_hand, rng):

@@ -8,20 +8,20 @@ import math
 import re
 import shutil
 import sys
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_results import like_fb15k237
+from made_results import like_fb15k237, noted, replaced
 
 import kgeval as kg
-from kgeval.comparison import compare
-from kgeval.report import page_data as page_data_module
+from kgeval.comparison.comparing import compare
+from kgeval.report import page_content as page_content_module
 from kgeval.report.page import content_policy, embedded_json, write_page
-from kgeval.report.page_data import page_data, shown_label
+from kgeval.report.page_content import page_data, shown_label
 from kgeval.report.tables import printable
+from kgeval.results import kept_rivals
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -105,14 +105,14 @@ def close():
         test=rng.integers(0, [200, 3, 200], (4_000, 3)), n_entities=200, n_relations=3, name="close"
     )
     result = kg.evaluate(lambda s, p, o: (s * 131 + o * 37 + p * 11) % 97, dataset, progress=False)
-    result = replace(result, source=None, stored_rivals=result.rivals)
+    result = replaced(result, source=None, rivals=kept_rivals(result)[0])
     tables = [result.table.copy() for _ in range(3)]
     for table, changes in zip(tables, ({}, {}, {**dict.fromkeys(range(4), 10), **dict.fromkeys(range(4, 7), 9)})):
         table.loc[range(4_000), "tied_filtered"] = 0
         for row, start in enumerate([9] * 4 + [10] * 3):
             table.loc[row, "better_filtered"] = changes.get(row, start)
     tables[1].loc[range(100, 112), "better_filtered"] += 1
-    results = [replace(result, table=table) for table in tables]
+    results = [replaced(result, table=table) for table in tables]
     names = ["alpha", "beta", "gamma"]
     return results, compare(results, names=names, metrics="mr,hits@10", n_resamples=4_999)
 
@@ -256,13 +256,13 @@ def test_the_relations(made, data):
                 ranks = [rank for _, own, rank in ranks_of(result) if own == p]
                 assert parts[0][place] == pytest.approx(mean_of(metric["heading"], ranks), abs=1e-12)
                 row = frame.loc[dataset.relations.labels[p]]
-                ends = [row[f"{metric['heading']} {end}"] for end in ("low", "high")]
+                ends = [row[f"{metric['key']} {end}"] for end in ("low", "high")]
                 assert [part[place] for part in parts[1:]] == [None if math.isnan(end) else end for end in ends]
 
 
 def test_few_of_very_many_relations_are_kept(made, monkeypatch):
     """The most frequent ones; the page says how many there are."""
-    monkeypatch.setattr(page_data_module, "MOST_RELATIONS", 3)
+    monkeypatch.setattr(page_content_module, "MAX_RELATIONS", 3)
     found = page_data(made[0], NAMES)["relations"]
     assert len(found["labels"]) == len(found["n"][0]) == len(found["values"][2][4][1]) == 3
     assert found["n_all"] == N_RELATIONS
@@ -316,14 +316,14 @@ def test_results_of_other_queries_or_rivals_are_said_to_differ(made):
     results, dataset, _ = made
     test = np.asarray(dataset["test"])
     labels = [[dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]] for s, p, o in test]
-    shorter = replace(results[0], table=results[0].table.iloc[2:].reset_index(drop=True), joined=None, n_read=298)
+    shorter = replaced(results[0], table=results[0].table.iloc[2:].reset_index(drop=True), columns=None, n_read=298)
     found = page_data([results[0], shorter], ["one", "two"])
     said = "queries: 300 in one and 298 in two; 2 rows only in one, first "
     row = f"{tuple(labels[0])} ({results[0].table['side'].iloc[0]} side, test)"
     assert found["differences"] == [printable(f"{said}{row}; 298 rows in all results")]
     table = results[0].table.copy()
     table.loc[[3, 5, 8], "rivals_filtered"] += 1
-    found = page_data([results[0], replace(results[0], table=table)], ["one", "two"])
+    found = page_data([results[0], replaced(results[0], table=table)], ["one", "two"])
     start = "rivals: 3 of 300 shared rows differ in their filtered rivals, first "
     assert [line[: len(start)] for line in found["differences"]] == [start]
     assert page_data([results[0], results[0]], ["one", "two"])["differences"] == []
@@ -371,9 +371,9 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
 
 def test_without_features_nothing_is_said_of_their_splits(made):
     """A result that holds no dataset has no such column, and one whose column is pattern alone names it alone."""
-    result = replace(made[0][0], source=None, stored_rivals=made[0][0].rivals)
+    result = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
     assert page_data([result], ["one"])["breakdowns"]["notes"] == [""]
-    patterned = replace(made[0][0].with_features(names=["pattern"]), source=None, stored_rivals=result.rivals)
+    patterned = replaced(made[0][0].with_features(names=["pattern"]), source=None, rivals=kept_rivals(result)[0])
     assert page_data([patterned], ["one"])["breakdowns"]["notes"] == ["pattern is taken over all splits"]
 
 
@@ -428,16 +428,16 @@ def test_the_largest_groups_of_an_ordered_column_are_kept(made):
 
 def test_groups_that_are_left_out_cost_no_interval(made, monkeypatch):
     """Of 300 groups 40 times five numbers are computed."""
-    from kgeval.measuring import Ranks
+    from kgeval.results import RankTable
 
-    computed, interval = [], Ranks.interval
+    computed, interval = [], RankTable.interval
 
     def counting(self, *arguments, **named):
         computed.append(1)
         return interval(self, *arguments, **named)
 
-    monkeypatch.setattr(Ranks, "interval", counting)
-    result = replace(made[0][0], joined=None, source=None, stored_rivals=made[0][0].rivals)
+    monkeypatch.setattr(RankTable, "interval", counting)
+    result = replaced(made[0][0], columns=None, source=None, rivals=kept_rivals(made[0][0])[0])
     page_data([result], ["one"])
     without = len(computed)
     computed.clear()
@@ -511,9 +511,8 @@ def _rival_scores(result, row, known):
     for entity in range(N_ENTITIES):
         triple = (entity, row["p"], row["o"]) if row["side"] == "subject" else (row["s"], row["p"], entity)
         if triple not in known:
-            candidates, scores = result.source.candidate_scores(
-                row["side"], row["o"] if row["side"] == "subject" else row["s"], row["p"]
-            )
+            asked = np.array([row["s"], row["p"], row["o"]])
+            candidates, scores = result._source.candidate_scores(row["side"], asked)
             yield entity, scores[list(candidates).index(entity)]
 
 
@@ -548,9 +547,9 @@ def test_undefined_numbers_are_none_with_their_reason():
 
 def test_the_head_says_shared_lines_once(made, data):
     """What all results say stands first, what one says alone stands with it."""
-    results = [made[0][0], made[0][1].with_notes("only the second")]
+    results = [made[0][0], noted(made[0][1], "only the second")]
     found = page_data(results, ["one", "two"])["head"]
-    assert found["common"] == [printable(line) for line in made[0][0].head()]
+    assert found["common"] == [printable(line) for line in made[0][0].header()]
     assert found["own"] == [[], ["note: only the second"]]
     assert data["head"]["scorers"] == [str(result.about["scorer"]) for result in made[0]]
 
@@ -558,7 +557,7 @@ def test_the_head_says_shared_lines_once(made, data):
 def test_the_comparison(made, data):
     """Its head and its table, and for each pair the relations that move the first metric most."""
     comparison = made[2]
-    assert data["comparison"]["head"] == [printable(line) for line in comparison.head()]
+    assert data["comparison"]["head"] == [printable(line) for line in comparison.header()]
     rows = data["comparison"]["rows"]
     assert [(row["first"], row["second"], row["metric"]) for row in rows] == [
         (a, b, m) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:]) for m in ("mrr", "hits@10", "mr")
@@ -621,7 +620,7 @@ def test_every_string_of_the_data_is_printable(made):
     """Names, notes, groups, reasons: no string reaches the page with a control or a direction character."""
     seen = []
     results, dataset, _ = made
-    result = results[0].with_notes("evil\u202e\x1b[2J").with_columns({"k\u202e": ["\x00"] * len(results[0].table)})
+    result = noted(results[0], "evil\u202e\x1b[2J").with_columns({"k\u202e": ["\x00"] * len(results[0].table)})
     data = page_data([result], ["\u202ename"], dataset)
     assert data["models"] == ["\\u202ename"]
     assert data["head"]["common"][-1] == "note: evil\\u202e\\x1b[2J"
@@ -658,7 +657,7 @@ def test_the_page_embeds_its_data(page, data):
 def test_a_hostile_label_makes_no_element(page, made):
     """The page has the elements of the template alone, whatever its data hold."""
     tags = [tag for tag, _ in Reader(page).elements]
-    template = page_data_module.__file__.replace("page_data.py", "assets/page.html")
+    template = page_content_module.__file__.replace("page_content.py", "assets/page.html")
     with open(template, encoding="utf-8") as file:
         expected = re.findall(r"<([a-z][a-z0-9]*)", file.read())
     assert tags == expected
@@ -745,11 +744,11 @@ def test_title_and_names(made, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"results": []}, "a report needs at least one result; got none"),
-        ({"names": ["a", "b"]}, "there are 2 names for 3 results; give one for each"),
-        ({"names": ["a", "b", "a"]}, "the name 'a' stands twice; the names of results must differ"),
-        ({"names": ["a", " ", "c"]}, "a name of a result must be a string that is not empty; got ' '"),
-        ({"names": ["a", 7, "c"]}, "a name of a result must be a string that is not empty; got 7"),
+        ({"results": []}, "expected at least one result; got none"),
+        ({"names": ["a", "b"]}, "names must be 3 different words, one for each result; got ['a', 'b']"),
+        ({"names": ["a", "b", "a"]}, "names must be 3 different words, one for each result; got ['a', 'b', 'a']"),
+        ({"names": ["a", " ", "c"]}, "names must be 3 different words, one for each result; got ['a', ' ', 'c']"),
+        ({"names": ["a", 7, "c"]}, "names must be 3 different words, one for each result; got ['a', 7, 'c']"),
         (
             {"names": ["a", "b", "c"], "comparison": True},
             "the comparison is of Good, <b>Mid</b>, Bad, but the results are called a, b, c; "
@@ -762,7 +761,7 @@ def test_wrong_names(made, tmp_path, change, message):
     arguments = {"results": made[0], "names": None} | change
     if "comparison" in change:
         arguments["comparison"] = made[2]
-    with pytest.raises(kg.DataError) as caught:
+    with pytest.raises((kg.DataError, kg.ProtocolError)) as caught:
         write_page(arguments.pop("results"), tmp_path / "page.html", **arguments)
     assert str(caught.value) == message
     assert list(tmp_path.iterdir()) == []
@@ -779,9 +778,25 @@ def test_a_comparison_of_other_results_is_refused(made, tmp_path):
     )
     assert list(tmp_path.iterdir()) == []
     pytest.importorskip("plotly", reason="the page needs plotly")
-    order = [results[2], replace(results[0]), results[1]]
+    order = [results[2], replaced(results[0]), results[1]]
     write_page(order, tmp_path / "page.html", names=["Bad", "Good", "<b>Mid</b>"], comparison=comparison)
     assert Reader(tmp_path / "page.html").data()["models"] == ["Bad", "Good", "<b>Mid</b>"]
+
+
+@pytest.mark.parametrize("kind", ["loaded", "with columns", "noted"])
+def test_a_comparison_of_the_same_ranks_is_taken(made, tmp_path, monkeypatch, kind):
+    """What is known beside the ranks, such as features that a file keeps, makes no other result of one."""
+    monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
+    result = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], progress=False)
+    comparison = compare([result, made[0][0]], names=["a", "b"], metrics="mrr", n_resamples=9)
+    result.save(tmp_path / "run.kgeval")
+    again = {
+        "loaded": kg.load_result(tmp_path / "run.kgeval"),
+        "with columns": result.with_columns({"kind": np.arange(len(result.table)) % 3}),
+        "noted": noted(result, "said"),
+    }[kind]
+    write_page([again, made[0][0]], tmp_path / "page.html", names=["a", "b"], comparison=comparison)
+    assert Reader(tmp_path / "page.html").data()["models"] == ["a", "b"]
 
 
 @pytest.mark.parametrize("title", ["", "  ", None])
@@ -1169,15 +1184,15 @@ def long_names(chrome, made, tmp_path):
     """A page whose models have names of 80 characters that differ at their ends, and groups of as many."""
     pytest.importorskip("plotly", reason="the page needs plotly")
     results = [
-        replace(
-            replace(one, joined=None).with_columns({"long": ["g" * 80 + str(i % 2) for i in range(2 * N_TEST)]}),
+        replaced(
+            replaced(one, columns=None).with_columns({"long": ["g" * 80 + str(i % 2) for i in range(2 * N_TEST)]}),
             source=None,
         )
         for one in made[0][:2]
     ]
     comparison = compare(results, names=["m" * 80 + " one", "m" * 80 + " $& two"], metrics="mrr", n_resamples=9)
-    results = [results[0].with_notes("said"), results[1].with_notes("said too")]
-    comparison = replace(comparison, results=tuple(results), notes=("m" * 80 + " $& two: said too",))
+    results = [noted(results[0], "said"), noted(results[1], "said too")]
+    comparison = replaced(comparison, results=tuple(results), notes=("m" * 80 + " $& two: said too",))
     write_page(results, tmp_path / "long.html", comparison=comparison)
     return opened(chrome, tmp_path / "long.html")
 
@@ -1220,13 +1235,13 @@ def test_long_names_lose_their_middle_not_their_number(long_names):
 def test_no_value_is_best_among_other_queries_or_rivals(chrome, made, tmp_path, kind):
     """A caution says in what the results differ, and nothing is bold."""
     pytest.importorskip("plotly", reason="the page needs plotly")
-    one = replace(made[0][0], source=None, stored_rivals=made[0][0].rivals)
+    one = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
     table = one.table.copy()
     if kind == "rivals":
         table.loc[[3, 5, 8], "rivals_filtered"] += 1
-        other = replace(one, table=table)
+        other = replaced(one, table=table)
     else:
-        other = replace(one, table=table.iloc[20:].reset_index(drop=True), joined=None, n_read=280, stored_rivals=None)
+        other = replaced(one, table=table.iloc[20:].reset_index(drop=True), columns=None, n_read=280, rivals=None)
     write_page([one, other], tmp_path / "two.html", names=["one", "two"])
     opened(chrome, tmp_path / "two.html")
     cautions = texts(chrome, "#measured .caution")
@@ -1252,7 +1267,7 @@ def test_splits_of_the_features_are_said(chrome, fresh, tmp_path):
 def test_the_share_of_groups_left_out_is_said(chrome, made, tmp_path):
     """60 groups of five ranks each: 20 are left out, a third of the ranks."""
     pytest.importorskip("plotly", reason="the page needs plotly")
-    result = replace(made[0][0], joined=None, source=None, stored_rivals=made[0][0].rivals)
+    result = replaced(made[0][0], columns=None, source=None, rivals=kept_rivals(made[0][0])[0])
     write_page(result.with_columns({"many": np.arange(2 * N_TEST) % 60}), tmp_path / "one.html", names="one")
     opened(chrome, tmp_path / "one.html")
     assert texts(chrome, "#detail .left-out") == ["20 smaller groups, 33.3% of the ranks, are left out."]
@@ -1366,7 +1381,7 @@ def test_opened_breakdowns_stay_open(fresh):
 def test_many_models_look_unlike(chrome, made, tmp_path):
     """Fifteen: no two have colour and dash, colour and symbol, or colour and pattern alike."""
     pytest.importorskip("plotly", reason="the page needs plotly")
-    one = replace(made[0][0], joined=None, source=None, stored_rivals=made[0][0].rivals)
+    one = replaced(made[0][0], columns=None, source=None, rivals=kept_rivals(made[0][0])[0])
     write_page([one] * 15, tmp_path / "many.html", names=[f"m{i}" for i in range(15)])
     opened(chrome, tmp_path / "many.html")
     bars, curves, marks = (
@@ -1715,7 +1730,7 @@ def test_what_was_overridden_stands_on_top(chrome, made, tmp_path):
     comparison = compare(pair, names=["one", "two"], metrics="mrr", override="filter_splits", n_resamples=9)
     write_page(pair, tmp_path / "two.html", comparison=comparison)
     opened(chrome, tmp_path / "two.html")
-    said = [line.replace(":", "", 1) for line in comparison.head() if line.startswith("overridden: ")]
+    said = [line.replace(":", "", 1) for line in comparison.header() if line.startswith("overridden: ")]
     assert len(said) >= 1
     assert "filter_splits" in said[0]
     assert set(said) <= set(texts(chrome, "#measured .caution"))

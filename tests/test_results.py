@@ -1,6 +1,5 @@
 """EvaluationResult: keys, tables, breakdowns, cautions, and the file it is saved to."""
 
-import dataclasses
 import itertools
 import json
 import math
@@ -10,9 +9,12 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from made_results import noted, replaced
 
 import kgeval as kg
-from kgeval.metrics import MRR, TIE_POLICIES, Adjusted, Hits
+from kgeval.metrics.base import TIE_POLICIES
+from kgeval.metrics.ranks import MRR, Hits
+from kgeval.metrics.wrappers import Adjusted
 from kgeval.results import Key
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -162,15 +164,18 @@ def test_summary_is_the_single_numbers(small, ties):
     frame = small.summary(["mrr", "hits@1", "median_rank", "adjusted(hits@10)"], ties=ties)
     assert list(frame.index) == [(a, b) for a in ("filtered", "raw") for b in ("both", *SIDES)]
     assert frame.index.names == ["setting", "side"]
-    assert list(frame.columns) == ["n", "MRR", "hits@1", "median", "adjusted(hits@10)"]
+    keys = ("mrr", "hits@1", "median_rank", "adjusted(hits@10)")
+    assert list(frame.columns) == ["n", *keys, "reason"]
     reasons = {}
     for (setting, side), row in frame.iterrows():
         assert row["n"] == len(small.table) // (1 if side == "both" else 2)
-        for key, heading in zip(("mrr", "hits@1", "median", "adjusted(hits@10)"), frame.columns[1:], strict=True):
+        said = {}
+        for key in keys:
             found = small.value(f"{setting}.{side}.{ties}.{key}")
-            assert row[heading] == pytest.approx(found.value, nan_ok=True)
-            reasons |= {(setting, side, heading): found.reason} if found.reason else {}
-    assert frame.attrs["reasons"] == reasons
+            assert row[key] == pytest.approx(found.value, nan_ok=True)
+            said |= {key: found.reason} if found.reason else {}
+        assert row["reason"] == "; ".join(f"{key}: {reason}" for key, reason in said.items())
+        reasons |= {(setting, side, key): reason for key, reason in said.items()}
     assert len(reasons) == (12 if ties == "expected" else 6)
     assert set(reasons.values()) >= {"chance already reaches the best value of hits@10: 0 / 0"}
 
@@ -186,9 +191,10 @@ def test_breakdown_is_the_table_filtered_by_hand(small, columns, setting, ties):
     labels = pd.Series([small.relations.labels[p] for p in small.table["p"]], index=small.table.index, dtype=object)
     table = small.table.assign(relation=labels)
     keys = list(zip(*(table[column].tolist() for column in columns), strict=True))
-    frame = small.by(*columns, metrics=METRICS, setting=setting, ties=ties, level=None)
+    frame = small.by(*columns, metrics=METRICS, setting=setting, ties=ties, confidence=None)
     index = [key if isinstance(key, tuple) else (key,) for key in frame.index]
     assert frame.index.names == list(columns)
+    assert list(frame.columns) == ["n", "share", *METRICS, "reason"]
     places = {"relation": small.relations.labels, "side": SIDES, "split": ("valid", "test")}
     order = {key: [places[c].index(part) for c, part in zip(columns, key, strict=True)] for key in set(keys)}
     assert index == sorted(order, key=lambda key: (-keys.count(key), order[key]))
@@ -197,8 +203,8 @@ def test_breakdown_is_the_table_filtered_by_hand(small, columns, setting, ties):
         assert row["n"] == len(part)
         assert row["share"] == len(part) / len(table)
         wanted = [number(metric, part, ties) for metric in METRICS]
-        assert row.tolist()[2:] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
-    assert bool(frame.attrs["reasons"]) == (ties == "expected")
+        assert row.tolist()[2:-1] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
+    assert [bool(reason) for reason in frame["reason"]] == [ties == "expected"] * len(frame)
 
 
 def test_breakdown_errors(small):
@@ -226,7 +232,7 @@ def test_one_side_only():
     """`both` of a single side is that side; the other side was not asked, and the error says so."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 0]], n_entities=3, n_relations=1)
     result = kg.evaluate(lambda s, p, o: s + 2 * o, dataset, kg.Protocol(sides="object"), progress=False)
-    assert result.sides == ("object",)
+    assert result.rank_table.sides == ("object",)
     assert result["both.mr"] == result["object.mr"] == result["mr"] == 2.5  # ranks 2 and 3
     assert list(result.summary().index) == [("filtered", "object"), ("raw", "object")]
     for look_up in (result.value, result.chance):
@@ -346,27 +352,28 @@ def test_undefined_numbers_have_reasons():
 def test_nothing_may_be_lost(small):
     """Rows read = rows ranked + rows dropped, or the result cannot be made."""
     n = len(small.table)
-    assert n + sum(small.dropped.values()) == small.n_read == 2 * (5 + 9)
+    assert n + sum(small.dropped.values()) == small.about["n_read"] == 2 * (5 + 9)
     for change in (
         {"n_read": 27},
         {"dropped": {**small.dropped, "lost": 1}},
         {"table": small.table.iloc[1:]},
     ):
         with pytest.raises(kg.DataError, match=r"\d+ rows were read, but \d+ ranked and \d+ dropped; nothing may be"):
-            dataclasses.replace(small, **change)
+            replaced(small, **change)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_save_and_load(tmp_path, small, overwrite):
     """Table, labels with tab, newline, accents, lone surrogate, protocol, about, notes: all as they were."""
-    saved = small.with_notes("first <b>", "second\n\u65e5")
+    saved = noted(small, "first <b>", "second\n\u65e5")
     path = tmp_path / "run.kgeval"
     saved.save(path, overwrite=overwrite)
     again = kg.load_result(str(path))
     pd.testing.assert_frame_equal(again.table, saved.table.reset_index(drop=True), check_exact=True)
-    for name in ("entities", "relations", "protocol", "about", "dropped", "n_read", "notes", "tie_rate"):
+    for name in ("entities", "relations", "protocol", "about", "dropped", "notes", "tie_rate"):
         assert getattr(again, name) == getattr(saved, name), name
     assert again.entities.labels[:3] == ("a\tb", " line\nbreak\n", "\u65e5\u672c")
+    assert again.about["n_read"] == saved.about["n_read"] == 28
     assert again.dropped == {"an entity or relation that train lacks (unseen='drop')": 28 - len(small.table)}
     pd.testing.assert_frame_equal(again.summary(), saved.summary(), check_exact=True)
     pd.testing.assert_frame_equal(again.by("relation", "split"), saved.by("relation", "split"), check_exact=True)
@@ -455,24 +462,45 @@ def rewritten(small, path, **changes):
     return path
 
 
-LACKING = ("protocol", "about", "dropped", "n_read", "notes", "categories_side")
+def test_files_of_version_0_1_0_load(tmp_path, small):
+    """They say "kgeval result 1", and how many rows were read beside the facts about the run."""
+    small.save(tmp_path / "new.kgeval")
+    with np.load(tmp_path / "new.kgeval") as loaded:
+        arrays = dict(loaded)
+    header = json.loads(str(arrays.pop("header")))
+    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 2", "all")
+    header |= {"format": "kgeval result 1", "n_read": header["about"].pop("n_read")}
+    with (tmp_path / "old.kgeval").open("wb") as stream:
+        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+    again = kg.load_result(tmp_path / "old.kgeval")
+    assert again == kg.load_result(tmp_path / "new.kgeval")
+    assert again.about == small.about
+    assert again["mrr"] == small["mrr"]
+
+
+LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         (
-            {"format": lambda _: "kgeval result 2"},
-            "expected format 'kgeval result 1'; found 'kgeval result 2'",
+            {"format": lambda _: "kgeval result 3"},
+            "is written in version 3 of the format, and this kgeval reads up to 2; upgrade kgeval",
         ),
-        ({"format": None}, "expected format 'kgeval result 1'; found None"),
-        ({"tied_raw": None}, "lacks tied_raw; is the file damaged?"),
-        ({"s": None, "relation_labels": None}, "lacks s, relation_labels; is the file damaged?"),
+        (
+            {"format": lambda _: "kgeval ranks 2"},
+            "expected a result of kgeval (result, classification); found 'kgeval ranks 2'",
+        ),
+        ({"format": None}, "expected a result of kgeval (result, classification); found None"),
+        ({"tied_raw": None}, "is damaged: lacks tied_raw"),
+        ({"s": None, "relation_labels": None}, "is damaged: lacks s, relation_labels"),
         (
             {"s": lambda ids: ids.astype(object)},
             "holds pickled objects, which are never read",
         ),
-        ({"n_read": lambda n: n + 1}, "nothing may be lost"),
+        ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "nothing may be lost"),
+        ({"about": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
         ({"protocol": lambda fields: {**fields, "seed": 1}}, "unknown protocol field 'seed'"),
         *(({name: None}, f"is damaged: lacks {name}") for name in LACKING),
         ({"side": lambda codes: codes + 5}, "is damaged: side, row 0: id 5 is not in 0..1"),
@@ -531,7 +559,7 @@ def test_not_a_result_file(tmp_path, write, message):
 
 def test_html_is_escaped(small):
     """Names, notes and labels reach a notebook as text: no tag of theirs is in the page."""
-    page = small.with_notes("<img src=x onerror=alert(1)>")._repr_html_()
+    page = noted(small, "<img src=x onerror=alert(1)>")._repr_html_()
     assert "<script" not in page
     assert "<img" not in page
     assert "&lt;script&gt;x&lt;/script&gt;: 6 entities" in page

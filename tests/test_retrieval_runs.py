@@ -9,23 +9,12 @@ from random_lists import same
 from test_retrieval_inputs import refused
 
 from kgeval.errors import DataError, MetricError, ScoreError
-from kgeval.metrics import MRR
-from kgeval.metrics.retrieval import (
-    DCG,
-    ERR,
-    LISTS,
-    MAP,
-    NDCG,
-    RR,
-    FBeta,
-    Precision,
-    Recall,
-    Success,
-    from_ranking,
-    from_run,
-    from_scores,
-    tabulate,
-)
+from kgeval.metrics.ranks import MRR
+from kgeval.metrics.retrieval.base import LISTS
+from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG
+from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
+from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, Precision, Recall, Success
+from kgeval.metrics.retrieval.tabulation import tabulate
 
 NAN, INF = math.nan, math.inf
 QRELS = {"q2": {"a": 1}, "q1": {"a": 2, "b": 0, "c": 1, "z": 1, "y": -3}}
@@ -71,7 +60,7 @@ def test_judgements_and_run(kind):
     imputed = from_run(qrels, run, missing=1)
     assert same(MAP().per_query(imputed), [(1 / 2 + 2 / 3 + 3 / 4) / 4, 0])
     assert imputed.notes == (left_out, empty, "1 items without label count as grade 1")
-    strict = from_run(qrels, run, level=2)
+    strict = from_run(qrels, run, relevance_level=2)
     assert same(MAP().per_query(strict), [1 / 3, NAN])
     assert Recall(4).compute(strict).excluded == 1
 
@@ -151,7 +140,9 @@ def test_words_of_a_run():
     refused(MetricError, said, lambda: from_run(QRELS, RUN, queries="return"))
     said = "missing must be one of 'irrelevant', 'drop'; got 'keep'"
     refused(MetricError, said, lambda: from_run(QRELS, RUN, missing="keep"))
-    refused(MetricError, "level must be a positive number; got 0", lambda: from_run(QRELS, RUN, level=0))
+    refused(
+        MetricError, "relevance_level must be a positive number; got 0", lambda: from_run(QRELS, RUN, relevance_level=0)
+    )
 
 
 def test_table():
@@ -163,18 +154,21 @@ def test_table():
     frame = tabulate(lists, "rr, map,map(empty=nan),iap")
     assert frame.index.tolist() == ["a", "b", "macro"]
     assert frame.index.name == "query"
-    assert frame.columns.tolist() == ["rr", "map", "map(empty=nan)", "iap"]
+    assert frame.columns.tolist() == ["rr", "map", "map(empty=nan)", "iap", "reason"]
     wanted = [[0.75, 0.75, 0.75, NAN], [0, NAN, NAN, NAN], [0.375, 0.75, NAN, NAN]]
+    reasons = frame.pop("reason").tolist()
     assert same(frame.to_numpy(), wanted, 0)
-    assert frame.attrs["excluded"] == {"map": 1, "map(empty=nan)": 1}
-    assert frame.attrs["reasons"] == {
-        "map(empty=nan)": "1 of 2 queries: no item is relevant",
-        "iap": "iap has no exact expectation over random tie breaking; ask for optimistic or pessimistic",
-    }
+    iap = "iap: iap has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
+    assert reasons == [
+        iap,
+        f"map: no item is relevant; map(empty=nan): no item is relevant; {iap}",
+        f"map(empty=nan): 1 of 2 queries: no item is relevant; {iap}; map leaves out 1 queries",
+    ]
+    assert tabulate(lists, "rr, map,map(empty=nan),iap", average=None)["reason"].tolist() == reasons[:2]
     frame = tabulate(lists, [RR(), "iap"], ties="optimistic", average="micro")
     assert frame.index.tolist() == ["a", "b", "micro"]
+    assert frame.pop("reason").tolist() == ["", "iap: no item is relevant", "iap leaves out 1 queries"]
     assert same(frame.to_numpy(), [[1, 1], [0, NAN], [0.5, 1]], 0)
-    assert frame.attrs == {"excluded": {"iap": 1}, "reasons": {}}
     frame = tabulate(lists, ["rr"], average=None)
     assert (frame.index.tolist(), frame["rr"].tolist(), frame.index.name) == (["a", "b"], [0.75, 0.0], "query")
     unnamed = tabulate(replace(lists, names=None), "rr")
@@ -193,7 +187,7 @@ def test_table_of_queries_with_several_names():
 def test_table_of_no_queries():
     """An empty table, its means NaN with the reason."""
     frame = tabulate(from_ranking([], query=[]), "map")
-    assert (frame.index.tolist(), frame.attrs) == (["macro"], {"excluded": {}, "reasons": {"map": "no queries"}})
+    assert (frame.index.tolist(), frame["reason"].tolist(), frame.attrs) == (["macro"], ["map: no queries"], {})
     assert math.isnan(frame["map"].iloc[0])
 
 

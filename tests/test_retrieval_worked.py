@@ -9,16 +9,10 @@ import pandas as pd
 import pytest
 from random_lists import same
 
-from kgeval.metrics.retrieval import (
-    LISTS,
-    from_ranking,
-    from_run,
-    from_scores,
-    mean_pr_curve,
-    pr_curves,
-    running,
-    tabulate,
-)
+from kgeval.metrics.retrieval.base import LISTS
+from kgeval.metrics.retrieval.curves import mean_pr_curve, pr_curves, running
+from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
+from kgeval.metrics.retrieval.tabulation import tabulate
 
 GRADED = [3, 2, 3, 0, 1, 2, 3, 0]
 LEFT, RIGHT = [1, 1, 0, 0, 1, 0, 0], [0, 1, 1, 0, 0, 1, 1]
@@ -279,6 +273,11 @@ def test_what_happens_without_relevant_items():
         "map(empty=zero)": [0.5, 0, 0.5],  # the sums are 1/2 and 1 answer: nothing is added to either
         "map(empty=nan)": [0.5, math.nan, math.nan],
     }
-    pd.testing.assert_frame_equal(
-        table.reset_index(drop=True), pd.DataFrame({**wanted, "rr": [0.5, 0.0, 0.25]}), check_exact=True
-    )
+    wanted |= {"rr": [0.5, 0.0, 0.25]}
+    reasons = [
+        "",
+        "map: no item is relevant; map(empty=nan): no item is relevant",
+        "map(empty=nan): 1 of 2 queries: no item is relevant; map leaves out 1 queries",
+    ]
+    wanted["reason"] = pd.Series(reasons, dtype=object)
+    pd.testing.assert_frame_equal(table.reset_index(drop=True), pd.DataFrame(wanted), check_exact=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from oracle import random_graph
 
@@ -24,8 +25,10 @@ def make(splits, n, m):
     )
 
 
-def rows_of(array):
-    return [tuple(row) for row in array.tolist()]
+def draw(dataset, *args, **kwargs):
+    """The drawn triples as tuples of ids, in order."""
+    frame = kg.sample_negatives(dataset, *args, ids=True, **kwargs)
+    return list(frame[["s", "p", "o"]].itertuples(index=False, name=None))
 
 
 def queries_of(triples, side):
@@ -54,7 +57,7 @@ def test_one_side_against_sets(seed):
         filter_splits = rng.choice([None, tuple(splits), ("test",), ()])
         known_splits = {split, *(splits if filter_splits is None else filter_splits)}
         known = {row for name in known_splits for row in splits[name]}
-        drawn = rows_of(kg.sample_negatives(dataset, split, asked, side, seed, filter_splits))
+        drawn = draw(dataset, split, asked, side, seed, filter_splits)
         wanted, found = Counter(queries_of(splits[split], side)), Counter(queries_of(drawn, side))
         assert set(found) <= set(wanted)
         for query, times in wanted.items():
@@ -69,7 +72,7 @@ def test_both_sides_share_the_negatives(seed, n):
     """200 entities, so that no query runs out: n per positive, in their order, and n // 2 of each side at least."""
     rng = random.Random(seed)
     positives = list({(rng.randrange(100), rng.randrange(2), rng.randrange(100, 200)) for _ in range(30)})
-    drawn = rows_of(kg.sample_negatives(make({"valid": positives}, 200, 2), "valid", n, seed=seed))
+    drawn = draw(make({"valid": positives}, 200, 2), "valid", n, seed=seed)
     assert len(drawn) == n * len(positives)
     for i, (s, p, o) in enumerate(positives):
         mine = drawn[n * i : n * (i + 1)]
@@ -82,8 +85,8 @@ def test_both_sides_share_the_negatives(seed, n):
 def test_the_odd_one_falls_on_either_side():
     """Of 2,000 positives with n = 1 the replaced subjects are binomial: 1,000, deviation 22.4; within 5 of them."""
     positives = [(i, 0, i + 2000) for i in range(2000)]
-    drawn = kg.sample_negatives(make({"test": positives}, 4000, 1), "test", seed=3)
-    n_subjects = sum(row[2] == o for row, (_, _, o) in zip(rows_of(drawn), positives))
+    drawn = draw(make({"test": positives}, 4000, 1), "test", seed=3)
+    n_subjects = sum(row[2] == o for row, (_, _, o) in zip(drawn, positives))
     assert abs(n_subjects - 1000) < 112
 
 
@@ -97,7 +100,8 @@ def test_draws_are_uniform():
     dataset = make({"train": [(19, 0, e) for e in known_answers], "test": [(19, 0, 3)]}, 20, 1)
     counts = Counter()
     for seed in range(4000):
-        counts[int(kg.sample_negatives(dataset, "test", 1, "object", seed)[0, 2])] += 1
+        [(_, _, entity)] = draw(dataset, "test", 1, "object", seed)
+        counts[entity] += 1
     assert sorted(counts) == [1, 2, 5, 6, 8, 10, 11, 12, 13, 14, 16, 17]
     assert sum((counts[e] - 4000 / 12) ** 2 / (4000 / 12) for e in counts) < 31.26
 
@@ -111,7 +115,7 @@ def test_sets_of_several_are_uniform():
     dataset = make({"valid": [(0, 0, 1), (0, 0, 4)]}, 7, 1)
     pairs, first_is_lower = Counter(), 0
     for seed in range(3000):
-        one, other = kg.sample_negatives(dataset, "valid", 1, "object", seed)[:, 2].tolist()
+        (_, _, one), (_, _, other) = draw(dataset, "valid", 1, "object", seed)
         pairs[frozenset((one, other))] += 1
         first_is_lower += one < other
     assert set(pairs) == {frozenset(pair) for pair in combinations([0, 2, 3, 5, 6], 2)}
@@ -124,47 +128,73 @@ def test_the_seed_alone_decides():
     rng = random.Random(0)
     positives = [(rng.randrange(50), 0, rng.randrange(50)) for _ in range(40)]
     dataset = make({"test": positives}, 50, 1)
-    first = kg.sample_negatives(dataset, "test", 2, seed=5)
+    first = draw(dataset, "test", 2, seed=5)
     np.random.seed(1)
     before = np.random.get_state()[1].tolist()
-    assert kg.sample_negatives(dataset, "test", 2, seed=5).tolist() == first.tolist()
-    assert kg.sample_negatives(dataset, "test", 2, seed=np.int64(5)).tolist() == first.tolist()
+    assert draw(dataset, "test", 2, seed=5) == first
+    assert draw(dataset, "test", 2, seed=np.int64(5)) == first
     assert np.random.get_state()[1].tolist() == before
-    assert kg.sample_negatives(dataset, "test", 2, seed=6).tolist() != first.tolist()
-    assert first.dtype == np.int64
-    assert rows_of(dataset["test"].array) == positives
+    assert draw(dataset, "test", 2, seed=6) != first
+    assert [tuple(row) for row in dataset["test"].array.tolist()] == positives
 
 
 def test_candidates_run_out():
     """(0, 0, ?) knows 1, 2 and 3 of five entities, so its three positives share 0 and 4; (?, 0, 1) has four."""
     dataset = make({"train": [(0, 0, 3)], "test": [(0, 0, 1), (0, 0, 2), (0, 0, 1)]}, 5, 1)
-    drawn = rows_of(kg.sample_negatives(dataset, "test", 1, "object"))
+    drawn = draw(dataset, "test", 1, "object")
     assert sorted(drawn) == [(0, 0, 0), (0, 0, 4)]
-    assert len(kg.sample_negatives(dataset, "test", 9, "object")) == 2
+    assert len(draw(dataset, "test", 9, "object")) == 2
     # Subjects of object 1: all but 0, asked 2 * 9 times; of object 2: all but 0, asked 9 times.
-    assert len(kg.sample_negatives(dataset, "test", 9, "subject")) == 8
+    assert len(draw(dataset, "test", 9, "subject")) == 8
 
 
 def test_nothing_is_left():
-    """Every object of (0, 0, ?) is known: no negatives, shape (0, 3); an empty split gives none either."""
+    """Every object of (0, 0, ?) is known: no negatives; an empty split gives none either."""
     dataset = make({"valid": [], "test": [(0, 0, e) for e in range(3)]}, 3, 1)
-    assert kg.sample_negatives(dataset, "test", 2, "object").shape == (0, 3)
-    assert kg.sample_negatives(dataset, "valid").shape == (0, 3)
+    assert draw(dataset, "test", 2, "object") == []
+    assert draw(dataset, "valid") == []
 
 
 def test_a_positive_is_never_its_own_negative():
     """Also where the filter does not name its split: only entity 2 is left beside 0 and 1, for any seed."""
     dataset = make({"train": [(0, 0, 0)], "test": [(0, 0, 1)]}, 3, 1)
     for seed in range(20):
-        assert kg.sample_negatives(dataset, "test", 1, "o", seed, ("train",)).tolist() == [[0, 0, 2]]
-        assert kg.sample_negatives(dataset, "test", 1, "o", seed, "train").tolist() == [[0, 0, 2]]
+        assert draw(dataset, "test", 1, "o", seed, ("train",)) == [(0, 0, 2)]
+        assert draw(dataset, "test", 1, "o", seed, "train") == [(0, 0, 2)]
 
 
 def test_the_filter_is_a_choice():
     """Without train in the filter, its answers may be drawn."""
     dataset = make({"train": [(0, 0, 0)], "test": [(0, 0, 1)]}, 2, 1)
-    assert kg.sample_negatives(dataset, "test", 1, "object", filter_splits=()).tolist() == [[0, 0, 0]]
-    assert kg.sample_negatives(dataset, "test", 1, "object").tolist() == []
+    assert draw(dataset, "test", 1, "object", filter_splits=()) == [(0, 0, 0)]
+    assert draw(dataset, "test", 1, "object") == []
+
+
+def test_each_row_names_its_positive_and_side():
+    """Labels by default, ids on demand; each side's only allowed entity, written out.
+
+    Of entities a, b, c: (a, r, ?) knows b and c, so only a is left; (?, r, b) knows a, so b and c are; (?, r, c) knows
+    a, so b and c are. n = 4 asks two of each side for each positive; the objects share one allowed entity.
+    """
+    dataset = kg.Dataset.from_frames(test=pd.DataFrame({"s": ["a", "a"], "p": ["r", "r"], "o": ["b", "c"]}))
+    frame = kg.sample_negatives(dataset, "test", 4)
+    assert list(frame.columns) == ["s", "p", "o", "side", "positive"]
+    rows = Counter(frame.itertuples(index=False, name=None))
+    [(owner,)] = [row[4:] for row in rows if row[3] == "object"]
+    assert rows == Counter(
+        {
+            ("b", "r", "b", "subject", 0): 1,
+            ("c", "r", "b", "subject", 0): 1,
+            ("b", "r", "c", "subject", 1): 1,
+            ("c", "r", "c", "subject", 1): 1,
+            ("a", "r", "a", "object", owner): 1,
+        }
+    )
+    assert frame["positive"].is_monotonic_increasing
+    names = {label: i for i, label in enumerate(dataset.entities.labels)}
+    ids = kg.sample_negatives(dataset, "test", 4, ids=True)
+    assert ids["s"].tolist() == [names[s] for s in frame["s"]]
+    assert ids["o"].tolist() == [names[o] for o in frame["o"]]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from kgeval.errors import DataError, MetricError
-from kgeval.sanity import check_table, read_reported
-from kgeval.sanity.bounds import HALF, WHOLE, Bands
-from kgeval.sanity.reading import Value, metric_name, read_cell
-from kgeval.sanity.rules import Setting, judge
+from kgeval.published.bounds import HALF, WHOLE, Bands
+from kgeval.published.reading import Value, metric_name, read_cell, read_reported
+from kgeval.published.rules import Setting, judge
+from kgeval.published.table import check_table
 
 INTEGERS = " if ranks are integers (no ties)"
 
@@ -650,12 +650,14 @@ def test_faulty_files(tmp_path, text, message):
 
 def test_unreadable_files(tmp_path):
     """Absent, a folder, or not UTF-8."""
-    with pytest.raises(DataError, match=r"no\.csv: cannot be read: No such file"):
+    with pytest.raises(DataError, match=r"no\.csv: no such file"):
         read_reported(tmp_path / "no.csv")
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+    with pytest.raises(DataError, match="is not a file"):
         read_reported(tmp_path)
     (tmp_path / "bad.csv").write_bytes(b"MRR\n\xff\n")
-    with pytest.raises(DataError, match="invalid UTF-8 at byte 4; save the file as UTF-8"):
+    with pytest.raises(
+        DataError, match=r"bad.csv, line 2: invalid UTF-8 at byte 4 of the file \(0xff\); save the file as UTF-8"
+    ):
         read_reported(tmp_path / "bad.csv")
 
 

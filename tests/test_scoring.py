@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.models import TransE
-from kgeval.scoring import as_row_scorer
+from kgeval.scorers.adapters import as_row_scorer
+from kgeval.scorers.models.distances import TransE
 
 N, M = 6, 2
 TEST = np.array([[0, 0, 1], [0, 0, 2], [3, 1, 1], [4, 1, 5], [2, 0, 1], [5, 1, 0]])

@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 
 from kgeval.errors import DataError, MetricError
-from kgeval.stats import (
-    Interval,
-    Moments,
-    bootstrap_interval,
-    influences,
-    intervals,
-    quantile_bootstrap,
-    quantile_interval,
-    robust_interval,
-    student_quantile,
-)
-from kgeval.stats.student import MOST_SUMMED
+from kgeval.stats import intervals
+from kgeval.stats.intervals import bootstrap_interval, robust_interval
+from kgeval.stats.moments import Interval, Moments, influences
+from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
+from kgeval.stats.student import MAX_SUMMED, student_quantile
 
 CANDIDATES = (200, 500)
 MEAN, BETWEEN, WITHIN = 1.5, 1.0, 0.7
@@ -123,7 +116,7 @@ def test_student_is_scipys():
 
 
 def test_student_has_no_step_where_the_series_gives_way_to_the_expansion():
-    below, above = (student_quantile(0.975, freedom) for freedom in (MOST_SUMMED, MOST_SUMMED + 1))
+    below, above = (student_quantile(0.975, freedom) for freedom in (MAX_SUMMED, MAX_SUMMED + 1))
     assert 0 < below - above < 4e-6
     assert student_quantile(0.975, 10**9) == pytest.approx(NormalDist().inv_cdf(0.975), rel=1e-8)
 
@@ -180,13 +173,13 @@ def test_robust_error_by_exact_fractions():
     assert (found.low, found.high) == pytest.approx(
         (13 / 6 - t_2 * math.sqrt(7 / 432), 13 / 6 + t_2 * math.sqrt(7 / 432)), rel=1e-9
     )
-    assert (found.level, found.method, found.n_clusters, found.reason) == (0.95, "robust", 3, "")
+    assert (found.confidence, found.method, found.n_clusters, found.reason) == (0.95, "robust", 3, "")
 
 
 def test_single_observations_give_the_textbook_interval():
     """Each observation its own cluster: mean -+ t s / sqrt(n), with s over n - 1."""
     values = np.random.default_rng(0).exponential(size=30)
-    found = robust_interval(Moments(column(values)), np.arange(30), level=0.9)
+    found = robust_interval(Moments(column(values)), np.arange(30), confidence=0.9)
     reach = student_quantile(0.95, 29) * values.std(ddof=1) / math.sqrt(30)
     assert (found.low, found.high) == pytest.approx((values.mean() - reach, values.mean() + reach), rel=1e-12)
 
@@ -229,7 +222,7 @@ def test_robust_covers_at_the_nominal_rate_and_ignoring_clusters_does_not(metric
 
 
 def test_robust_covers_at_another_level():
-    assert 0.78 <= coverage("mrr", 100, 2500, lambda m, pairs: robust_interval(m, pairs, level=0.8), 12) <= 0.82
+    assert 0.78 <= coverage("mrr", 100, 2500, lambda m, pairs: robust_interval(m, pairs, confidence=0.8), 12) <= 0.82
 
 
 # --- shares --------------------------------------------------------------------------------------------------------
@@ -563,10 +556,10 @@ def test_quantile_without_an_interval(make):
          "clusters must have one label per observation, shape (2,); got shape (3,)"),
         (lambda m: robust_interval(m, [1.0, math.nan]), DataError,
          "clusters, row 1: NaN is no label; every observation needs a cluster"),
-        (lambda m: robust_interval(m, [1, 2], level=95), MetricError,
-         "level must be a share between 0 and 1, such as 0.95; got 95"),
-        (lambda m: bootstrap_interval(m, [1, 2], level=1.0), MetricError,
-         "level must be a share between 0 and 1, such as 0.95; got 1.0"),
+        (lambda m: robust_interval(m, [1, 2], confidence=95), MetricError,
+         "confidence must be a share between 0 and 1, such as 0.95; got 95"),
+        (lambda m: bootstrap_interval(m, [1, 2], confidence=1.0), MetricError,
+         "confidence must be a share between 0 and 1, such as 0.95; got 1.0"),
         (lambda m: bootstrap_interval(m, [1, 2], method="bcaa"), MetricError,
          "method must be one of 'percentile', 'bca'; got 'bcaa'; did you mean 'bca'?"),
         (lambda m: bootstrap_interval(m, [1, 2], n_resamples=0), MetricError,

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from kgeval.errors import DataError, MetricError
-from kgeval.stats import Moments, compare_paired, holm, influences, paired, robust_interval, student_quantile
+from kgeval.stats import paired
+from kgeval.stats.intervals import robust_interval
+from kgeval.stats.moments import Moments, influences
+from kgeval.stats.paired import compare_paired, holm
+from kgeval.stats.student import student_quantile
 
 PAIRS = np.repeat(np.arange(60), 2)
 
@@ -71,15 +75,15 @@ def test_difference_by_exact_fractions():
         [0.75, 0.75 - t * error, 0.75 + t * error, error, 0.5, (t + more) * error], rel=1e-12
     )
     assert (found.n_clusters, found.n_differing, found.n_resamples, found.is_exact) == (3, 2, 4, True)
-    assert (found.level, found.power, found.reason) == (0.95, 0.9, "")
+    assert (found.confidence, found.power, found.reason) == (0.95, 0.9, "")
     assert str(found) == f"+0.7500 [{found.low:+.4f}, {found.high:+.4f}], p = 0.5"
 
 
 def test_difference_of_means_is_the_interval_of_the_mean_difference():
     """For plain means the paired interval is the robust one of the differences, observation by observation."""
     first, second = two_ranks(np.random.default_rng(0), 60)
-    found = compare_paired(numbers_of(first), numbers_of(second), PAIRS, level=0.9, n_resamples=9)[2]
-    alone = robust_interval(Moments(column(first - second)), PAIRS, level=0.9)
+    found = compare_paired(numbers_of(first), numbers_of(second), PAIRS, confidence=0.9, n_resamples=9)[2]
+    alone = robust_interval(Moments(column(first - second)), PAIRS, confidence=0.9)
     assert (found.value, found.low, found.high, found.error) == pytest.approx(
         (alone.value, alone.low, alone.high, alone.error), rel=1e-12
     )
@@ -373,7 +377,7 @@ def test_nothing_to_compare():
          "pair 0: values have shapes (2, 1) and (2, 2), pair 0 has 2 rows; a paired comparison needs the same "
          "observations, in the same order, for all numbers of both"),
         ({"clusters": [1]}, DataError, "clusters must have one label per observation, shape (2,); got shape (1,)"),
-        ({"level": 95}, MetricError, "level must be a share between 0 and 1, such as 0.95; got 95"),
+        ({"confidence": 95}, MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         ({"power": 1}, MetricError, "power must be a probability between 0 and 1, such as 0.8; got 1"),
         ({"n_resamples": 0}, MetricError, "n_resamples must be an integer of at least 1; got 0"),
     ],

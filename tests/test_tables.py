@@ -45,12 +45,11 @@ UNSAFE = [
 
 def frame(labels, rows, columns, name="relation", reasons=None):
     made = pd.DataFrame(rows, index=pd.Index(labels, name=name, dtype=object), columns=columns)
-    made.attrs["reasons"] = reasons or {}
-    return made
+    return made.assign(reason=reasons or "")
 
 
 def labelled(labels):
-    return frame(labels, [[i + 1, i + 0.5, 0.25] for i in range(len(labels))], ["n", "MR", "MRR"])
+    return frame(labels, [[i + 1, i + 0.5, 0.25] for i in range(len(labels))], ["n", "mr", "mrr"])
 
 
 @pytest.mark.parametrize(
@@ -77,22 +76,22 @@ def test_printable(label, shown):
 def test_aligned_table():
     """Labels to the left, numbers to the right; ranks with 2 decimals, large ones with 1, shares with 4, gaps as -."""
     rows = [[12, 3.5, 0.25, -3.75], [3, 1234.56, NAN, -250.0], [1, 99.996, 1.0, 0.00004]]
-    made = frame(["ab", "c", "\x1b[1m"], rows, ["n", "MR", "hits@10", "z(mr)"])
+    made = frame(["ab", "c", "\x1b[1m"], rows, ["n", "mr", "hits@10", "z(mr)"])
     assert format_frame(made, "table").split("\n") == [
         "relation   n      MR  hits@10    z(mr)",
         "ab        12    3.50   0.2500  -3.7500",
         "c          3  1234.6        -   -250.0",
         "\\x1b[1m    1  100.00   1.0000   0.0000",
     ]
-    headings = ["MR", "GMR", "HMR", "median", "MRR"]
-    (line,) = format_frame(frame(["r"], [[2.5] * 5], headings), "table").split("\n")[1:]
+    keys = ["mr", "gmr", "hmr", "median_rank", "mrr"]
+    header, line = format_frame(frame(["r"], [[2.5] * 5], keys), "table").split("\n")
+    assert header.split() == ["relation", "MR", "GMR", "HMR", "median", "MRR"]
     assert line.split() == ["r", "2.50", "2.50", "2.50", "2.50", "2.5000"]
 
 
 def test_several_label_columns():
     index = pd.MultiIndex.from_tuples([("r", "object"), ("long", "subject")], names=["relation", "side"])
-    made = pd.DataFrame([[1, 0.5], [20, 1.0]], index=index, columns=["n", "MRR"])
-    made.attrs["reasons"] = {}
+    made = pd.DataFrame([[1, 0.5], [20, 1.0]], index=index, columns=["n", "mrr"]).assign(reason="")
     assert format_frame(made, "table").split("\n") == [
         "relation  side      n     MRR",
         "r         object    1  0.5000",
@@ -104,32 +103,37 @@ def test_several_label_columns():
         "| r | object | 1 | 0.5000 |",
     ]
     assert format_frame(made, "latex").split("\n")[0] == r"\begin{tabular}{llrr}"
-    assert frame_records(made)[1] == {"relation": "long", "side": "subject", "n": 20, "MRR": 1.0}
-    assert format_frame(made, "csv").split("\n") == ["relation,side,n,MRR", "r,object,1,0.5", "long,subject,20,1.0"]
+    assert frame_records(made)[1] == {"relation": "long", "side": "subject", "n": 20, "mrr": 1.0}
+    assert format_frame(made, "csv").split("\n") == [
+        "relation,side,n,mrr,reason",
+        "r,object,1,0.5,",
+        "long,subject,20,1.0,",
+    ]
 
 
 def test_csv_keeps_labels_and_every_digit():
     """Read back, labels (quotes, commas, control characters) and floats are equal, not just near."""
     values = [0.1 + 0.2, 1 / 3, 1e-300, 123456789.123456789]
     labels = [*LABELS, *UNSAFE]
-    made = frame(labels, [[i, values[i % 4]] for i in range(len(labels))], ["n", "MRR"])
+    made = frame(labels, [[i, values[i % 4]] for i in range(len(labels))], ["n", "mrr"])
     header, *rows = csv.reader(format_frame(made, "csv").split("\n"))
-    assert header == ["relation", "n", "MRR"]
-    assert [(label, int(n), float(value)) for label, n, value in rows] == [
-        (label, i, values[i % 4]) for i, label in enumerate(labels)
+    assert header == ["relation", "n", "mrr", "reason"]
+    assert [(label, int(n), float(value), reason) for label, n, value, reason in rows] == [
+        (label, i, values[i % 4], "") for i, label in enumerate(labels)
     ]
-    assert format_frame(frame(["r"], [[1, NAN]], ["n", "MRR"]), "csv") == "relation,n,MRR\nr,1,"
+    gap = frame(["r"], [[1, NAN]], ["n", "mrr"], reasons=["mrr: no triples"])
+    assert format_frame(gap, "csv") == "relation,n,mrr,reason\nr,1,,mrr: no triples"
 
 
 def test_json_is_strict_and_gives_reasons():
-    """Gaps are null with their reason, or 'undefined' where none is known; counts are integers."""
-    reasons = {("r", "MR"): "no triples"}
-    made = frame(["r", "\u202es"], [[0, NAN, NAN], [2, 1 / 3, 0.1 + 0.2]], ["n", "MR", "MRR"], reasons=reasons)
+    """Gaps are null, and the reason of the row stands beside them; counts are integers."""
+    rows, reasons = [[0, NAN, NAN], [2, 1 / 3, 0.1 + 0.2]], ["mr, mrr: no triples", ""]
+    made = frame(["r", "\u202es"], rows, ["n", "mr", "mrr"], reasons=reasons)
     records = json.loads(format_frame(made, "json"), parse_constant=lambda constant: pytest.fail(constant))
     assert records == frame_records(made)
     assert records == [
-        {"relation": "r", "n": 0, "MR": None, "MRR": None, "undefined": {"MR": "no triples", "MRR": "undefined"}},
-        {"relation": "\u202es", "n": 2, "MR": 1 / 3, "MRR": 0.1 + 0.2},
+        {"relation": "r", "n": 0, "mr": None, "mrr": None, "reason": "mr, mrr: no triples"},
+        {"relation": "\u202es", "n": 2, "mr": 1 / 3, "mrr": 0.1 + 0.2},
     ]
     assert [type(record["n"]) for record in records] == [int, int]
 
@@ -175,7 +179,7 @@ def test_latex(label):
 
 
 def test_gaps_in_styles_for_people():
-    made = frame(["r"], [[1, NAN]], ["n", "MR"])
+    made = frame(["r"], [[1, NAN]], ["n", "mr"], reasons=["mr: no triples"])
     assert format_frame(made, "markdown").endswith("| r | 1 | - |")
     assert r"r & 1 & - \\" in format_frame(made, "latex")
 
@@ -204,22 +208,23 @@ def test_chance_row(result):
     made = summary_frame(result, metrics, "realistic")
     names = ["both", "subject", "object", "chance", "raw both", "raw subject", "raw object"]
     assert (list(made.index), made.index.name) == (names, "rows")
-    assert list(made.columns) == ["n", "MR", "MRR", "hits@2", "AMRI", "median", "z(mr)"]
+    assert list(made.columns) == ["n", *metrics, "reason"]
     rows = result.table[["better_filtered", "tied_filtered", "rivals_filtered"]].to_numpy().tolist()
     assert len({row[2] for row in rows}) > 1
-    level = made.loc["chance"].tolist()
+    *level, reason = made.loc["chance"].tolist()
     expected = [len(rows), *(float(chance(name, rows)[0]) for name in metrics[:3]), 0.0, NAN, 0.0]
     assert level == pytest.approx(expected, rel=1e-12, nan_ok=True)
-    assert made.loc["raw object", "MR"] == result["raw.object.mr"] != made.loc["object", "MR"] == result["object.mr"]
-    assert made.attrs["reasons"] == {("chance", "median"): "median_rank has no closed form of its chance level"}
+    assert made.loc["raw object", "mr"] == result["raw.object.mr"] != made.loc["object", "mr"] == result["object.mr"]
+    assert reason == "median_rank: median_rank has no closed form of its chance level"
+    assert (made.drop(index="chance")["reason"] == "").all()
     assert made["n"].tolist() == [18, 9, 9, 18, 18, 9, 9]
 
 
 def test_summary_of_one_side_and_of_other_ties(result):
     made = summary_frame(result, ["mr", "hmr"], "expected")
     reason = "hmr has no exact expectation over random tie breaking"
-    assert made.attrs["reasons"]["raw object", "HMR"] == made.attrs["reasons"]["both", "HMR"] == reason
-    assert np.isnan(made["HMR"]).all()
+    assert made.loc["raw object", "reason"] == made.loc["both", "reason"] == f"hmr: {reason}"
+    assert np.isnan(made["hmr"]).all()
     with pytest.raises(MetricError, match="ties must be one of 'optimistic', "):
         summary_frame(result, ["mr"], "best")
     facts = pd.DataFrame([["a", "r", "b"], ["b", "r", "c"]])

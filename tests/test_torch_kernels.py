@@ -14,7 +14,12 @@ from kgeval.errors import MissingExtra, ProtocolError, ScoreError  # noqa: E402
 from kgeval.kernels import torch_kernels, torch_screens, triton_kernels  # noqa: E402
 from kgeval.kernels.counts import Counts, Places, count_known  # noqa: E402
 from kgeval.kernels.geometry import GEOMETRIES, exact_scores  # noqa: E402
-from kgeval.kernels.torch_kernels import TorchCounter, count_rows, first_nan, largest  # noqa: E402
+from kgeval.kernels.torch_kernels import (  # noqa: E402
+    TorchCounter,
+    count_tensor_rows,
+    first_nan_of_tensor,
+    largest_of_tensor,
+)
 from kgeval.kernels.torch_screens import make_screen  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -217,7 +222,7 @@ def test_exact_scores_are_numpys_bits(geometry, d):
     d += d % 2 if geometry == "modulus" else 0
     for scale in (1.0, 1e-155, 1e-320, 1e150):
         q, e = rng.normal(size=(50, d)) * scale, rng.normal(size=(50, d)) * scale
-        got = torch_screens.exact_scores(geometry, torch.from_numpy(q), torch.from_numpy(e))
+        got = torch_screens.exact_tensor_scores(geometry, torch.from_numpy(q), torch.from_numpy(e))
         assert got.numpy().tobytes() == exact_scores(geometry, q, e).tobytes()
 
 
@@ -401,7 +406,7 @@ def test_count_rows_equals_brute_force(dtype, seed):
         places = Places(np.full(30, m - 1), rng.integers(0, n, 30), places.known_rows, places.known)
     if seed % 4 == 1:  # one positive a query: rows that need no copy
         places = Places(np.arange(m), rng.integers(0, n, m), places.known_rows, places.known)
-    counts = count_rows(scores, places)
+    counts = count_tensor_rows(scores, places)
     plain = scores.float().numpy() if dtype == "bfloat16" else scores.numpy()
     assert_counts(counts, brute_force(plain, places))
     assert counts.scores.dtype == plain.dtype
@@ -413,10 +418,10 @@ def test_count_rows_tells_neighbours_apart_and_zeros_together():
     """Integers beyond 2^53, float64 one step apart; minus zero equals zero."""
     large = 2**60 + torch.tensor([[0, 1, 1, 2]])
     places = Places(np.array([0]), np.array([1]), np.zeros(3, dtype=np.int64), np.array([0, 1, 3]))
-    assert_counts(count_rows(large, places), [[1], [2], [1], [1], [2**60 + 1]])
+    assert_counts(count_tensor_rows(large, places), [[1], [2], [1], [1], [2**60 + 1]])
     near = torch.tensor([[1.0, 1 + 2.0**-52, 1.0, 1 - 2.0**-53]], dtype=torch.float64, requires_grad=True)
-    assert_counts(count_rows(near, places), [[0], [1], [0], [1], [1 + 2.0**-52]])
-    assert_counts(count_rows(torch.tensor([[0.0, -0.0, 1.0, -1.0]]), places), [[1], [2], [0], [2], [0.0]])
+    assert_counts(count_tensor_rows(near, places), [[0], [1], [0], [1], [1 + 2.0**-52]])
+    assert_counts(count_tensor_rows(torch.tensor([[0.0, -0.0, 1.0, -1.0]]), places), [[1], [2], [0], [2], [0.0]])
 
 
 def test_count_rows_splits_large_matrices(monkeypatch):
@@ -425,7 +430,7 @@ def test_count_rows_splits_large_matrices(monkeypatch):
     scores, places = torch.from_numpy(rng.integers(0, 9, (6, 50))), draw_places(rng, 6, 50)
     monkeypatch.setattr(torch_screens, "_BYTES_CPU", 1)
     assert len(torch_kernels._parts(scores, 5)) == 5
-    assert_counts(count_rows(scores, places), brute_force(scores.numpy(), places))
+    assert_counts(count_tensor_rows(scores, places), brute_force(scores.numpy(), places))
     candidates, queries = rng.normal(size=(50, 4)), rng.normal(size=(6, 4))
     check("dot", queries, candidates, places)
     check("l1", np.zeros((6, 4)), np.ones((50, 4)), places)
@@ -434,7 +439,7 @@ def test_count_rows_splits_large_matrices(monkeypatch):
 def test_copies_of_rows_are_bounded(monkeypatch):
     """A copy takes as many bytes as the matrix has cells, on a GPU; a few rows are copied together all the same."""
     monkeypatch.setattr(torch_screens, "_BYTES_CPU", torch_screens._BYTES_GPU)
-    monkeypatch.setattr(torch_kernels, "_LEAST_BYTES", 400)
+    monkeypatch.setattr(torch_kernels, "_MIN_BYTES", 400)
     parts = torch_kernels._parts(torch.zeros(64, 10), 100)
     assert [part.stop - part.start for part in parts] == [16] * 6 + [4]
     assert len(torch_kernels._parts(torch.zeros(1, 10), 100)) == 10
@@ -442,19 +447,19 @@ def test_copies_of_rows_are_bounded(monkeypatch):
 
 def test_first_nan():
     scores = torch.zeros(4, 5)
-    assert first_nan(scores) is None
-    assert first_nan(scores.int()) is None
-    assert first_nan(torch.zeros(0, 5)) is None
+    assert first_nan_of_tensor(scores) is None
+    assert first_nan_of_tensor(scores.int()) is None
+    assert first_nan_of_tensor(torch.zeros(0, 5)) is None
     scores[2, 3] = scores[3, 0] = scores[2, 4] = float("nan")
-    assert first_nan(scores) == (2, 3, 3)
-    assert first_nan(scores.bfloat16().requires_grad_()) == (2, 3, 3)
-    assert first_nan(torch.tensor([[float("inf"), -float("inf")]])) is None
+    assert first_nan_of_tensor(scores) == (2, 3, 3)
+    assert first_nan_of_tensor(scores.bfloat16().requires_grad_()) == (2, 3, 3)
+    assert first_nan_of_tensor(torch.tensor([[float("inf"), -float("inf")]])) is None
 
 
 def test_largest():
-    assert largest(torch.tensor([[1.0, float("inf")], [0.0, 2.0]], requires_grad=True)) == float("inf")
-    assert largest(torch.tensor([[-3, -7]])) == -3.0
-    assert largest(torch.zeros(0, 4)) == -float("inf")
+    assert largest_of_tensor(torch.tensor([[1.0, float("inf")], [0.0, 2.0]], requires_grad=True)) == float("inf")
+    assert largest_of_tensor(torch.tensor([[-3, -7]])) == -3.0
+    assert largest_of_tensor(torch.zeros(0, 4)) == -float("inf")
 
 
 def test_missing_torch_names_the_extra(monkeypatch):

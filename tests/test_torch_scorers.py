@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import kgeval as kg
-from kgeval.scores import as_rows, as_scores, check_no_nan, stays_on_device
-from kgeval.scoring import Limits, as_row_scorer, score_triples
+from kgeval.data.queries import Queries
+from kgeval.kernels.arrays import is_on_device
+from kgeval.scorers.adapters import Limits, as_row_scorer, score_triples
+from kgeval.scorers.values import as_rows, as_scores, check_no_nan
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 
@@ -83,7 +85,7 @@ def forbid_copies(monkeypatch):
 def device(request, monkeypatch):
     """Where the tensors are: with numpy's arrays, or elsewhere, in truth or by the word of one function."""
     if request.param == "other memory":
-        monkeypatch.setattr("kgeval.scores.stays_on_device", lambda values: isinstance(values, torch.Tensor))
+        monkeypatch.setattr("kgeval.scorers.values.is_on_device", lambda values: isinstance(values, torch.Tensor))
     if request.param != "host":
         forbid_copies(monkeypatch)
     return "cuda" if request.param == "cuda" else "cpu"
@@ -238,9 +240,9 @@ def test_what_stays_where_it_is():
     assert isinstance(array, np.ndarray)
     assert np.shares_memory(array, tensor.detach().numpy())
     elsewhere = torch.empty(2, 3, device="meta", requires_grad=True)
-    assert stays_on_device(elsewhere)
-    assert not stays_on_device(tensor)
-    assert not stays_on_device(array)
+    assert is_on_device(elsewhere)
+    assert not is_on_device(tensor)
+    assert not is_on_device(array)
     kept = as_rows(elsewhere, "it")
     assert (kept.device.type, kept.requires_grad) == ("meta", False)
 
@@ -256,6 +258,6 @@ def test_the_guard_of_these_tests_bites(monkeypatch):
 
 def test_no_scores_have_no_nan():
     """An empty matrix has no largest score."""
-    queries = kg.queries.Queries.of(TEST[:0], "object")
+    queries = Queries.of(TEST[:0], "object")
     for scores in (np.zeros((0, N)), torch.zeros(0, N)):
         assert check_no_nan(scores, queries, np.arange(N), dataset(), "it") == -np.inf

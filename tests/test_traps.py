@@ -8,6 +8,7 @@ import pytest
 from oracle import rank_counts
 
 import kgeval as kg
+from kgeval.results.evaluation_result import metric_cautions
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -406,6 +407,6 @@ def test_c15_a_trivial_hits_at_k_is_flagged():
     assert kg.metrics.Hits(4).caution(np.array([2, 3, 4, 5])) == said
     assert kg.metrics.Hits(4).caution(np.array([4, 5])) == ""
     result = one_query([3.0, 2.0, 1.0, 0.0, 0.0], [0, 4], known=(2,))
-    assert result.cautions(["mr", "hits@2", "hits@3"]) == [
+    assert metric_cautions(result, ["mr", "hits@2", "hits@3"]) == [
         "hits@3 is 1 by definition for 100.0% of the ranks (3 candidates or fewer)"
     ]

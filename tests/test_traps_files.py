@@ -76,7 +76,7 @@ def test_c36_the_order_h_t_r_is_suspected(tmp_path, order):
     dataset = kg.read_dataset(tmp_path)
     assert dataset.observations() == ([said] if order == "sop" else [])
     wanted = [f"dataset: {said}"] if order == "sop" else []
-    assert [line for line in run(lambda s, p, o: s, dataset).head() if line.startswith("dataset:")] == wanted
+    assert [line for line in run(lambda s, p, o: s, dataset).header() if line.startswith("dataset:")] == wanted
 
 
 LABELS = ["NA", "nan", "NaN", "null", "None", "1e5", "True", "007", "7", 'x"y', '"', "'", "-", " NA", "a b"]

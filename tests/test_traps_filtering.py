@@ -9,8 +9,9 @@ from oracle import rank_counts
 from test_traps import COUNTS, KINDS, SCORERS, Matrix, counts, one_query, random_graph, run
 
 import kgeval as kg
-from kgeval.corruption import KnownIndex
-from kgeval.triples import group_rows
+from kgeval.data.known import KnownIndex
+from kgeval.data.queries import query_parts
+from kgeval.data.row_keys import group_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -40,7 +41,7 @@ def test_c16_the_filter_holds_the_declared_splits(kind, filter_splits, better):
     assert counts(result, "filtered")[0] == (better, 0, better + 1)
     wanted = ("train", "valid", "test") if filter_splits is None else filter_splits
     assert result.protocol.filter_splits == wanted
-    assert f"filtered by {'+'.join(wanted) or 'nothing'}," in result.head()[1]
+    assert f"filtered by {'+'.join(wanted) or 'nothing'}," in result.header()[1]
 
 
 def test_c16_filters_of_different_splits_are_different_protocols():
@@ -161,7 +162,7 @@ def test_c24_filter_keys_do_not_wrap_at_32_bits():
 def test_c24_filter_keys_do_not_wrap_at_64_bits(one, other):
     """(relation, given) pairs whose key relation * 2**40 + given is equal modulo 2**64, or as a float."""
     triples = np.array([[one[1], one[0], 11], [other[1], other[0], 22], [other[1], other[0], 33]])
-    index = KnownIndex.of(triples, "object")
+    index = KnownIndex.of(*query_parts(triples, "object"))
     relation, given = np.array([one, other, one]).T
     offsets, answers = index.lookup(relation, given)
     assert (offsets.tolist(), answers.tolist()) == ([0, 1, 3, 4], [11, 22, 33, 11])
@@ -197,9 +198,9 @@ def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subject
     assert dataset.unseen == {"test": {"triples": 2, "entities": 1, "relations": 1}}
     result = run(KINDS[kind](np.zeros((5, 2, 5))), dataset, unseen=unseen)
     assert counts(result) == subjects + objects
-    assert (result.dropped, result.n_read, result.about["n_unseen"]) == (dropped, 6, 2)
-    assert result.head()[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
-    assert "2 triples of test name 1 entities and 1 relations that train lacks" in "\n".join(result.head())
+    assert (result.dropped, result.about["n_read"], result.about["n_unseen"]) == (dropped, 6, 2)
+    assert result.header()[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
+    assert "2 triples of test name 1 entities and 1 relations that train lacks" in "\n".join(result.header())
 
 
 def test_c25_unseen_triples_may_be_refused():
@@ -222,7 +223,7 @@ def test_c25_unseen_counts_of_public_benchmarks(shared, name, n_test, triples, e
     vectors = np.random.default_rng(25).normal(size=(len(dataset.entities), 2))
     model = kg.models.DistMult(vectors, np.ones((len(dataset.relations), 2)))
     result = run(model, dataset, sides="object", unseen="drop")
-    assert (len(result.table), sum(result.dropped.values()), result.n_read) == (
+    assert (len(result.table), sum(result.dropped.values()), result.about["n_read"]) == (
         n_test - triples,
         triples,
         n_test,
@@ -245,7 +246,7 @@ def test_c26_duplicates_and_overlaps_are_counted_and_filter_once():
         result = run(scorer, dataset, sides="object")
         assert counts(result) == [(1, 0, 3), (3, 0, 3), (3, 0, 3)]
         assert counts(result, "filtered") == [(1, 0, 1)] * 3
-        assert [line.removeprefix("dataset: ") for line in result.head()[2:5]] == said
+        assert [line.removeprefix("dataset: ") for line in result.header()[2:5]] == said
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, None])
@@ -300,16 +301,16 @@ def test_c32_both_is_the_mean_over_all_ranks():
     assert [result[f"raw.{side}mrr"] for side in ("subject.", "object.", "")] == [1.0, 9 / 16, 25 / 32]
     gmr = [result[f"raw.{side}gmr"] for side in ("subject.", "object.", "both.")]
     assert gmr == pytest.approx([1.0, 2.0, 2**0.5], abs=1e-15)
-    assert result.summary(["mrr"]).loc[("raw", "both")].tolist() == [8, 25 / 32]
+    assert result.summary(["mrr"]).loc[("raw", "both")].tolist() == [8, 25 / 32, ""]
 
 
 def test_c32_macro_by_relation_is_a_third_number():
     """Per relation (1 + 1)/2, (1 + 1 + 1/2 + 1/2)/4, (1 + 1/4)/2: their plain mean is 19/24, not 25/32."""
     by = sides_result().by("relation", metrics=["mrr"], setting="raw")
-    assert by["MRR"].to_dict() == {"1": 0.75, "0": 1.0, "2": 0.625}
+    assert by["mrr"].to_dict() == {"1": 0.75, "0": 1.0, "2": 0.625}
     assert by["n"].to_dict() == {"1": 4, "0": 2, "2": 2}
-    assert by["MRR"].mean() == pytest.approx(19 / 24, abs=1e-15)
-    assert np.average(by["MRR"], weights=by["n"]) == 25 / 32
+    assert by["mrr"].mean() == pytest.approx(19 / 24, abs=1e-15)
+    assert np.average(by["mrr"], weights=by["n"]) == 25 / 32
 
 
 def test_c32_both_weighs_ranks_where_sides_have_unequal_counts():
@@ -326,7 +327,7 @@ def test_c32_both_weighs_ranks_where_sides_have_unequal_counts():
         3 / 8,
         pytest.approx(7 / 12),
     ]
-    assert (len(result.table), result.n_read, list(result.dropped.values())) == (3, 4, [1])
+    assert (len(result.table), result.about["n_read"], list(result.dropped.values())) == (3, 4, [1])
 
 
 def test_c32_amri_of_both_sides_is_over_all_rivals():

@@ -9,20 +9,12 @@ import pytest
 
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.metrics.base import MetricValue
-from kgeval.metrics.calibration import correct_downsampling
-from kgeval.metrics.pointwise import (
-    ECE,
-    GAUC,
-    PCOPC,
-    POINTS,
-    AveragePrecision,
-    FBeta,
-    FieldECE,
-    LogLoss,
-    Precision,
-    by_field,
-    confusion,
-)
+from kgeval.metrics.pointwise.base import POINTS
+from kgeval.metrics.pointwise.calibration import correct_downsampling
+from kgeval.metrics.pointwise.decisions import FBeta, Precision, confusion
+from kgeval.metrics.pointwise.fields import by_field
+from kgeval.metrics.pointwise.probabilities import ECE, PCOPC, FieldECE, LogLoss
+from kgeval.metrics.pointwise.separation import GAUC, AveragePrecision
 
 CALIBRATE = (
     "Raw ranking scores must first be calibrated on validation with kgeval.metrics.calibration.calibrate "

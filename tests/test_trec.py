@@ -11,8 +11,8 @@ import pytest
 
 from kgeval.cli import main
 from kgeval.errors import DataError, MetricError
-from kgeval.report.trec import TrecOptions, format_trec, trec_frame, trec_lists
-from kgeval.report.trec_measures import parse_measures
+from kgeval.trec.measures import parse_measures
+from kgeval.trec.tables import TrecOptions, format_trec, trec_lists, trec_table
 
 PARAMETERS = (
     "-miprec_at_recall..10,.20,.25,.75,.50 -m P.5,7,3 -m recall.20,2000 -m Rprec_mult.5.0,0.2,0.35 "
@@ -36,9 +36,18 @@ def frames(qrels, run):
     )
 
 
-def measured(qrels, run, measures, ties="trec", **options):
+def tabulated(qrels, run, measures, ties="trec", **options):
+    """The whole table, and the notes of its lists."""
     lists = trec_lists(*frames(qrels, run), TrecOptions(ties, **options))
-    return trec_frame(lists, parse_measures([measures]), ties), lists.notes
+    return trec_table(lists, parse_measures([measures]), ties).frame, lists.notes
+
+
+def measured(*arguments, **options):
+    """The numbers alone, of which none over all queries is undefined, and the notes of the lists."""
+    frame, notes = tabulated(*arguments, **options)
+    assert frame.columns[-1] == "reason"
+    assert set(frame.pop("reason")) == {""}
+    return frame, notes
 
 
 def printed(capsys, *arguments):
@@ -78,13 +87,13 @@ def test_expected_outputs_of_trec_eval(shared, capsys, output, options, qrels, r
     assert len(out.splitlines()) == len(names) * n_queries - (3 * 3 if "all_trec -q" in options else 0)
 
 
-def oracle(judged, returned, *, level=1, depth=None, judged_only=False):
+def oracle(judged, returned, *, relevance_level=1, depth=None, judged_only=False):
     """The measures of one query, from its documents in order, in fractions where they are rational."""
     order = sorted(returned, key=lambda d: (np.float32(returned[d]), d), reverse=True)[:depth]
     order = [d for d in order if not judged_only or judged.get(d, -1) >= 0]
     grades = [max(judged.get(d, 0), 0) for d in order]
-    rel, n = [g >= level for g in grades], len(order)
-    R = sum(g >= level for g in judged.values())
+    rel, n = [g >= relevance_level for g in grades], len(order)
+    R = sum(g >= relevance_level for g in judged.values())
     ideal = sorted((max(g, 0) for g in judged.values()), reverse=True)
 
     def by(a, b):
@@ -143,7 +152,7 @@ def test_random_runs_agree_with_the_oracle(seed):
         qrels, run = drawn(rng)
         if not set(qrels) & set(run):
             continue
-        options = {"level": rng.choice([1, 1, 2, 3]), "depth": rng.choice([None, 1, 3, 6])}
+        options = {"relevance_level": rng.choice([1, 1, 2, 3]), "depth": rng.choice([None, 1, 3, 6])}
         options |= {"judged_only": rng.random() < 0.4}
         complete = rng.random() < 0.5
         frame, _ = measured(qrels, run, f"{CHECKED},{NO_EXPECTATION}", complete=complete, **options)
@@ -199,7 +208,7 @@ def test_pytrec_eval_agrees(seed):
         level, judged_only = rng.choice([1, 2]), rng.random() < 0.3
         if not both:
             continue
-        frame, _ = measured(qrels, run, ",".join(PEER), level=level, judged_only=judged_only)
+        frame, _ = measured(qrels, run, ",".join(PEER), relevance_level=level, judged_only=judged_only)
         theirs = pytrec_eval.RelevanceEvaluator(qrels, PEER, level, judged_only).evaluate(run)
         assert sorted(theirs) == both
         for query in both:
@@ -240,15 +249,16 @@ def test_measures_without_expectation():
     """They have a value where no tie matters: within B and C, both irrelevant, or of equal grade."""
     measures = f"{NO_EXPECTATION},gm_map,map"
     for grade in (0, 1):
-        frame, _ = measured(
+        frame, _ = tabulated(
             {"q": {"A": 1, "B": grade, "C": grade}}, {"q": {"A": 2, "B": 1, "C": 1}}, measures, "expected"
         )
-        assert frame.loc["q"].to_list() == frame.loc["all"].to_list() == [1.0] * 6
-        assert frame.attrs["reasons"] == {}
-    frame, _ = measured({"q": {"A": 1}}, {"q": {"A": 1, "B": 1, "C": 1}}, measures, "expected")
-    assert frame.columns[frame.loc["all"].isna()].to_list() == [*frame.columns[:-1]]
+        assert frame.loc["q"].to_list() == frame.loc["all"].to_list() == [*[1.0] * 6, ""]
+    frame, _ = tabulated({"q": {"A": 1}}, {"q": {"A": 1, "B": 1, "C": 1}}, measures, "expected")
+    assert frame.columns[-2:].to_list() == ["map", "reason"]
+    assert frame.columns[frame.loc["all"].isna()].to_list() == [*frame.columns[:-2]]
     assert frame.loc["all", "map"] == pytest.approx(11 / 18, rel=1e-14)
-    assert set(frame.attrs["reasons"]) == {("all", name) for name in frame.columns[:-1]}
+    why = "no exact expectation over random tie breaking; ask for other ties"
+    assert frame["reason"].to_dict() == {"q": "", "all": f"{', '.join(frame.columns[:-2])}: {why}"}
 
 
 def test_recalls_are_rounded_as_in_trec_eval():
@@ -305,10 +315,10 @@ def test_wrong_options_of_the_calls():
     ):
         TrecOptions("stable")
     with pytest.raises(MetricError, match="^ties must be one of"):
-        trec_frame(trec_lists(qrels, run), [], "stable")
+        trec_table(trec_lists(qrels, run), [], "stable")
     with pytest.raises(DataError, match="^no query of the run is judged: it has 'none', the judgements have 'q'; "):
         trec_lists(qrels, run[:0])
-    assert format_trec(trec_frame(trec_lists(qrels, run), parse_measures(["runid"]), tag="t")).split() == [
+    assert format_trec(trec_table(trec_lists(qrels, run), parse_measures(["runid"]), tag="t")).split() == [
         "runid",
         "all",
         "t",

@@ -9,7 +9,7 @@ import pytest
 
 from kgeval.cli import main
 from kgeval.errors import MetricError
-from kgeval.report.trec_measures import MEASURES, SETS, parse_measures
+from kgeval.trec.measures import MEASURES, SETS, parse_measures
 
 QRELS = ["q1 A 1", "q1 B 0", "q1 C 2", "q1 D 1", "q2 A 0", "q2 E 1", "q3 F 1"]
 RUN = ["q1 B 4", "q1 C 3", "q1 X 3", "q1 A 1", "q2 A 2", "q2 E 2", "q9 A 1"]
@@ -130,7 +130,7 @@ def test_formats(files, capsys):
         "expected",
     )
     content = json.loads(printed(capsys, *call, "--format", "json")[0])
-    options = {"ties": "expected", "level": 1, "depth": None, "judged_only": False, "complete": True}
+    options = {"ties": "expected", "relevance_level": 1, "depth": None, "judged_only": False, "complete": True}
     assert {key: content[key] for key in ("run", *options)} == {"run": "mine", **options}
     err = [
         1 / 2 * 1 / 2 * 3 / 4,
@@ -142,14 +142,16 @@ def test_formats(files, capsys):
     assert [type(row["num_rel"]) for row in content["measures"]] == [int] * 4
     assert content["measures"][3]["iprec_at_recall_1.00"] is None
     why = "no exact expectation over random tie breaking; ask for other ties"
-    assert content["measures"][3]["undefined"] == {"iprec_at_recall_1.00": why}
+    reason = f"iprec_at_recall_1.00: {why}"
+    assert [row.get("reason", "") for row in content["measures"]] == ["", "", "", reason]
     text, notes = printed(capsys, *call, "--format", "csv")
-    assert notes[-1] == f"undefined: iprec_at_recall_1.00: {why}"
+    assert notes[-1] == f"undefined in all: {reason}"
     rows = list(csv.DictReader(text.splitlines()))
     assert [(row["query"], row["num_rel"], row["iprec_at_recall_1.00"]) for row in rows][::3] == [
         ("q1", "3", ""),
         ("all", "5", ""),
     ]
+    assert [row["reason"] for row in rows] == ["", "", "", reason]
     assert [float(row["map"]) for row in rows] == [row["map"] for row in content["measures"]]
     call = ("-m", "map,P_1", "qrels", "run", "--format")
     assert printed(capsys, *call, "table")[0] == "query     map     P_1\nall    0.6389  0.5000\n"
@@ -214,7 +216,7 @@ def test_wrong_names(text, said):
             "run, line 1: expected 4 columns (query, iteration, document, grade), found 6; is this a run?",
         ),
         (("qrels", "run", "-m", "bpref"), "unknown list metric 'bpref'; "),
-        (("gone", "run", "-l", "0"), "level (-l) must be an integer of at least 1; got 0"),
+        (("gone", "run", "-l", "0"), "relevance_level (-l) must be an integer of at least 1; got 0"),
         (("gone", "run", "-M", "0"), "depth (-M) must be an integer of at least 1; got 0"),
         (
             ("qrels", "run", "-M", "2", "--ties", "expected"),

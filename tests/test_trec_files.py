@@ -6,8 +6,8 @@ import random
 import pytest
 
 from kgeval.errors import DataError
-from kgeval.io import trec_files
-from kgeval.io.trec_files import read_qrels, read_run
+from kgeval.trec import run_files as trec_files
+from kgeval.trec.run_files import read_qrels, read_run
 
 QRELS = b"q1 0 A 1\nq1 0 B 0\nq2 0 A 2\n"
 RUN = b"q1 Q0 A 1 0.5 tag\nq1 Q0 B 2 0.25 tag\nq2 Q0 A 1 7 tag\n"
@@ -40,11 +40,11 @@ def refused(reader, path):
 
 
 def test_columns(file):
-    qrels, run = read_qrels(file(QRELS)), read_run(file(RUN))
+    qrels, (run, tag) = read_qrels(file(QRELS)), read_run(file(RUN))
     assert rows(qrels) == [("q1", "A", 1), ("q1", "B", 0), ("q2", "A", 2)]
     assert rows(run) == [("q1", "A", 0.5), ("q1", "B", 0.25), ("q2", "A", 7.0)]
     assert (list(qrels.columns), list(run.columns)) == (["query", "item", "grade"], ["query", "item", "score"])
-    assert (str(qrels["grade"].dtype), str(run["score"].dtype), run.attrs["tag"]) == ("int64", "float64", "tag")
+    assert (str(qrels["grade"].dtype), str(run["score"].dtype), tag) == ("int64", "float64", "tag")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,9 @@ def test_columns(file):
 def test_odd_but_right_files(file, change):
     """Byte order mark, line ends, white space, empty lines and comments change nothing."""
     assert rows(read_qrels(file(change(QRELS)))) == rows(read_qrels(file(QRELS)))
-    assert rows(read_run(file(change(RUN)))) == rows(read_run(file(RUN)))
-    assert read_run(file(change(RUN))).attrs["tag"] == "tag"
+    (run, tag), (plain, _) = read_run(file(change(RUN))), read_run(file(RUN))
+    assert rows(run) == rows(plain)
+    assert tag == "tag"
 
 
 def test_names_stay_as_written(file):
@@ -89,31 +90,32 @@ def test_names_stay_as_written(file):
     ]
     for query in ("001", "NA"):
         qrels = read_qrels(file("".join(f"{query} 0 {name} 1\n" for name in names)))
-        run = read_run(file("".join(f"{query} Q0 {name} 1 2 NA\n" for name in names)))
+        run, tag = read_run(file("".join(f"{query} Q0 {name} 1 2 NA\n" for name in names)))
         assert list(qrels["item"]) == list(run["item"]) == names
         assert set(qrels["query"]) == set(run["query"]) == {query}
-        assert run.attrs["tag"] == "NA"
+        assert tag == "NA"
 
 
 def test_what_follows_the_tag_is_ignored(file):
     """Also where the first line is the longest, or some line in between; the tag is that of the last line."""
     text = "q Q0 A 1 3 one two three four\nq Q0 B 1 2 x\nq Q0 C 1 1 y z w v u t s\nq Q0 D 1 0 last one\n"
-    run = read_run(file(text))
+    run, tag = read_run(file(text))
     assert rows(run) == [("q", "A", 3.0), ("q", "B", 2.0), ("q", "C", 1.0), ("q", "D", 0.0)]
-    assert run.attrs["tag"] == "last"
-    assert len(read_run(file(text.replace("1 3", "1 inf")))) == 4  # infinity is looked at line by line
+    assert tag == "last"
+    assert len(read_run(file(text.replace("1 3", "1 inf")))[0]) == 4  # infinity is looked at line by line
 
 
 def test_iteration_and_rank_may_be_anything(file):
     """They are not read: the score tells the order."""
-    assert rows(read_run(file(RUN.replace(b"Q0 A 1", b"x A ?")))) == rows(read_run(file(RUN)))
+    (run, _), (plain, _) = read_run(file(RUN.replace(b"Q0 A 1", b"x A ?"))), read_run(file(RUN))
+    assert rows(run) == rows(plain)
     assert rows(read_qrels(file(QRELS.replace(b" 0 A", b" it A")))) == rows(read_qrels(file(QRELS)))
 
 
 def test_numbers(file):
     """Scores are the nearest float64; infinities that are written so stay; grades are integers of any sign."""
     texts = ["0.1", "-1.5", "+2", "1e-3", ".5", "7.", "1E5", "0.30000000000000004", "inf", "-inf", "Infinity", "0" * 30]
-    run = read_run(file("".join(f"q Q0 d{i} 0 {text} t\n" for i, text in enumerate(texts))))
+    run, _ = read_run(file("".join(f"q Q0 d{i} 0 {text} t\n" for i, text in enumerate(texts))))
     assert list(run["score"]) == [float(text) for text in texts]
     texts = ["0", "1", "-1", "+2", "007", "-127", "1000000"]
     qrels = read_qrels(file("".join(f"q 0 d{i} {text}\n" for i, text in enumerate(texts))))
@@ -184,8 +186,16 @@ def test_what_is_no_grade(file, text):
         (read_run, RUN.decode().encode("utf-16"), "is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
         (read_qrels, codecs.BOM_UTF16_BE + b"\0q", "is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
         (read_run, RUN.replace(b"B", b"B\0"), "line 2: a NUL character; is this a text file?"),
-        (read_qrels, QRELS + b"q3 0 caf\xe9 1\n", "line 4: invalid UTF-8 (0xe9); save the file as UTF-8"),
-        (read_run, b"#\n\r\n" + RUN.replace(b"B", b"\xff"), "line 4: invalid UTF-8 (0xff); save the file as UTF-8"),
+        (
+            read_qrels,
+            QRELS + b"q3 0 caf\xe9 1\n",
+            "line 4: invalid UTF-8 at byte 35 of the file (0xe9); save the file as UTF-8",
+        ),
+        (
+            read_run,
+            b"#\n\r\n" + RUN.replace(b"B", b"\xff"),
+            "line 4: invalid UTF-8 at byte 28 of the file (0xff); save the file as UTF-8",
+        ),
     ],
 )
 def test_wrong_files(file, reader, content, said):
@@ -210,7 +220,7 @@ def test_the_first_wrong_line_is_named(file):
 def test_right_files_are_not_read_line_by_line(file, monkeypatch):
     """The loop over lines is for finding the wrong one."""
     monkeypatch.setattr(trec_files, "_check_lines", None)
-    assert len(read_run(file(RUN))) == len(read_qrels(file(QRELS))) == 3
+    assert len(read_run(file(RUN))[0]) == len(read_qrels(file(QRELS))) == 3
     with pytest.raises(TypeError):
         read_run(file(RUN.replace(b"7 tag", b"7")))
 
@@ -240,7 +250,8 @@ def test_random_files(file, seed):
         end = rng.choice(["\n", "\r\n"])
         number = 3 if n_columns == 4 else 4
         expected = [(w[0], w[2], float(w[number])) for w in words if w]
-        assert rows(reader(file(end.join(lines)))) == expected
+        found = reader(file(end.join(lines)))
+        assert rows(found if n_columns == 4 else found[0]) == expected
         place = rng.choice([i for i, w in enumerate(words) if w])
         others = [w for i, w in enumerate(words) if w and i < place]
         faults = [words[place][:-1], [*words[place][:-1], "?"], ["q", "?"]]
@@ -259,7 +270,11 @@ def test_files_of_trec_eval(shared):
     assert qrels["grade"].value_counts().to_dict() == {0: 3120, 1: 561}
     levels = read_qrels(folder / "qrels.rel_level")["grade"].value_counts().to_dict()
     assert levels == {-1: 304, 0: 2818, 1: 462, 2: 14, 3: 77, 4: 6}
-    run = read_run(folder / "results.trunc")
-    assert (len(run), run.attrs["tag"]) == (584, "STANDARD")
+    run, tag = read_run(folder / "results.trunc")
+    assert (len(run), tag) == (584, "STANDARD")
     assert rows(run)[0] == ("301", "FBIS3-27619", 2.138276)
-    assert read_run(folder / "results.test").groupby("query").size().to_dict() == {"301": 500, "302": 500, "303": 500}
+    assert read_run(folder / "results.test")[0].groupby("query").size().to_dict() == {
+        "301": 500,
+        "302": 500,
+        "303": 500,
+    }

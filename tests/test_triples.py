@@ -5,9 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from kgeval.checks import check_float_parameters, check_ids, check_one_of, check_positive_int, suggest
+from kgeval.checks import check_ids, check_one_of, check_positive_int, suggest
+from kgeval.data.row_keys import group_rows
+from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, MetricError, ProtocolError
-from kgeval.triples import TripleSet, Vocabulary, group_rows
+from kgeval.scorers.models.arithmetic import check_float_parameters
 
 CAST = "Cast it yourself if that is meant"
 ODD = ["NA", "nan", "null", "", " ", "007", "1e5", "True", "x ", "x", "X", "\u00a0x", "\u00e9", "e\u0301"]

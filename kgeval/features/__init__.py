@@ -2,26 +2,28 @@
 
 from kgeval.features.columns import (
     FEATURES,
-    NEED_TRAIN,
+    NEED_SIDE,
     NEED_TYPES,
     OVER_SPLITS,
+    Feature,
     degree_buckets,
     features_at_hand,
     features_of,
 )
 from kgeval.features.entity_types import NO_TYPE, read_types
 from kgeval.features.popularity import popularity_weights
-from kgeval.features.relations import CARDINALITIES, MOST_PATHS, PATTERNS, cardinalities, patterns
+from kgeval.features.relations import CARDINALITIES, MAX_PATHS, PATTERNS, cardinalities, patterns
 
 __all__ = [
     "CARDINALITIES",
     "FEATURES",
-    "MOST_PATHS",
-    "NEED_TRAIN",
+    "MAX_PATHS",
+    "NEED_SIDE",
     "NEED_TYPES",
     "NO_TYPE",
     "OVER_SPLITS",
     "PATTERNS",
+    "Feature",
     "cardinalities",
     "degree_buckets",
     "features_at_hand",

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import check_one_of
-from kgeval.corruption import KnownIndex, known_triples
-from kgeval.dataset import Dataset
+from kgeval.checks import Ids, check_one_of
+from kgeval.data import SIDES, Dataset, KnownIndex, Protocol, known_triples, query_parts
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features.relations import CARDINALITIES, PATTERNS, cardinalities, patterns
-from kgeval.features.rows import Rows
-from kgeval.queries import SIDES
+from kgeval.features.rows import TripleRows
 
 SEEN = ("seen", "unseen entity", "unseen relation")
-NEED_TRAIN = ("degree_given", "degree_asked", "relation_frequency", "seen")
-NEED_TYPES = ("type_given", "type_asked")
-OVER_SPLITS = ("cardinality", "pattern")  # depend on the splits that they are taken over
-
-
-class KnowsFilter(typing.Protocol):
-    """What says which splits are known: `kgeval.Protocol`, which stands in a layer above."""
-
-    @property
-    def filter_splits(self) -> Sequence[str] | None:
-        """The splits whose triples the filtered setting leaves out; None: all that the dataset has."""
+TRAIN, TYPES, SIDE = "train", "types", "side"  # what a feature may need
 
 
 def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
@@ -72,12 +61,47 @@ def _categorical(codes: npt.NDArray[np.integer[Any]], labels: Sequence[str], ord
     return pd.Categorical.from_codes(codes, pd.Index(list(labels), dtype=object), ordered=ordered)
 
 
-class _Source:
-    """What the columns are made from: the rows, and the choices of `features_of`."""
+@dataclass(frozen=True)
+class Feature:
+    """A column that a dataset tells of each row of a table of triples.
+
+    Parameters
+    ----------
+    name : str
+    make : function
+        From a `FeatureSource` to a pandas.Categorical, one value per row.
+    needs : tuple of str
+        Of ``"train"`` (a train split), ``"types"`` (types of the entities), ``"side"`` (rows that say which side is
+        asked).
+    over_splits : bool
+        Whether it depends on `splits_for_means`.
+    """
+
+    name: str
+    make: Callable[[FeatureSource], pd.Categorical]
+    needs: tuple[str, ...] = ()
+    over_splits: bool = False
+
+
+FEATURES: dict[str, Feature] = {}
+
+
+def _feature(name: str, *needs: str, over_splits: bool = False) -> Callable[[Any], Any]:
+    """Register a feature under its name; a decorator of what makes it."""
+
+    def register(make: Callable[[FeatureSource], pd.Categorical]) -> Callable[[FeatureSource], pd.Categorical]:
+        FEATURES[name] = Feature(name, make, needs, over_splits)
+        return make
+
+    return register
+
+
+class FeatureSource:
+    """What features are made from: the rows, and the choices of `features_of`."""
 
     def __init__(
         self,
-        rows: Rows,
+        rows: TripleRows,
         filter_splits: Sequence[str] | None,
         splits_for_means: Sequence[str] | None,
         types: pd.Categorical | None,
@@ -88,73 +112,97 @@ class _Source:
         self.types = types
         self.notes: list[str] = []
 
-    def of_types(self, ids: npt.NDArray[np.int64]) -> pd.Categorical:
+    def types_of(self, ids: Ids) -> pd.Categorical:
+        """Return the types of entities."""
         types = typing.cast(pd.Categorical, self.types)
         return pd.Categorical.from_codes(types.codes[ids], dtype=types.dtype)
+
+    def by_relation(self, names: npt.NDArray[np.object_], categories: Sequence[str]) -> pd.Categorical:
+        """Return for each row the name of its relation's kind."""
+        codes = pd.Categorical(names, categories=list(categories)).codes
+        return _categorical(codes[self.rows.relation], categories)
 
 
 def _splits(dataset: Dataset, named: Sequence[str] | str | None) -> tuple[str, ...]:
     return tuple(dataset.splits) if named is None else (named,) if isinstance(named, str) else tuple(named)
 
 
-def _by_relation(names: npt.NDArray[np.object_], categories: Sequence[str], rows: Rows) -> pd.Categorical:
-    return _categorical(pd.Categorical(names, categories=list(categories)).codes[rows.relation], categories)
+@_feature("cardinality", over_splits=True)
+def _cardinality(source: FeatureSource) -> pd.Categorical:
+    dataset = source.rows.dataset
+    triples = known_triples(dataset, source.splits_for_means)
+    return source.by_relation(cardinalities(triples, len(dataset.relations)), CARDINALITIES)
 
 
-def _cardinality(source: _Source) -> pd.Categorical:
-    rows = source.rows
-    triples = known_triples(rows.dataset, source.splits_for_means)
-    return _by_relation(cardinalities(triples, len(rows.dataset.relations)), CARDINALITIES, rows)
-
-
-def _pattern(source: _Source) -> pd.Categorical:
-    rows = source.rows
-    names, note = patterns(known_triples(rows.dataset, source.splits_for_means), len(rows.dataset.relations))
+@_feature("pattern", over_splits=True)
+def _pattern(source: FeatureSource) -> pd.Categorical:
+    dataset = source.rows.dataset
+    names, note = patterns(known_triples(dataset, source.splits_for_means), len(dataset.relations))
     source.notes += [note] if note else []
-    return _by_relation(names, PATTERNS, rows)
+    return source.by_relation(names, PATTERNS)
 
 
-def _seen(source: _Source) -> pd.Categorical:
+@_feature("degree_given", TRAIN, SIDE)
+def _degree_given(source: FeatureSource) -> pd.Categorical:
+    return degree_buckets(source.rows.degrees[source.rows.given])
+
+
+@_feature("degree_asked", TRAIN, SIDE)
+def _degree_asked(source: FeatureSource) -> pd.Categorical:
+    return degree_buckets(source.rows.degrees[source.rows.asked])
+
+
+@_feature("relation_frequency", TRAIN)
+def _relation_frequency(source: FeatureSource) -> pd.Categorical:
+    return degree_buckets(source.rows.frequencies[source.rows.relation])
+
+
+@_feature("seen", TRAIN)
+def _seen(source: FeatureSource) -> pd.Categorical:
     rows, dataset = source.rows, source.rows.dataset
-    is_known = dataset.is_seen_entity[rows.given] & dataset.is_seen_entity[rows.asked]
+    is_known = dataset.is_seen_entity[rows.triples[:, [0, 2]]].all(axis=1)
     codes = np.where(is_known, np.where(dataset.is_seen_relation[rows.relation], 0, 2), 1)
     return _categorical(codes, SEEN)
 
 
-def _known_answers(source: _Source) -> pd.Categorical:
+@_feature("known_answers", SIDE)
+def _known_answers(source: FeatureSource) -> pd.Categorical:
     rows = source.rows
     known = known_triples(rows.dataset, source.known_splits)
     counts = np.zeros(len(rows), dtype=np.int64)
     for side in SIDES:
         here = np.flatnonzero(rows.is_subject == (side == "subject"))
         if len(here):
-            counts[here] = KnownIndex.of(known, side).count_others(rows.triples[here], side)
+            index = KnownIndex.of(*query_parts(known, side))
+            counts[here] = index.count_others(*query_parts(rows.triples[here], side))
     return degree_buckets(counts)
 
 
-FEATURES: dict[str, Callable[[_Source], pd.Categorical]] = {
-    "cardinality": _cardinality,
-    "pattern": _pattern,
-    "degree_given": lambda source: degree_buckets(source.rows.degrees[source.rows.given]),
-    "degree_asked": lambda source: degree_buckets(source.rows.degrees[source.rows.asked]),
-    "relation_frequency": lambda source: degree_buckets(source.rows.frequencies[source.rows.relation]),
-    "seen": _seen,
-    "known_answers": _known_answers,
-    "type_given": lambda source: source.of_types(source.rows.given),
-    "type_asked": lambda source: source.of_types(source.rows.asked),
-}
+@_feature("type_given", TYPES, SIDE)
+def _type_given(source: FeatureSource) -> pd.Categorical:
+    return source.types_of(source.rows.given)
+
+
+@_feature("type_asked", TYPES, SIDE)
+def _type_asked(source: FeatureSource) -> pd.Categorical:
+    return source.types_of(source.rows.asked)
+
+
+NEED_SIDE = tuple(name for name, feature in FEATURES.items() if SIDE in feature.needs)
+NEED_TYPES = tuple(name for name, feature in FEATURES.items() if TYPES in feature.needs)
+OVER_SPLITS = tuple(name for name, feature in FEATURES.items() if feature.over_splits)
 
 
 def features_of(
     table: pd.DataFrame,
-    protocol: KnowsFilter,
+    protocol: Protocol | None,
     dataset: Dataset,
     *,
     names: Sequence[str] | None = None,
     splits_for_means: Sequence[str] | None = None,
     types: pd.Categorical | None = None,
-) -> pd.DataFrame:
-    """Return what the dataset says about each row of a ranks table, to break metrics down by.
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return what the dataset says about each row of a table of triples, to break metrics down by.
 
     ``cardinality``, ``pattern``: of the relation, see `cardinalities` and `patterns`. ``degree_given``,
     ``degree_asked``: in how many distinct triples of train the given entity and the true answer stand, as subject or
@@ -166,14 +214,14 @@ def features_of(
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids) and side, as `EvaluationResult.table` has them. Not modified.
-    protocol : Protocol
-        Its `filter_splits` say which answers are known.
+        Columns s, p, o (ids) and side, as `EvaluationResult.table` has them; without a side, features that need one
+        cannot be had. Not modified.
+    protocol : Protocol, optional
+        Its `filter_splits` say which answers are known; by default those of all splits.
     dataset : Dataset
         The one that was ranked.
     names : sequence of str, optional
-        Of `FEATURES`; only these are computed. By default all that can be: those of `NEED_TRAIN` only with a train
-        split, those of `NEED_TYPES` only with `types`.
+        Of `FEATURES`; only these are computed. By default all that can be, see `features_at_hand`.
     splits_for_means : sequence of str, optional
         Where cardinality and pattern come from; by default all splits.
     types : pandas.Categorical, shape (entities,), optional
@@ -181,8 +229,10 @@ def features_of(
 
     Returns
     -------
-    pandas.DataFrame
-        Categorical columns, RangeIndex, one row per row of `table`. ``attrs["notes"]`` lists cautions.
+    frame : pandas.DataFrame
+        Categorical columns, RangeIndex, one row per row of `table`.
+    notes : list of str
+        Cautions.
 
     Raises
     ------
@@ -196,24 +246,32 @@ def features_of(
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [0, 0, 2]], test=[[0, 0, 3]], n_entities=4, n_relations=1)
     >>> table = pd.DataFrame({"s": [0, 0], "p": [0, 0], "o": [3, 3], "side": ["subject", "object"]})
     >>> from kgeval import Protocol
-    >>> features_of(table, Protocol(), dataset, names=["degree_given", "seen", "known_answers"])
+    >>> features_of(table, Protocol(), dataset, names=["degree_given", "seen", "known_answers"])[0]
       degree_given           seen known_answers
     0            0  unseen entity             0
     1          2-3  unseen entity           2-3
     """
-    source = _Source(Rows(table, dataset), protocol.filter_splits, splits_for_means, _check_types(types, dataset))
-    lacking = _lacking(dataset, types)
-    names = features_at_hand(dataset, types) if names is None else names
+    rows = TripleRows(table, dataset)
+    filter_splits = None if protocol is None else protocol.filter_splits
+    source = FeatureSource(rows, filter_splits, splits_for_means, _check_types(types, dataset))
+    lacking = _lacking(dataset, types, rows.has_sides)
+    names = [name for name in FEATURES if name not in lacking] if names is None else names
     for name in names:
         if check_one_of("a feature", name, FEATURES) in lacking:
             raise ProtocolError(f"feature {name!r} needs {lacking[name]}")
-    frame = pd.DataFrame({name: FEATURES[name](source) for name in names}, index=pd.RangeIndex(len(source.rows)))
-    frame.attrs["notes"] = source.notes
-    return frame
+    frame = pd.DataFrame({name: FEATURES[name].make(source) for name in names}, index=pd.RangeIndex(len(rows)))
+    return frame, source.notes
 
 
-def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None) -> list[str]:
+def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_sides: bool = True) -> list[str]:
     """Return the names of the features that can be computed from a dataset, and `types` if there are any.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    types : pandas.Categorical, optional
+    has_sides : bool
+        Whether the rows say which side is asked, as those of a rank table do.
 
     Examples
     --------
@@ -221,14 +279,19 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None) -> l
     >>> features_at_hand(dataset)
     ['cardinality', 'pattern', 'known_answers']
     """
-    lacking = _lacking(dataset, types)
+    lacking = _lacking(dataset, types, has_sides)
     return [name for name in FEATURES if name not in lacking]
 
 
-def _lacking(dataset: Dataset, types: pd.Categorical | None) -> dict[str, str]:
+def _lacking(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
     """Return what each feature that cannot be had would need."""
-    train = {} if "train" in dataset else dict.fromkeys(NEED_TRAIN, f"a train split; dataset {dataset.name!r} has none")
-    return train | (dict.fromkeys(NEED_TYPES, "types=; see read_types") if types is None else {})
+    lacks = {
+        TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
+        TYPES: "types=; see read_types" if types is None else "",
+        SIDE: "" if has_sides else "rows that say which side is asked",
+    }
+    # Of several lacks the last one is said: types do not help where rows ask no side.
+    return {name: lacks[need] for name, feature in FEATURES.items() for need in feature.needs if lacks[need]}
 
 
 def _check_types(types: pd.Categorical | None, dataset: Dataset) -> pd.Categorical | None:

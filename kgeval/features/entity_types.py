@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.data import Vocabulary
 from kgeval.errors import DataError
-from kgeval.triples import Vocabulary
+from kgeval.files import read_text
 
 NO_TYPE = "none"
 
@@ -54,7 +54,7 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     (['country', 'person', 'none'], ('Mars',))
     """
     path = Path(file)
-    text = _read_text(path)
+    text = read_text(path)
     named = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(path, text)
     labels = list(named)
     ids = entities.find(np.array(labels, dtype=object))
@@ -75,24 +75,6 @@ def _most_frequent(types_of: dict[int, dict[str, None]], n_entities: int) -> pd.
     for entity, types in types_of.items():
         chosen[entity] = min(types, key=lambda name: (-counts[name], name), default=NO_TYPE)
     return pd.Categorical(chosen, categories=sorted(set(chosen.tolist())))
-
-
-def _read_text(path: Path) -> str:
-    """Return the text with LF line ends and no byte order mark."""
-    if not path.is_file():
-        raise DataError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
-    try:
-        raw = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise DataError(f"{path}: is UTF-16 (byte order mark); expected UTF-8. Convert it first")
-    raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}, line {line}: invalid UTF-8 (0x{raw[error.start]:02x}); save as UTF-8") from None
 
 
 def _from_lines(path: Path, text: str) -> dict[str, dict[str, None]]:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import check_number
-from kgeval.dataset import Dataset
+from kgeval.data import Dataset
 from kgeval.errors import KgevalWarning
-from kgeval.features.rows import Rows
+from kgeval.features.rows import TripleRows
 
-LARGEST_BETA = 1000
+MAX_BETA = 1000
 
 
 def popularity_weights(
@@ -24,7 +24,7 @@ def popularity_weights(
     The weight of a rank is ``count(answer) ** -beta_entity * count(relation) ** -beta_relation``, divided by the mean
     of all weights. The counts are those of distinct triples of train, the answer as subject or object. What train lacks
     counts as if it stood there once; a `KgevalWarning` says for how many ranks. The stratified metric is
-    ``result.moments(key, rows).weighted(weights).number``, the weights those of the same rows.
+    ``result.weighted(key, weights)``; see `EvaluationResult.weighted`.
 
     With both betas 0 the weights are 1 and the metric is the plain mean.
 
@@ -67,12 +67,10 @@ def popularity_weights(
     array([1.2, 0.8])
     """
     betas = [
-        check_number(
-            name, beta, -LARGEST_BETA, LARGEST_BETA, f"a number above {-LARGEST_BETA} and below {LARGEST_BETA}"
-        )
+        check_number(name, beta, -MAX_BETA, MAX_BETA, f"a number above {-MAX_BETA} and below {MAX_BETA}")
         for name, beta in (("beta_entity", beta_entity), ("beta_relation", beta_relation))
     ]
-    rows = Rows(table, dataset)
+    rows = TripleRows(table, dataset)
     counts = (rows.degrees[rows.asked], rows.frequencies[rows.relation])
     logarithms = np.zeros(len(rows))
     for what, beta, count in zip(("answer", "relation"), betas, counts):

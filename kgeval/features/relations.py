@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, check_number
-from kgeval.triples import RowKeys, TripleSet, group_rows, rank_in
+from kgeval.data import RowKeys, TripleSet, group_rows, rank_in
 
 Names = npt.NDArray[np.object_]
 
 CARDINALITIES = ("1-1", "1-N", "N-1", "N-N", "unknown")
 PATTERNS = ("symmetric", "inverse", "duplicate", "composition", "other", "unknown")
-MOST_PATHS = 500_000
+MAX_PATHS = 500_000
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -59,7 +59,7 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
     array(['1-N', 'N-1', 'unknown'], dtype=object)
     """
     limit = Fraction(str(check_number("threshold", threshold, 0, np.inf, "a number above 0")))
-    array = _distinct(_checked(triples, n_relations))
+    array = _distinct_triples(_checked_triples(triples, n_relations))
     # Python's integers: the exact fraction of a long decimal does not fit 64 bits.
     n = _counts(array[:, 1], n_relations).astype(object)
     groups = [_groups(array, place, n_relations).astype(object) for place in (2, 0)]
@@ -69,7 +69,7 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
 
 
 def patterns(
-    triples: npt.ArrayLike, n_relations: int, least: float = 0.8, most_paths: int | None = MOST_PATHS
+    triples: npt.ArrayLike, n_relations: int, least: float = 0.8, most_paths: int | None = MAX_PATHS
 ) -> tuple[Names, str]:
     """Return which pattern the pairs (s, o) of each relation follow, the first that fits of these.
 
@@ -117,7 +117,7 @@ def patterns(
     """
     says = "a number above 0 and at most 1"
     share = Fraction(str(check_number("least", least, 0, np.nextafter(1, 2), says)))
-    array = _checked(triples, n_relations)
+    array = _checked_triples(triples, n_relations)
     pairs = _Pairs.of(array)
     n = _counts(pairs.p, n_relations)
 
@@ -180,11 +180,11 @@ def _expanded(starts: Ids, counts: Ids) -> Ids:
     return np.asarray(np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts))
 
 
-def _checked(triples: Any, n_relations: int) -> Ids:
+def _checked_triples(triples: Any, n_relations: int) -> Ids:
     return TripleSet(triples, NO_LIMIT, n_relations).array
 
 
-def _distinct(triples: Ids) -> Ids:
+def _distinct_triples(triples: Ids) -> Ids:
     order, starts = group_rows(triples[:, 1], triples[:, 0], triples[:, 2])
     return triples[order[starts[:-1]]]
 

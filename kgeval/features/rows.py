@@ -5,32 +5,30 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_ids
-from kgeval.dataset import Dataset
+from kgeval.checks import Bools, Ids, check_ids
+from kgeval.data import SIDES, Dataset, given_and_asked, group_rows
 from kgeval.errors import DataError
-from kgeval.queries import SIDES, given_and_asked
-from kgeval.triples import group_rows
-
-COLUMNS = ("s", "p", "o", "side")
 
 
-class Rows:
+class TripleRows:
     """The rows of a ranks table, checked against their dataset.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids of the dataset) and side, as in `EvaluationResult.table`. Not modified.
+        Columns s, p, o (ids of the dataset) and, where the rows ask a side, side, as in `EvaluationResult.table`. Not
+        modified.
     dataset : Dataset
 
     Attributes
     ----------
     triples : int64 array, shape (rows, 3)
+    has_sides : bool
+        Whether the rows say which side they ask.
     is_subject : bool array, shape (rows,)
-        Where the subject is asked.
+        Where the subject is asked; nowhere without sides.
 
     Raises
     ------
@@ -40,28 +38,37 @@ class Rows:
     Examples
     --------
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1)
-    >>> rows = Rows(pd.DataFrame({"s": [0], "p": [0], "o": [1], "side": ["object"]}), dataset)
+    >>> rows = TripleRows(pd.DataFrame({"s": [0], "p": [0], "o": [1], "side": ["object"]}), dataset)
     >>> rows.degrees[rows.given], rows.degrees[rows.asked]
     (array([2]), array([1]))
     """
 
     def __init__(self, table: pd.DataFrame, dataset: Dataset) -> None:
-        lacking = [name for name in COLUMNS if name not in table.columns]
+        lacking = [name for name in "spo" if name not in table.columns]
         if lacking:
             raise DataError(
-                f"a table of ranks needs the columns {', '.join(COLUMNS)}; it lacks {', '.join(lacking)}. "
+                f"a table of triples needs the columns s, p, o; it lacks {', '.join(lacking)}. "
                 "Pass the .table of a result"
             )
         sizes = {"s": len(dataset.entities), "p": len(dataset.relations), "o": len(dataset.entities)}
         parts = [check_ids(f"table, column {name}", table[name].to_numpy(), n, (None,)) for name, n in sizes.items()]
         self.dataset = dataset
         self.triples: Ids = np.column_stack(parts)
+        self.has_sides = "side" in table.columns
+        self.is_subject: Bools = self._where_subject(table) if self.has_sides else np.zeros(len(self.triples), bool)
+
+    @staticmethod
+    def _where_subject(table: pd.DataFrame) -> Bools:
         side = table["side"].to_numpy(dtype=object)
         is_side = [side == name for name in SIDES]
         if not np.logical_or(*is_side).all():
             row = int(np.argmin(np.logical_or(*is_side)))
             raise DataError(f"table, column side, row {row}: expected {' or '.join(SIDES)}; got {side[row]!r}")
-        self.is_subject: npt.NDArray[np.bool_] = is_side[SIDES.index("subject")]
+        return np.asarray(is_side[SIDES.index("subject")])
+
+    def _check_sides(self) -> None:
+        if not self.has_sides:
+            raise DataError("a table of ranks needs the column side; it has none. Pass the .table of a result")
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -73,12 +80,14 @@ class Rows:
 
     @cached_property
     def given(self) -> Ids:
-        """Given entity of each row, int64 (rows,)."""
+        """Given entity of each row, int64 (rows,); a DataError where the rows ask no side."""
+        self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[0] for side in SIDES))
 
     @cached_property
     def asked(self) -> Ids:
-        """True answer of each row, int64 (rows,)."""
+        """True answer of each row, int64 (rows,); a DataError where the rows ask no side."""
+        self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[1] for side in SIDES))
 
     @cached_property

@@ -1,1 +1,59 @@
-"""Compare-and-count kernels: scores in, integer counts out."""
+"""Compare-and-count kernels: exact scores, screening passes with proven bounds, and their backends."""
+
+from kgeval.kernels import geometries
+from kgeval.kernels.arrays import (
+    Array,
+    address,
+    as_array,
+    as_double,
+    double_copy,
+    empty_like,
+    float_tensor,
+    is_on_device,
+    is_tensor,
+    kind_of,
+    largest_in_rows,
+    library,
+    like,
+    on_host,
+)
+from kgeval.kernels.backends import Counter, check_device, make_counter, one_thread_each
+from kgeval.kernels.counts import Counts, Places, count_known
+from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
+from kgeval.kernels.ordering import Order
+from kgeval.kernels.rows import first_nan, largest_score, row_counter
+
+__all__ = [
+    "GEOMETRIES",
+    "MAX_DIMENSION",
+    "Array",
+    "Counter",
+    "Counts",
+    "Order",
+    "Places",
+    "Vectors",
+    "address",
+    "as_array",
+    "as_double",
+    "check_device",
+    "count_known",
+    "double_copy",
+    "empty_like",
+    "exact_pair_scores",
+    "exact_scores",
+    "first_nan",
+    "float_tensor",
+    "geometries",
+    "is_on_device",
+    "is_tensor",
+    "kind_of",
+    "largest_in_rows",
+    "largest_score",
+    "library",
+    "like",
+    "make_counter",
+    "on_host",
+    "one_thread_each",
+    "pair_parts",
+    "row_counter",
+]

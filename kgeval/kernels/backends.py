@@ -11,23 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import is_tensor
 from kgeval.errors import ProtocolError
+from kgeval.kernels.arrays import Array, is_tensor, load_torch
 from kgeval.kernels.counts import Counts, Places
-from kgeval.kernels.geometry import Reals, row_parts
+from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.numpy_kernels import NumpyCounter
-from kgeval.kernels.torch_screens import load_torch
-
-Array = Any  # a numpy array, or a torch tensor on any device
-
-TILES = {"dot": (512, 4080), "l2": (512, 4080), "l1": (128, 4080), "modulus": (64, 4080)}
-BYTE_TILE, DEVICE_BATCH = (1024, 4080), 4096
+from kgeval.kernels.torch_kernels import TorchCounter
 
 
 class Counter(typing.Protocol):
-    """Counts better and equal candidates for batches of queries."""
+    """Counts better and equal candidates for batches of queries, which it fetches to where it counts."""
 
-    batch_size: int
+    @property
+    def batch_size(self) -> int:
+        """How many queries at a time suit it best."""
 
     def count(self, queries: Array, places: Places) -> Counts:
         """Return the counts of `places` for `queries`, float64, shape (queries, d)."""
@@ -74,32 +71,14 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
     """
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
-    if place in ("numpy", "cpu"):
-        with_bytes = place == "cpu" and geometry == "dot" and multiplies_bytes()
-        batch_size, columns = BYTE_TILE if with_bytes else TILES[geometry]
-        counter = NumpyCounter(geometry, on_host(candidates), block_size or columns, with_bytes)
-        return _HostCounter(counter, batch_size)
-    return _DeviceCounter(geometry, candidates, device, block_size)
-
-
-class _HostCounter:
-    def __init__(self, counter: NumpyCounter, batch_size: int) -> None:
-        self.counter, self.batch_size = counter, batch_size
-
-    def count(self, queries: Array, places: Places) -> Counts:
-        return self.counter.count(on_host(queries), places)
-
-
-class _DeviceCounter:
-    def __init__(self, geometry: str, candidates: Array, device: str | None, block_size: int | None) -> None:
-        from kgeval.kernels.torch_kernels import TorchCounter
-
-        self.device = device or candidates.device
-        self.counter = TorchCounter(geometry, load_torch().as_tensor(candidates, device=self.device), block_size)
-        self.batch_size = DEVICE_BATCH
-
-    def count(self, queries: Array, places: Places) -> Counts:
-        return self.counter.count(load_torch().as_tensor(queries, device=self.device), places)
+    how = GEOMETRIES[geometry]
+    if place not in ("numpy", "cpu") and how.screen is not None:
+        return TorchCounter(
+            geometry, load_torch().as_tensor(candidates, device=device or candidates.device), block_size
+        )
+    with_bytes = place == "cpu" and how.byte_tile is not None and multiplies_bytes()
+    batch_size, columns = how.byte_tile if with_bytes and how.byte_tile else how.tile
+    return NumpyCounter(geometry, candidates, block_size or columns, with_bytes, batch_size)
 
 
 def multiplies_bytes() -> bool:
@@ -114,28 +93,6 @@ def multiplies_bytes() -> bool:
         return False
     wide = one.astype(np.int32)
     return torch.backends.cpu.get_cpu_capability().startswith("AVX512") and np.array_equal(product, wide @ wide.T)
-
-
-def on_host(array: Array) -> Any:
-    """Return a tensor as a numpy array, sharing memory where it can; an array as it is."""
-    if not is_tensor(array):
-        return array
-    array = array.detach().cpu()
-    return (array if array.dtype in (load_torch().float32, load_torch().float64) else array.float()).numpy()
-
-
-def address(array: Array) -> tuple[Any, ...]:
-    """Return what two arrays or tensors share if and only if they are the same memory, seen in the same way."""
-    if is_tensor(array):
-        return str(array.device), array.data_ptr(), tuple(array.shape), array.stride(), str(array.dtype)
-    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
-
-
-def largest_in_rows(vectors: Array) -> Reals:
-    """Return the largest absolute value of each row, float64, on the host; NaN where a row has one."""
-    if is_tensor(vectors):
-        return np.asarray(on_host(vectors.detach().abs().amax(dim=1).double()))
-    return np.concatenate([np.abs(vectors[part]).max(axis=1).astype(np.float64) for part in row_parts(vectors)])
 
 
 @contextmanager

@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 from kgeval.kernels.geometry import (
-    LARGEST,
-    LARGEST_RATIO,
-    Reals,
+    MAX_MAGNITUDE,
+    MAX_RATIO,
     Room,
+    V,
     Vectors,
     is_in_range,
     largest_number,
@@ -45,8 +45,7 @@ from kgeval.kernels.geometry import (
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
-LARGEST_MULTIPLE = 63  # of an l1 pass: a difference fits 8 bits, and the sum of two unsigned
-_V = 2.0**-53
+MAX_MULTIPLE = 63  # of an l1 pass: a difference fits 8 bits, and the sum of two unsigned
 _SAMPLE = 1024
 
 
@@ -111,7 +110,7 @@ class ByteDotPass:
                 errors.append(np.einsum("ij,ij->i", scaled, scaled).max())
             norm, error = float(np.sqrt(max(squares))), float(np.sqrt(max(errors)))
             if not is_in_range(largest):
-                norm = error = float(np.sqrt(d)) / LARGEST
+                norm = error = float(np.sqrt(d)) / MAX_MAGNITUDE
             self.bounds[start] = step, norm, error
 
     def prepare(self, queries: Reals) -> PreparedBytes:
@@ -143,7 +142,7 @@ class ByteDotPass:
         sizes, errors = prepared.sizes[rows], prepared.errors[rows]
         thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit
         radius = 1.01 * (errors * norm + (sizes + errors) * error)
-        radius += 8.0 * (d + 4) * _V * (sizes + errors) * (norm + error) + 8.0 * _V * np.abs(thresholds)
+        radius += 8.0 * (d + 4) * V * (sizes + errors) * (norm + error) + 8.0 * V * np.abs(thresholds)
         radius[~prepared.is_usable[rows]] = np.inf
         scale = prepared.step[rows] * step
         limit = 2.0**31 - 1.0
@@ -179,7 +178,7 @@ class ByteL1Pass:
 
     def prepare(self, queries: Reals) -> PreparedBytes:
         """Round `queries`, float64, shape (queries, d)."""
-        is_usable = is_in_range(self.grid.unit) & (np.abs(queries).max(axis=1) < LARGEST_RATIO * self.grid.unit)
+        is_usable = is_in_range(self.grid.unit) & (np.abs(queries).max(axis=1) < MAX_RATIO * self.grid.unit)
         q = np.where(is_usable[:, None], queries, 0.0)
         sizes = self.grid.sizes(q)
         moved, beyond = self.grid.move(q)
@@ -209,7 +208,7 @@ class ByteL1Pass:
 
     def _top(self) -> int:
         """Return a number that no integer distance exceeds."""
-        return 2 * LARGEST_MULTIPLE * len(self.columns)
+        return 2 * MAX_MULTIPLE * len(self.columns)
 
     def _dtype(self) -> type[np.unsignedinteger[Any]]:
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
@@ -220,7 +219,7 @@ class ByteL1Pass:
         is_usable = prepared.is_usable[rows]
         distances = np.where(is_usable, -scores, 0.0) / self.grid.unit - prepared.step[rows]
         sizes = prepared.sizes[rows] + self.sizes[block].max(initial=0.0)
-        radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * _V * sizes
+        radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * V * sizes
         radius[~is_usable] = np.inf
         top = self._top() + 1.0
         low = np.ceil(np.clip(top - (distances + radius) / self.grid.step, 0.0, top + 1.0))
@@ -238,7 +237,7 @@ class Grid:
         A power of two that no candidate's number exceeds.
     centre : float64 array, shape (d,)
     step : float
-        `LARGEST_MULTIPLE` of these is as far as the grid goes; what lies beyond is rounded to that.
+        `MAX_MULTIPLE` of these is as far as the grid goes; what lies beyond is rounded to that.
     """
 
     unit: float
@@ -252,13 +251,13 @@ class Grid:
         sample = candidates[:: max(1, len(candidates) // _SAMPLE)].astype(np.float64) / unit
         centre = np.median(sample, axis=0)
         spread = float(np.abs(sample - centre).max())
-        widest = (spread if is_in_range(spread) else 1.0) / LARGEST_MULTIPLE
+        widest = (spread if is_in_range(spread) else 1.0) / MAX_MULTIPLE
         grids = [cls(unit, centre, widest * 2.0 ** (-j / 4)) for j in range(12)]
         return min(grids, key=lambda grid: float(grid.round(sample * unit)[2].sum()))
 
     def move(self, vectors: Reals) -> tuple[Reals, Reals]:
         """Return `vectors` with each number moved into the grid's range, and the sum of the ways of each row."""
-        reach = self.unit * self.step * LARGEST_MULTIPLE
+        reach = self.unit * self.step * MAX_MULTIPLE
         moved = np.clip(vectors, self.unit * self.centre - reach, self.unit * self.centre + reach)
         return moved, np.abs(vectors - moved).sum(axis=1) / self.unit
 
@@ -270,7 +269,7 @@ class Grid:
         """Return int8 multiples, shape (n, d), and for each row `sizes` and the rounding error."""
         sizes = self.sizes(vectors)
         scaled = vectors / self.unit - self.centre
-        rounded = np.clip(np.rint(scaled / self.step), -LARGEST_MULTIPLE, LARGEST_MULTIPLE)
+        rounded = np.clip(np.rint(scaled / self.step), -MAX_MULTIPLE, MAX_MULTIPLE)
         return rounded.astype(np.int8), sizes, np.abs(scaled - self.step * rounded).sum(axis=1)
 
     def errors(self, vectors: Vectors) -> Reals:

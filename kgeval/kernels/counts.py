@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kgeval.checks import Ids
-
-Scores = npt.NDArray[Any]
+from kgeval.checks import Ids, Scores
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 from kgeval.kernels.geometry import (
-    LARGEST_RATIO,
-    Reals,
+    MAX_RATIO,
     Room,
+    U,
+    V,
     Vectors,
     is_in_range,
     largest_number,
@@ -47,9 +48,6 @@ from kgeval.kernels.geometry import (
 )
 
 Floats = npt.NDArray[np.float32]
-
-_U = 2.0**-24
-_V = 2.0**-53
 
 
 @dataclass
@@ -123,7 +121,7 @@ class DotPass:
         """Return what `Prepared` holds, with the vectors still in float64."""
         largest = np.abs(queries).max(axis=1)
         is_l2 = self.geometry == "l2"
-        is_usable = is_in_range(self.unit) & (largest < LARGEST_RATIO * self.unit if is_l2 else is_in_range(largest))
+        is_usable = is_in_range(self.unit) & (largest < MAX_RATIO * self.unit if is_l2 else is_in_range(largest))
         unit = self.unit if is_l2 else 1.0
         q = np.where(is_usable[:, None], queries, unit)
         q /= unit
@@ -148,7 +146,7 @@ class DotPass:
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
         """Return the screening scores between which the candidates of `block` are undecided; see `Pass`."""
-        thresholds, radius = self.around(prepared, rows, scores, _largest(self.norms, block), _U)
+        thresholds, radius = self.around(prepared, rows, scores, _largest(self.norms, block), U)
         return _outward(thresholds - radius, thresholds + radius, prepared.is_usable[rows])
 
     def around(
@@ -161,11 +159,11 @@ class DotPass:
         slack = np.zeros(len(rows))
         if self.geometry == "l2":
             sizes = prepared.sizes[rows]
-            slack = 16.0 * (d + 8) * _V * (sizes + self.norms.max(initial=0.0) + 1.0) ** 2 / norms
+            slack = 16.0 * (d + 8) * V * (sizes + self.norms.max(initial=0.0) + 1.0) ** 2 / norms
             thresholds = sizes * sizes - thresholds * thresholds
         thresholds = thresholds / norms
-        bound = (1.02 * (d + 3) * unit_roundoff + 4.0 * (d + 4) * _V) * largest
-        return thresholds, 1.01 * (bound + slack + d * 2.0**-124 + 8.0 * _V * np.abs(thresholds))
+        bound = (1.02 * (d + 3) * unit_roundoff + 4.0 * (d + 4) * V) * largest
+        return thresholds, 1.01 * (bound + slack + d * 2.0**-124 + 8.0 * V * np.abs(thresholds))
 
 
 @dataclass
@@ -195,7 +193,7 @@ class DoubleDotPass:
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
         """Return the screening scores between which the candidates of `block` are undecided; see `Pass`."""
-        thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), _V)
+        thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), V)
         is_usable = prepared.is_usable[rows]
         low = np.where(is_usable, np.nextafter(thresholds - radius, -np.inf), -np.inf)
         return low, np.where(is_usable, np.nextafter(thresholds + radius, np.inf), np.inf)
@@ -231,7 +229,7 @@ class DistancePass:
     def prepare(self, queries: Reals) -> Prepared:
         """Scale `queries`, float64, shape (queries, d)."""
         sizes = np.abs(queries).sum(axis=1)
-        is_usable = is_in_range(self.unit) & (sizes < LARGEST_RATIO * self.unit)
+        is_usable = is_in_range(self.unit) & (sizes < MAX_RATIO * self.unit)
         vectors = (np.where(is_usable[:, None], queries, 0.0) / self.unit).astype(np.float32)
         return Prepared(vectors, np.ones(len(queries)), np.where(is_usable, sizes, 0.0) / self.unit, is_usable)
 
@@ -281,8 +279,8 @@ class DistancePass:
         distances = np.where(is_usable, -scores, 0.0) / self.unit
         sizes = prepared.sizes[rows] + _largest(self.norms, block)
         tiny = d * (2.0**-124 if self.geometry == "l1" else 2.0**-61)
-        c1 = 1.01 * ((1.01 * _U + 4.0 * (d + 6) * _V) * sizes + tiny)
-        c2 = 1.02 * (d + 6) * _U
+        c1 = 1.01 * ((1.01 * U + 4.0 * (d + 6) * V) * sizes + tiny)
+        c2 = 1.02 * (d + 6) * U
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
         return _outward(-farther, -nearer, is_usable)

@@ -11,23 +11,67 @@ a candidate whose score differs from the positive's by more than a proven bound;
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 
-Reals = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.floating[Any]]
 
-GEOMETRIES = ("dot", "l1", "l2", "modulus")
 MAX_DIMENSION = 100_000
-LARGEST = 1e100  # sizes below this, and above its inverse, are so far from float64's limits that no product leaves them
-LARGEST_RATIO = 1e15  # of a query to the candidates, where squares of their numbers meet
+U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
+MAX_MAGNITUDE = (
+    1e100  # sizes below this, and above its inverse, are so far from float64's limits that no product leaves them
+)
+MAX_RATIO = 1e15  # of a query to the candidates, where squares of their numbers meet
 _PAIR_BYTES = 1 << 20
 _SHORT = 16
 _PART_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A way in which query and candidate vectors meet: the exact score, and what makes it fast.
+
+    The score of a pair is ``finish`` of the sum of ``summands``. A geometry needs no more than these two: then every
+    pair is scored exactly. Passes with proven bounds, and a screen for tensors, make it fast.
+
+    Parameters
+    ----------
+    name : str
+    summands : function
+        Of candidates, float64 (pairs, d), which it may overwrite, the queries, float64 (pairs, d), and the correctly
+        rounded square root of the library at hand; returns what is summed, float64 (pairs, k). Numpy arrays or torch
+        tensors, with operations that both round correctly: sums, differences, products, absolute values, square roots.
+    finish : function
+        Of the sums, float64 (pairs,), and the square root; returns the scores, higher is better.
+    n_parts : int
+        The number of columns is a multiple of it.
+    tile : tuple of int
+        Queries and candidates that are screened together in numpy.
+    byte_tile : tuple of int, optional
+        The same where torch multiplies bytes; None where the passes make no use of that.
+    passes : function, optional
+        See `kgeval.kernels.passes.make_passes`.
+    screen : function, optional
+        See `kgeval.kernels.torch_screens.make_screen`; without it tensors are fetched to the host.
+    """
+
+    name: str
+    summands: Callable[[Any, Any, Callable[[Any], Any]], Any]
+    finish: Callable[[Any, Callable[[Any], Any]], Any]
+    n_parts: int = 1
+    tile: tuple[int, int] = (64, 4080)
+    byte_tile: tuple[int, int] | None = None
+    passes: Callable[..., Any] | None = None
+    screen: Callable[..., Any] | None = None
+
+
+GEOMETRIES: dict[str, Geometry] = {}  # filled by `kgeval.kernels.geometries`
 
 
 def exact_scores(geometry: str, queries: Vectors, candidates: Vectors) -> Reals:
@@ -36,7 +80,7 @@ def exact_scores(geometry: str, queries: Vectors, candidates: Vectors) -> Reals:
     Parameters
     ----------
     geometry : str
-        ``"dot"``; ``"l1"`` or ``"l2"``: minus the distance; ``"modulus"``: minus the sum of the
+        One of `GEOMETRIES`. ``"dot"``; ``"l1"`` or ``"l2"``: minus the distance; ``"modulus"``: minus the sum of the
         moduli of complex differences, real parts in the first half of a vector, imaginary in the second.
     queries, candidates : float arrays, shape (pairs, d)
 
@@ -49,18 +93,9 @@ def exact_scores(geometry: str, queries: Vectors, candidates: Vectors) -> Reals:
     >>> exact_scores("l1", np.array([[1.0, 2.0]]), np.array([[0.0, 4.0]]))
     array([-3.])
     """
-    terms = np.array(candidates, dtype=np.float64)
-    if geometry == "dot":
-        terms *= queries
-        return _tree_sum(terms)
-    np.subtract(queries, terms, out=terms)
-    if geometry == "l1":
-        return -_tree_sum(np.abs(terms, out=terms))
-    terms *= terms
-    if geometry == "l2":
-        return -np.sqrt(_tree_sum(terms))
-    half = terms.shape[1] // 2
-    return -_tree_sum(np.sqrt(terms[:, :half] + terms[:, half:]))
+    how = GEOMETRIES[geometry]
+    terms = how.summands(np.array(candidates, dtype=np.float64), queries, np.sqrt)
+    return np.asarray(how.finish(_tree_sum(terms), np.sqrt))
 
 
 def _tree_sum(terms: Reals) -> Reals:
@@ -105,7 +140,7 @@ def pair_parts(n: int, d: int) -> list[slice]:
 
 def is_in_range(size: Any) -> Any:
     """Tell where sizes are so far from float64's limits that no product under- or overflows."""
-    return (size > 1.0 / LARGEST) & (size < LARGEST)
+    return (size > 1.0 / MAX_MAGNITUDE) & (size < MAX_MAGNITUDE)
 
 
 def power_above(size: float) -> float:

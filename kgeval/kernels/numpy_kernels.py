@@ -8,70 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kgeval.checks import Ids
-from kgeval.kernels.counts import Counts, Places, Scores, count_known
-from kgeval.kernels.geometry import Reals, Vectors, exact_pair_scores, exact_scores, pair_parts
+from kgeval.checks import Bools, Ids, Reals, Scores
+from kgeval.data import rank_in
+from kgeval.kernels.arrays import Array, on_host
+from kgeval.kernels.counts import Counts, Places, count_known
+from kgeval.kernels.geometry import exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.passes import make_passes
-from kgeval.triples import rank_in
 
-Mask = npt.NDArray[np.bool_]
-
+BATCH = 512
 _FEW = 32  # one in so many candidates of a tile, left undecided, are scored one by one, and more as a row
 _SPARSE = 32  # one in so many candidates of a tile, at or above a positive's interval, are compared one by one
-_FEW_POSITIVES = 8
 _LANES = 255
 _BUFFER = 1024
-_MOST_AT_ONCE = 64
-_MOST_WAITING = 1 << 20
+_MAX_AT_ONCE = 64
+_MAX_WAITING = 1 << 20
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
-
-
-def count_rows(scores: Scores, places: Places) -> Counts:
-    """Count in whole rows of scores, compared as they are: no cast, no tolerance.
-
-    Parameters
-    ----------
-    scores : numeric array, shape (queries, candidates)
-        Higher is better; no NaN.
-    places : Places
-
-    Returns
-    -------
-    Counts
-
-    Examples
-    --------
-    >>> places = Places(*map(np.array, ([0, 0], [0, 1], [0], [3])))
-    >>> count_rows(np.array([[3.0, 1.0, 3.0, 5.0]]), places)
-    Counts(better=array([1, 3]), equal=array([2, 1]), known_better=array([1, 1]), known_equal=array([0, 0]), \
-scores=array([3., 1.]))
-    """
-    mine = scores[places.rows, places.answers]
-    known_better, known_equal = count_known(places, scores[places.known_rows, places.known], mine)
-    better, equal = np.empty((2, len(mine)), dtype=np.int64)
-    comparable, thresholds = _quick(scores), _quick(mine)
-    mask = np.empty(scores.shape[1], dtype=bool)
-    starts = np.flatnonzero(np.diff(places.rows, prepend=-1))
-    for row, start, stop in zip(places.rows[starts], starts, np.append(starts[1:], len(mine))):
-        cells = comparable[row]
-        if stop - start > _FEW_POSITIVES:
-            part = slice(start, stop)
-            cells = np.sort(cells)
-            right = np.searchsorted(cells, thresholds[part], side="right")
-            better[part] = len(cells) - right
-            equal[part] = right - np.searchsorted(cells, thresholds[part])
-            continue
-        for i in range(start, stop):
-            better[i] = np.count_nonzero(np.greater(cells, thresholds[i], out=mask))
-            equal[i] = np.count_nonzero(np.equal(cells, thresholds[i], out=mask))
-    return Counts(better, equal, known_better, known_equal, mine)
-
-
-def _quick(scores: Scores) -> Scores:
-    """Return the same numbers in rows that processors compare fast: not in halves, nor apart in memory."""
-    return np.ascontiguousarray(scores, dtype=np.float32 if scores.dtype == np.float16 else None)
 
 
 class NumpyCounter:
@@ -85,17 +37,21 @@ class NumpyCounter:
     Parameters
     ----------
     geometry : str
-    candidates : float array, shape (candidates, d)
-        Finite; must not change while the counter is used.
+    candidates : float array or tensor, shape (candidates, d)
+        Finite; must not change while the counter is used. Tensors are fetched to the host.
     block_size : int
         Candidates of a tile.
     with_bytes : bool
         Whether dot products are screened by torch's products of bytes.
+    batch_size : int
+        How many queries at a time make a tile that suits the cache.
     """
 
-    def __init__(self, geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> None:
-        self.geometry = geometry
-        self.candidates = candidates
+    def __init__(
+        self, geometry: str, candidates: Array, block_size: int, with_bytes: bool = False, batch_size: int = BATCH
+    ) -> None:
+        self.geometry, self.batch_size = geometry, batch_size
+        self.candidates = candidates = on_host(candidates)
         n_blocks = -(-len(candidates) // block_size)
         self.block_size = -(-len(candidates) // n_blocks)  # evenly, and whole words of eight cells where it matters
         if self.block_size > _LANES:
@@ -105,27 +61,105 @@ class NumpyCounter:
         self.place = np.empty(len(candidates), dtype=np.int64)
         self.place[self.order] = np.arange(len(candidates))
 
-    def count(self, queries: Reals, places: Places) -> Counts:
-        """Return the counts of `places` for `queries`, float64, shape (queries, d)."""
+    def count(self, queries: Array, places: Places) -> Counts:
+        """Return the counts of `places` for `queries`, float64 array or tensor, shape (queries, d)."""
+        queries = on_host(queries)
         scores = self._exact(queries, places.rows, places.answers)
         with _short_buffers():
-            states = [one.prepare(queries) for one in self.passes]
-            screened = np.full(len(places.known), np.nan, dtype=np.float32)
-            better, equal = self._count_all(queries, states, places, scores, screened)
-            known_better, known_equal = self._count_known(queries, states[self._pairs_at], places, scores, screened)
+            job = _Job(queries, [one.prepare(queries) for one in self.passes], places, scores)
+            better, equal, screened = self._count_all(job)
+            known_better, known_equal = self._count_known(job, screened)
         return Counts(better, equal, known_better, known_equal, scores)
 
-    def _count_known(
-        self, queries: Reals, state: Any, places: Places, scores: Reals, screened: Scores
-    ) -> tuple[Ids, Ids]:
+    def _exact(self, queries: Reals, rows: Ids, columns: Ids) -> Reals:
+        return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
+
+    def _count_all(self, job: _Job) -> tuple[Ids, Ids, Scores]:
+        """Count tile by tile; undecided pairs wait for the end, when all of them are scored together.
+
+        Returns better and equal, int64 (positives,), and the screening scores of the known answers, float32 (known
+        answers,), as the tiles of the pass for pairs hold them; NaN where no tile does.
+        """
+        places, rows = job.places, job.places.rows
+        known = self.place[places.known]
+        screened = np.full(len(known), np.nan, dtype=np.float32)
+        better, equal = np.zeros((2, len(rows)), dtype=np.int64)
+        first_pass = np.zeros(len(rows), dtype=np.int64)
+        undecided: list[tuple[Ids, Ids]] = []
+        for start in range(0, len(self.candidates), self.block_size):
+            block = slice(start, min(start + self.block_size, len(self.candidates)))
+            for i, (one, state) in enumerate(zip(self.passes, job.states)):
+                left = np.flatnonzero(first_pass == i)
+                if len(left):
+                    asked, row_of = _distinct(rows[left])
+                    tile = one.tile(state, None if len(asked) == len(job.queries) else asked, block)
+                    if i == self._pairs_at:
+                        _keep_cells(tile, asked, block, places.known_rows, known, screened)
+                    found = decide(tile, row_of, *one.interval(state, rows[left], job.scores[left], block))
+                    better[left] += found.above
+                    undecided.append((left[found.which], found.columns + start))
+                    left = np.sort(left[found.crowded])
+                    first_pass[left] = min(i + 1, len(self.passes) - 1)
+            if len(left):
+                above, same = self._count_crowd(job, left, block)
+                better[left] += above
+                equal[left] += same
+            if sum(len(which) for which, _ in undecided) > _MAX_WAITING:
+                above, same = self._settle(job, undecided)
+                better, equal, undecided = better + above, equal + same, []
+        above, same = self._settle(job, undecided)
+        return better + above, equal + same, screened
+
+    def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
+        """Count the pairs that the tiles left undecided, the sharper pass first: better and equal, int64 (positives,).
+
+        A pair is a positive and the column of a candidate in the passes' order.
+        """
+        rows = job.places.rows
+        if not undecided:
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        which, columns = (np.concatenate(parts) for parts in zip(*undecided))
+        is_self = columns == self.place[job.places.answers][which]
+        equal = np.bincount(which[is_self], minlength=len(rows))
+        better = np.zeros_like(equal)
+        which, columns = which[~is_self], columns[~is_self]
+        if self._pairs_at > 0:
+            state = job.states[self._pairs_at]
+            screened = self.of_pairs.pairs(state, rows[which], columns)
+            low, high = self.of_pairs.interval(state, rows, job.scores, slice(0, len(self.candidates)))
+            is_above = screened > high[which]
+            better += np.bincount(which[is_above], minlength=len(rows))
+            is_undecided = (screened >= low[which]) & ~is_above
+            which, columns = which[is_undecided], columns[is_undecided]
+        exact = self._exact(job.queries, rows[which], self.order[columns])
+        better += np.bincount(which[exact > job.scores[which]], minlength=len(rows))
+        equal += np.bincount(which[exact == job.scores[which]], minlength=len(rows))
+        return better, equal
+
+    def _count_crowd(self, job: _Job, crowd: Ids, block: slice) -> tuple[Ids, Ids]:
+        """Count, for the positives `crowd`, among all candidates of `block`, scored exactly: better and equal."""
+        better, equal = np.zeros((2, len(crowd)), dtype=np.int64)
+        scores = job.scores[crowd, None]
+        asked, row_of = _distinct(job.places.rows[crowd])
+        of_row = np.split(np.arange(len(crowd)), np.flatnonzero(np.diff(row_of)) + 1)
+        for few in pair_parts(block.stop - block.start, job.queries.shape[1]):
+            vectors = self.candidates[self.order[block][few]].astype(np.float64)
+            for row, mine in zip(asked, of_row):
+                exact = exact_scores(self.geometry, job.queries[row], vectors)
+                for part in np.array_split(mine, -(-len(mine) // _MAX_AT_ONCE)):
+                    better[part] += np.count_nonzero(exact > scores[part], axis=1)
+                    equal[part] += np.count_nonzero(exact == scores[part], axis=1)
+        return better, equal
+
+    def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
         """Count among the known answers: those of a query exactly only where one is undecided beside the positive.
 
-        `screened`, float32, shape (known answers,), is filled where no tile held the screening score.
+        `screened` is what `_count_all` returned; where it is NaN, the screening score is computed here.
         """
-        last, n = self.of_pairs, len(self.candidates)
+        last, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
         left = np.flatnonzero(np.isnan(screened))
         screened[left] = last.pairs(state, places.known_rows[left], self.place[places.known[left]])
-        low, high = last.interval(state, places.rows, scores, slice(0, n))
+        low, high = last.interval(state, places.rows, job.scores, slice(0, n))
         better, _ = count_known(places, screened, high)
         above_low, at_low = count_known(places, screened, low)
         _, is_known = rank_in(np.sort(places.known_rows * n + places.known), places.rows * n + places.answers)
@@ -135,93 +169,19 @@ class NumpyCounter:
             mine = np.isin(places.known_rows, places.rows[is_open])
             known_rows, known = places.known_rows[mine], places.known[mine]
             some = Places(places.rows[is_open], places.answers[is_open], known_rows, known)
-            better[is_open], equal[is_open] = count_known(
-                some, self._exact(queries, known_rows, known), scores[is_open]
-            )
+            exact = self._exact(job.queries, known_rows, known)
+            better[is_open], equal[is_open] = count_known(some, exact, job.scores[is_open])
         return better, equal
 
-    def _exact(self, queries: Reals, rows: Ids, columns: Ids) -> Reals:
-        return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
-    def _count_all(
-        self, queries: Reals, states: list[Any], places: Places, scores: Reals, screened: Scores
-    ) -> tuple[Ids, Ids]:
-        """Count tile by tile; undecided pairs wait for the end, when all of them are scored together.
+@dataclass(frozen=True)
+class _Job:
+    """One call of `NumpyCounter.count`: its queries, what each pass made of them, its positives and their scores."""
 
-        What the tiles of the pass for pairs hold of the known answers is kept in `screened`.
-        """
-        rows, known = places.rows, self.place[places.known]
-        better, equal = np.zeros((2, len(rows)), dtype=np.int64)
-        first_pass = np.zeros(len(rows), dtype=np.int64)
-        undecided: list[tuple[Ids, Ids]] = []
-        for start in range(0, len(self.candidates), self.block_size):
-            block = slice(start, min(start + self.block_size, len(self.candidates)))
-            for i, (one, state) in enumerate(zip(self.passes, states)):
-                left = np.flatnonzero(first_pass == i)
-                if len(left):
-                    asked, row_of = _distinct(rows[left])
-                    tile = one.tile(state, None if len(asked) == len(queries) else asked, block)
-                    if i == self._pairs_at:
-                        _keep_cells(tile, asked, block, places.known_rows, known, screened)
-                    found = decide(tile, row_of, *one.interval(state, rows[left], scores[left], block))
-                    better[left] += found.above
-                    undecided.append((left[found.which], found.columns + start))
-                    left = np.sort(left[found.crowded])
-                    first_pass[left] = min(i + 1, len(self.passes) - 1)
-            if len(left):
-                self._count_crowd(queries, rows, scores, left, block, better, equal)
-            if sum(len(which) for which, _ in undecided) > _MOST_WAITING:
-                self._settle(queries, states, places, scores, undecided, better, equal)
-                undecided = []
-        self._settle(queries, states, places, scores, undecided, better, equal)
-        return better, equal
-
-    def _settle(
-        self,
-        queries: Reals,
-        states: list[Any],
-        places: Places,
-        scores: Reals,
-        undecided: list[tuple[Ids, Ids]],
-        better: Ids,
-        equal: Ids,
-    ) -> None:
-        """Add to `better` and `equal` the pairs that the tiles left undecided, the sharper pass first."""
-        if not undecided:
-            return
-        which, columns = (np.concatenate(parts) for parts in zip(*undecided))
-        rows, is_self = places.rows, columns == self.place[places.answers][which]
-        equal += np.bincount(which[is_self], minlength=len(rows))
-        which, columns = which[~is_self], columns[~is_self]
-        if self._pairs_at > 0:
-            state = states[self._pairs_at]
-            screened = self.of_pairs.pairs(state, rows[which], columns)
-            low, high = self.of_pairs.interval(state, rows, scores, slice(0, len(self.candidates)))
-            is_above = screened > high[which]
-            better += np.bincount(which[is_above], minlength=len(rows))
-            is_undecided = (screened >= low[which]) & ~is_above
-            which, columns = which[is_undecided], columns[is_undecided]
-        self._count_pairs(queries, rows, scores, which, columns, better, equal)
-
-    def _count_crowd(
-        self, queries: Reals, rows: Ids, scores: Reals, crowd: Ids, block: slice, better: Ids, equal: Ids
-    ) -> None:
-        """Add to `better` and `equal`, for positives `crowd`, all candidates of `block`, scored exactly."""
-        for few in pair_parts(block.stop - block.start, queries.shape[1]):
-            vectors = self.candidates[self.order[block][few]].astype(np.float64)
-            for row, mine in zip(*_grouped(rows, crowd)):
-                exact = exact_scores(self.geometry, queries[row], vectors)
-                for part in np.array_split(mine, -(-len(mine) // _MOST_AT_ONCE)):
-                    better[part] += np.count_nonzero(exact > scores[part, None], axis=1)
-                    equal[part] += np.count_nonzero(exact == scores[part, None], axis=1)
-
-    def _count_pairs(
-        self, queries: Reals, rows: Ids, scores: Reals, which: Ids, columns: Ids, better: Ids, equal: Ids
-    ) -> None:
-        """Add to `better` and `equal` the pairs of positive `which` and ordered candidate `columns`, scored exactly."""
-        exact = self._exact(queries, rows[which], self.order[columns])
-        better += np.bincount(which[exact > scores[which]], minlength=len(rows))
-        equal += np.bincount(which[exact == scores[which]], minlength=len(rows))
+    queries: Reals
+    states: list[Any]
+    places: Places
+    scores: Reals
 
 
 @dataclass(frozen=True)
@@ -293,7 +253,7 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     return Decided(above, which, columns, np.concatenate(crowded))
 
 
-def _decide_dense(scores: Scores, is_at_least: Mask, high: Scores) -> tuple[Ids, tuple[Ids, Ids], Mask]:
+def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids, tuple[Ids, Ids], Bools]:
     """Return `above`, the undecided pairs, and which positives are crowded, where many candidates must be counted."""
     is_above = np.greater(scores, high[:, None])
     n_above = count_true(is_above)
@@ -314,7 +274,7 @@ def _keep_cells(tile: Scores, asked: Ids, block: slice, rows: Ids, columns: Ids,
     kept[pairs] = tile[places, columns[pairs] - block.start]
 
 
-def _places(mask: Mask) -> tuple[Ids, Ids]:
+def _places(mask: Bools) -> tuple[Ids, Ids]:
     """Return row and column of each true cell; few are true, so that words of eight cells are looked at first."""
     width = mask.shape[1]
     if width % 8:
@@ -337,19 +297,13 @@ def _short_buffers() -> Iterator[None]:
         np.setbufsize(size)
 
 
-def _grouped(rows: Ids, positives: Ids) -> tuple[Ids, list[Ids]]:
-    """Return the distinct rows of `positives`, which ascend, and the positives of each."""
-    asked, row_of = _distinct(rows[positives])
-    return asked, np.split(positives, np.flatnonzero(np.diff(row_of)) + 1)
-
-
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
     """Return the distinct rows, which ascend, and the place of each among them."""
     is_new = np.diff(rows, prepend=-1) != 0
     return rows[is_new], np.cumsum(is_new) - 1
 
 
-def count_true(mask: Mask) -> Ids:
+def count_true(mask: Bools) -> Ids:
     """Return how many cells of each row are true, int64.
 
     Eight neighbours are added at a time as the bytes of one word, no more than 255 words before the bytes are.

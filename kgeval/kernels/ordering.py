@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgeval.checks import Ids
-from kgeval.kernels.counts import Scores
+from kgeval.checks import Ids, Scores
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgeval.checks import Ids, check_one_of, check_positive_int
+from kgeval.checks import Ids, Scores, check_one_of, check_positive_int
 from kgeval.errors import ScoreError
 from kgeval.kernels import triton_kernels
-from kgeval.kernels.counts import Counts, Places, Scores
+from kgeval.kernels.arrays import load_torch
+from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
-from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_pair_scores, load_torch, make_screen
+from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_tensor_pairs, make_screen
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _FEW, _CROWD = 64, 4
-_LEAST_WIDTH = 256
-_LEAST_BYTES = 1 << 22
+_MIN_WIDTH = 256
+_MIN_BYTES = 1 << 22
 _LISTED = 64  # the fused kernel's list has room for 1 in so many pairs
 
 
 @dataclass
-class _Job:
+class _TensorJob:
     """One call's queries and positives; `rows` on the host and `row_index` on the device are the same."""
 
     queries: Tensor
@@ -38,7 +39,7 @@ class _Job:
     rows: Ids
     row_index: Tensor
     positives: Tensor
-    groups: triton_kernels.Groups | None
+    groups: triton_kernels.RowGroups | None
 
 
 class TorchCounter:
@@ -58,9 +59,13 @@ class TorchCounter:
 
     Attributes
     ----------
+    batch_size : int
+        How many queries at a time keep a device busy.
     is_fused : bool
         Whether the Triton kernel screens: for ``dot`` and ``l2``, where `triton_kernels.is_available`.
     """
+
+    batch_size = 4096
 
     def __init__(self, geometry: str, candidates: Tensor, block_size: int | None = None, screening: Any = None) -> None:
         torch = load_torch()
@@ -73,13 +78,13 @@ class TorchCounter:
         is_half = isinstance(self.screen, ProductScreen) and self.screen.dtype != torch.float32
         self.is_fused = is_half and triton_kernels.is_available(self.candidates.device)
 
-    def count(self, queries: Tensor, places: Places) -> Counts:
+    def count(self, queries: Any, places: Places) -> Counts:
         """Count, for each positive, the candidates and the known answers that score above and equal to it.
 
         Parameters
         ----------
-        queries : float64 tensor, shape (queries, d)
-            Finite, on the candidates' device. Not modified.
+        queries : float64 tensor or array, shape (queries, d)
+            Finite; copied to the candidates' device if it is elsewhere. Not modified.
         places : Places
 
         Returns
@@ -94,17 +99,17 @@ class TorchCounter:
         """
         torch = load_torch()
         with torch.no_grad():
-            queries = queries.detach()
+            queries = torch.as_tensor(queries, device=self.candidates.device).detach()
             rows, answers, known_rows, known = _on_device(places, queries)
-            scores = exact_pair_scores(self.geometry, queries, self.candidates, rows, answers)
-            known_scores = exact_pair_scores(self.geometry, queries, self.candidates, known_rows, known)
+            scores = exact_tensor_pairs(self.geometry, queries, self.candidates, rows, answers)
+            known_scores = exact_tensor_pairs(self.geometry, queries, self.candidates, known_rows, known)
             known_counts = _count_known(rows, known_rows, scores, known_scores)
             ready = self.screen.prepare(queries, rows, scores)
             groups = triton_kernels.make_groups(places.rows, queries.device) if self.is_fused else None
-            counts = self._count_blocks(_Job(queries, ready, places.rows, rows, scores, groups))
+            counts = self._count_blocks(_TensorJob(queries, ready, places.rows, rows, scores, groups))
         return Counts(*map(_on_host, (*counts, *known_counts, scores)))
 
-    def _count_blocks(self, job: _Job) -> tuple[Tensor, Tensor]:
+    def _count_blocks(self, job: _TensorJob) -> tuple[Tensor, Tensor]:
         """Add up the blocks; a block that memory does not hold is halved and counted again."""
         torch = load_torch()
         better, equal = torch.zeros((2, len(job.positives)), dtype=torch.int64, device=job.queries.device)
@@ -128,7 +133,7 @@ class TorchCounter:
             start = block.stop
         return better, equal
 
-    def _width(self, job: _Job) -> int:
+    def _width(self, job: _TensorJob) -> int:
         """Return how many candidates are screened together."""
         if self.block_size:
             return self.block_size
@@ -136,9 +141,9 @@ class TorchCounter:
         # the fused kernel writes no tile, only a short list
         is_distance = not isinstance(self.screen, ProductScreen)
         bytes_each = 1 if self.is_fused else 32 if is_distance and not job.queries.is_cuda else 4
-        return max(_LEAST_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
+        return max(_MIN_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
 
-    def _count_block(self, job: _Job, block: slice) -> tuple[Tensor, Tensor]:
+    def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
         """Return the better and equal candidates of a block, for each positive."""
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
@@ -151,7 +156,7 @@ class TorchCounter:
         above, which, columns, crowded = found
         n = len(job.positives)
         candidates = self.screen.order[block][columns]
-        exact = exact_pair_scores(self.geometry, job.queries, self.candidates, job.row_index[which], candidates)
+        exact = exact_tensor_pairs(self.geometry, job.queries, self.candidates, job.row_index[which], candidates)
         mine = job.positives[which]
         better = above + torch.bincount(which[exact > mine], minlength=n)
         equal = torch.bincount(which[exact == mine], minlength=n)
@@ -163,7 +168,7 @@ class TorchCounter:
         return better, equal
 
     def _screen_fused(
-        self, job: _Job, block: slice, low: Tensor, high: Tensor
+        self, job: _TensorJob, block: slice, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
         """Return what `_count_tile` would, none crowded; None without a fused kernel or where too much is undecided."""
         if job.groups is None or not isinstance(self.screen, ProductScreen):
@@ -179,7 +184,7 @@ class TorchCounter:
         )
         return None if found is None else (*found, found[0].new_zeros(len(low), dtype=load_torch().bool))
 
-    def _count_crowd(self, job: _Job, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
+    def _count_crowd(self, job: _TensorJob, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
         """Count for the positives `crowd` from the exact rows of their queries, a few rows at a time."""
         torch = load_torch()
         device = job.queries.device
@@ -190,14 +195,14 @@ class TorchCounter:
         for start in range(0, len(rows), step):
             some = torch.from_numpy(rows[start : start + step]).to(device)
             pairs = some.repeat_interleave(len(candidates)), candidates.repeat(len(some))
-            scores = exact_pair_scores(self.geometry, job.queries, self.candidates, *pairs).view(len(some), -1)
+            scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(some), -1)
             first, last = np.searchsorted(which, (start, start + step))
-            parts.append(_compare(scores, which[first:last] - start, positives[first:last]))
+            parts.append(_count_cells(scores, which[first:last] - start, positives[first:last]))
         better, equal = (torch.cat(part) for part in zip(*parts))
         return better, equal
 
 
-def count_rows(scores: Tensor, places: Places) -> Counts:
+def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
     """Count from a matrix of scores, on its device: the scores are compared as they are, without cast or tolerance.
 
     Parameters
@@ -215,12 +220,12 @@ def count_rows(scores: Tensor, places: Places) -> Counts:
         scores = scores.detach()
         rows, answers, known_rows, known = _on_device(places, scores)
         positives = scores[rows, answers]
-        counts = _compare(scores, places.rows, positives)
+        counts = _count_cells(scores, places.rows, positives)
         known_counts = _count_known(rows, known_rows, positives, scores[known_rows, known])
     return Counts(*map(_on_host, (*counts, *known_counts, positives)))
 
 
-def first_nan(scores: Tensor) -> tuple[int, int, int] | None:
+def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
     """Return row and column of the first NaN of a matrix, and how many there are; None where there is none."""
     torch = load_torch()
     scores = scores.detach()
@@ -232,12 +237,12 @@ def first_nan(scores: Tensor) -> tuple[int, int, int] | None:
     return row, int(torch.isnan(scores[row]).int().argmax()), int(by_row.sum())
 
 
-def largest(scores: Tensor) -> float:
+def largest_of_tensor(scores: Tensor) -> float:
     """Return the largest of a matrix of scores; minus infinity where there is none."""
     return float(scores.detach().amax()) if scores.numel() else float("-inf")
 
 
-def _compare(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
+def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
     """Count, in row ``rows[j]`` of `scores`, what is above and what equals ``positives[j]``."""
     torch = load_torch()
     better, equal = torch.empty((2, len(rows)), dtype=torch.int64, device=scores.device)
@@ -278,7 +283,7 @@ def _parts(matrix: Tensor, n: int) -> list[slice]:
     They take no more bytes than the matrix has cells, or 4 MiB where that is little.
     """
     row_bytes = max(1, matrix.shape[1] * matrix.element_size())
-    few = max(1, matrix.numel() // row_bytes, _LEAST_BYTES // row_bytes)
+    few = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)
     step = min(few, budget(matrix, row_bytes))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 

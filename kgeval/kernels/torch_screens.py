@@ -43,32 +43,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgeval.errors import MissingExtra
-from kgeval.kernels.geometry import LARGEST_RATIO, is_in_range
+from kgeval.kernels.arrays import load_torch
+from kgeval.kernels.geometry import GEOMETRIES, MAX_RATIO, U, V, is_in_range
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_U, _V = 2.0**-24, 2.0**-53
 _BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # of a temporary array: what a cache holds, what keeps a GPU busy
 
 
-def load_torch() -> Any:
-    """Return the module torch.
-
-    Raises
-    ------
-    MissingExtra
-        If it is not installed.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra('device= and tensors need torch; pip install "kgeval[torch]"') from error
-    return torch
-
-
-def exact_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
+def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
     """Return the float64 score of each pair of rows, the same bits as `geometry.exact_scores`.
 
     Parameters
@@ -81,19 +65,14 @@ def exact_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
     -------
     float64 tensor, shape (pairs,)
     """
-    if geometry == "dot":
-        return _tree_sum(queries * candidates)
-    terms = queries - candidates
-    if geometry == "l1":
-        return -_tree_sum(terms.abs_())
-    terms *= terms
-    if geometry == "l2":
-        return -_square_root(_tree_sum(terms))
-    half = terms.shape[1] // 2
-    return -_tree_sum(_square_root(terms[:, :half] + terms[:, half:]))
+    how = GEOMETRIES[geometry]
+    scores: Tensor = how.finish(
+        _tree_sum_of_tensor(how.summands(candidates.clone(), queries, _square_root)), _square_root
+    )
+    return scores
 
 
-def _tree_sum(terms: Tensor) -> Tensor:
+def _tree_sum_of_tensor(terms: Tensor) -> Tensor:
     """Return the sum of each row, halves added to halves. Overwrites `terms`."""
     n = terms.shape[1]
     while n > 1:
@@ -119,7 +98,7 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
     return max(1, (_BYTES_CPU if tensor.device.type == "cpu" else _BYTES_GPU) // max(1, bytes_each))
 
 
-def exact_pair_scores(geometry: str, queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``), some at a time.
 
     Parameters
@@ -137,7 +116,7 @@ def exact_pair_scores(geometry: str, queries: Tensor, candidates: Tensor, rows: 
     step = budget(queries, 16 * queries.shape[1])
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        scores[part] = exact_scores(geometry, queries[rows[part]], candidates[columns[part]].double())
+        scores[part] = exact_tensor_scores(geometry, queries[rows[part]], candidates[columns[part]].double())
     return scores
 
 
@@ -208,7 +187,7 @@ class ProductScreen:
         torch = load_torch()
         is_l2 = self.geometry == "l2"
         largest = queries.abs().amax(1)
-        is_usable = (largest < LARGEST_RATIO * self.unit) if is_l2 else is_in_range(largest)
+        is_usable = (largest < MAX_RATIO * self.unit) if is_l2 else is_in_range(largest)
         is_usable &= self.is_in_range
         unit = self.unit if is_l2 else 1.0
         q = queries.where(is_usable[:, None], queries.new_zeros(())) / unit
@@ -217,7 +196,7 @@ class ProductScreen:
         if is_l2:
             lengths = _norms(q)
             thresholds = (lengths * lengths)[rows] - thresholds * thresholds
-            slack = 16.0 * (q.shape[1] + 8) * _V * (lengths + self.norms.amax() + 1.0) ** 2
+            slack = 16.0 * (q.shape[1] + 8) * V * (lengths + self.norms.amax() + 1.0) ** 2
             q = torch.cat([q, q.new_full((len(q), 3), -1.0)], 1)
         norms = _norms(q)
         powers = (norms / norms.frexp().mantissa).where(norms > 0, norms.new_ones(()))
@@ -243,12 +222,12 @@ class ProductScreen:
         torch = load_torch()
         d = self.vectors.shape[1]
         size, error = self.norms[block].amax(), self.errors[block].amax()
-        summing = 1.02 * (d + 2) * _U if self.dtype == torch.float32 else 3.1 * (d + 8) * _U
+        summing = 1.02 * (d + 2) * U if self.dtype == torch.float32 else 3.1 * (d + 8) * U
         if not (self.dtype == torch.bfloat16 or _multiplies_exactly(self.dtype, self.vectors)):
             summing += 2.02 * 2.0**-8
         rounded = ready.sizes + ready.errors
         radius = ready.errors * size + rounded * error + summing * rounded * (size + error)
-        radius += 4.0 * (d + 4) * _V * ready.sizes * size + ready.slack + (d + 8) * 2.0**-124
+        radius += 4.0 * (d + 4) * V * ready.sizes * size + ready.slack + (d + 8) * 2.0**-124
         return _around(ready.thresholds, radius[rows])
 
 
@@ -260,10 +239,13 @@ class DistanceScreen:
     ----------
     geometry : str
     candidates : float tensor, shape (candidates, d)
+    dtype : torch.dtype, optional
+        Of no use here: the screening scores are float32.
     """
 
     geometry: str
     candidates: Tensor
+    dtype: Any = None
     order: Tensor = field(init=False)
     columns: Tensor = field(init=False)
     halves: Tensor = field(init=False)
@@ -288,7 +270,7 @@ class DistanceScreen:
 
     def prepare(self, queries: Tensor, rows: Tensor, positives: Tensor) -> Ready:
         """Scale and round `queries`, and turn the exact scores `positives` (of queries `rows`) into thresholds."""
-        is_usable = queries.abs().amax(1) < LARGEST_RATIO * self.unit
+        is_usable = queries.abs().amax(1) < MAX_RATIO * self.unit
         is_usable &= self.is_in_range
         q = queries.where(is_usable[:, None], queries.new_zeros(())) / self.unit
         vectors = q.float()
@@ -319,7 +301,7 @@ class DistanceScreen:
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
         """Return, per positive, the scores between which a candidate of `block` is undecided."""
         d = len(self.columns)
-        radius = (1.6 * (d + 8) * _U + 4.0 * (d + 6) * _V) * (ready.sizes + self.norms[block].amax())
+        radius = (1.6 * (d + 8) * U + 4.0 * (d + 6) * V) * (ready.sizes + self.norms[block].amax())
         radius += (d + 8) * 2.0**-124 if self.geometry == "l1" else d * 2.0**-61
         return _around(ready.thresholds, radius[rows])
 
@@ -340,16 +322,23 @@ def make_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Screen:
         float16 elsewhere: as fast as bfloat16 on tensor cores, with an eighth of its rounding error, and its small
         range does no harm to scaled vectors.
     """
+    make = GEOMETRIES[geometry].screen
+    if make is None:
+        raise TypeError(f"geometry {geometry!r} has no screen for tensors")
+    screen: Screen = make(geometry, candidates, dtype)
+    return screen
+
+
+def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> ProductScreen:
+    """Return the screen of rounded products, rounded to what suits the device; see `make_screen`."""
     torch = load_torch()
-    if geometry in ("l1", "modulus"):
-        return DistanceScreen(geometry, candidates)
     if dtype is None:
         dtype = torch.float32 if candidates.device.type == "cpu" else torch.float16
     return ProductScreen(geometry, candidates, dtype)
 
 
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    radius = 1.01 * (radius + 8.0 * _V * thresholds.abs())
+    radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
 
 

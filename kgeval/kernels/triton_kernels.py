@@ -33,7 +33,7 @@ _kernels: list[Any] = []
 
 
 @dataclass(frozen=True)
-class Groups:
+class RowGroups:
     """Positives of one query, at most four together.
 
     Parameters
@@ -51,7 +51,7 @@ class Groups:
     size: torch.Tensor
 
 
-def make_groups(rows: Ids, device: torch.device) -> Groups:
+def make_groups(rows: Ids, device: torch.device) -> RowGroups:
     """Return the groups of positives whose queries are the ascending `rows`, on `device`."""
     import torch
 
@@ -62,7 +62,7 @@ def make_groups(rows: Ids, device: torch.device) -> Groups:
     sizes = np.minimum(_GROUP, np.repeat(counts, n_groups) - _GROUP * nth)
     order = np.argsort(-sizes, kind="stable")
     columns = (np.repeat(queries, n_groups), np.repeat(starts, n_groups) + _GROUP * nth, sizes.astype(np.int32))
-    return Groups(*(torch.from_numpy(np.ascontiguousarray(column[order])).to(device) for column in columns))
+    return RowGroups(*(torch.from_numpy(np.ascontiguousarray(column[order])).to(device) for column in columns))
 
 
 def is_available(device: torch.device) -> bool:
@@ -80,7 +80,7 @@ def is_available(device: torch.device) -> bool:
 def count_and_collect(
     queries: torch.Tensor,
     candidates: torch.Tensor,
-    groups: Groups,
+    groups: RowGroups,
     low: torch.Tensor,
     high: torch.Tensor,
     capacity: int,
@@ -91,7 +91,7 @@ def count_and_collect(
     ----------
     queries, candidates : float16 or bfloat16 tensors, shapes (queries, d) and (candidates, d)
         On one device, numbers of a row next to each other. Not modified.
-    groups : Groups
+    groups : RowGroups
     low, high : float32 tensors, shape (positives,)
         Both +infinity where a positive is neither to be counted nor listed.
     capacity : int

@@ -4,12 +4,18 @@ Three families: ranks (here), ranked lists (`kgeval.metrics.retrieval`), and sin
 (`kgeval.metrics.pointwise`).
 """
 
-from kgeval.metrics import calibration, curves, pointwise, retrieval
-from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue
-from kgeval.metrics.grammar import parse, parse_all
-from kgeval.metrics.query_level import QueryLevel
-from kgeval.metrics.ranking import GMR, HMR, MR, MRR, RANKS, Hits, MedianRank, RankMetric
-from kgeval.metrics.wrappers import Adjusted, ZScore
+from kgeval.files import import_modules
+from kgeval.metrics import pointwise, retrieval
+from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue, split_list
+from kgeval.metrics.grammar import Display, display_of, parse, parse_all
+from kgeval.metrics.metric_frames import REASON, Cell, Group, group_index, join_reasons, metric_frame
+from kgeval.metrics.plain_ranks import RankSummary, from_ranks
+from kgeval.metrics.pointwise import calibration, curves
+from kgeval.metrics.query_level import QueryLevel, lists_of_counts
+from kgeval.metrics.ranks import GMR, HMR, MR, MRR, RANKS, Hits, MedianRank, RankMetric, mean_over_range, ranks_under
+from kgeval.metrics.wrappers import Adjusted, AgainstChance, ZScore
+
+import_modules(__name__, __path__)  # so that a metric in a file of its own is found
 
 __all__ = [
     "GMR",
@@ -17,19 +23,34 @@ __all__ = [
     "MR",
     "MRR",
     "RANKS",
+    "REASON",
     "TIE_POLICIES",
     "Adjusted",
+    "AgainstChance",
+    "Cell",
+    "Display",
+    "Group",
     "Hits",
     "MedianRank",
     "Metric",
     "MetricValue",
     "QueryLevel",
     "RankMetric",
+    "RankSummary",
     "ZScore",
     "calibration",
     "curves",
+    "display_of",
+    "from_ranks",
+    "group_index",
+    "join_reasons",
+    "lists_of_counts",
+    "mean_over_range",
+    "metric_frame",
     "parse",
     "parse_all",
     "pointwise",
+    "ranks_under",
     "retrieval",
+    "split_list",
 ]

@@ -12,10 +12,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import suggest
+from kgeval.checks import Reals, suggest
 from kgeval.errors import MetricError
-
-Reals = npt.NDArray[np.float64]
 
 TIE_POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
 UNBOUNDED = float("inf")
@@ -50,15 +48,35 @@ class MetricValue:
 class Metric:
     """Base of all metrics: parameters are dataclass fields, traits are class attributes.
 
-    There are three families: metrics of ranks (`kgeval.metrics.ranking`), of ranked lists with several
+    There are three families: metrics of ranks (`kgeval.metrics.ranks`), of ranked lists with several
     answers (`kgeval.metrics.retrieval`), and of single predictions (`kgeval.metrics.pointwise`).
     A metric is written ``name(parameter=value,...)@k``, parameters at their defaults left out.
-    `has_moments` says whether it is a function of means, as `kgeval.stats.Moments` writes it.
+
+    Attributes
+    ----------
+    name, synonyms : str, tuple of str
+        How the metric is written in keys.
+    title : str
+        How tables for people name it; `heading` adds its parameters.
+    unit : str
+        Of its values: ``"ranks"``, or empty for pure numbers.
+    decimals : int
+        How many of them tables for people show.
+    higher_is_better : bool
+    bounds : tuple of float
+        The least and the greatest value.
+    reference, undefined_when : str
+        Where the formula comes from; where it has no value.
+    tie_policies, default_ties : tuple of str, str
+    has_moments : bool
+        Whether it is a function of means, as `kgeval.stats.Moments` writes it.
     """
 
     name: ClassVar[str]
     synonyms: ClassVar[tuple[str, ...]] = ()
     title: ClassVar[str]
+    unit: ClassVar[str] = ""
+    decimals: ClassVar[int] = 4
     higher_is_better: ClassVar[bool]
     bounds: ClassVar[tuple[float, float]]
     reference: ClassVar[str]

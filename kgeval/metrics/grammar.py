@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kgeval.errors import MetricError
-from kgeval.metrics.base import Metric, split_list
+from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
+from kgeval.metrics.pointwise import POINTS
 from kgeval.metrics.query_level import QueryLevel
-from kgeval.metrics.ranking import RANKS, RankMetric
-from kgeval.metrics.wrappers import Adjusted, AgainstChance, ZScore
+from kgeval.metrics.ranks import RANKS, RankMetric
+from kgeval.metrics.wrappers import SHORTHANDS, Adjusted, AgainstChance, ZScore
 
 WRAPPERS: dict[str, type[AgainstChance]] = {"adjusted": Adjusted, "z": ZScore}
-SHORTHANDS = {"amri": "adjusted(mr)"}
 
 
 def parse(text: str | Metric) -> RankMetric | QueryLevel:
@@ -33,8 +34,8 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
     --------
     >>> parse("hits@10")
     Hits(k=10)
-    >>> str(parse("amri"))
-    'adjusted(mr)'
+    >>> str(parse("adjusted(mr)")), str(parse("adjusted(mrr)"))
+    ('amri', 'adjusted(mrr)')
     >>> str(parse("query.NDCG@10"))
     'query.ndcg@10'
     """
@@ -57,3 +58,43 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
 def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
     """Return the metrics named by a sequence, or by one string with commas."""
     return [parse(metric) for metric in (split_list(metrics) if isinstance(metrics, str) else metrics)]
+
+
+@dataclass(frozen=True)
+class Display:
+    """How tables and charts for people show the column of a metric.
+
+    Parameters
+    ----------
+    heading : str
+    decimals : int
+    unit : str
+        ``"ranks"`` for numbers from 1 upwards without a bound; else empty.
+    """
+
+    heading: str
+    decimals: int = 4
+    unit: str = ""
+
+
+def display_of(column: str) -> Display:
+    """Return how to show a column named by a metric's key, with what may stand before it; others as they are named.
+
+    Examples
+    --------
+    >>> display_of("mr"), display_of("raw.object.mrr").heading, display_of("f1").heading, display_of("n").heading
+    (Display(heading='MR', decimals=2, unit='ranks'), 'raw.object.MRR', 'F1', 'n')
+    """
+    before = re.match(
+        r"(?:(?:raw|filtered|both|subject|object|micro|macro|" + "|".join(TIE_POLICIES) + r")\.)*", column
+    )
+    prefix = before.group() if before else ""
+    key = column.removeprefix(prefix)
+    for read in (parse, POINTS.parse):
+        try:
+            metric = read(key)
+        except MetricError:
+            continue
+        if str(metric) == key:
+            return Display(prefix + metric.heading, metric.decimals, metric.unit)
+    return Display(column)

@@ -10,9 +10,8 @@ import numpy as np
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, MetricValue
-from kgeval.metrics.list_metric import AVERAGES, LISTS, ListMetric
-from kgeval.metrics.lists import Lists
-from kgeval.stats.moments import Moments
+from kgeval.metrics.retrieval import AVERAGES, LISTS, ListMetric, Lists
+from kgeval.stats import Moments
 
 PREFIX = "query"
 

@@ -8,15 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from kgeval.checks import Ids
+from kgeval.checks import Ids, Reals
 from kgeval.errors import MetricError
-from kgeval.metrics.base import UNBOUNDED, MetricValue, Reals, quotient
-from kgeval.metrics.ranking import RankMetric
-from kgeval.stats.moments import Moments
+from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
+from kgeval.metrics.ranks import RankMetric
+from kgeval.stats import Moments
 
 # Rounding leaves no less than this of a difference, and of a variance, that are 0.
-LEAST_ROOM = 1e-15
-LEAST_VARIANCE = 1e-30
+MIN_ROOM = 1e-15
+MIN_VARIANCE = 1e-30
+
+
+SHORTHANDS = {"amri": "adjusted(mr)"}  # what is written in place of a wrapper
 
 
 class AgainstChance(RankMetric):
@@ -24,6 +27,7 @@ class AgainstChance(RankMetric):
 
     metric: RankMetric
     higher_is_better = True
+    needs_candidates = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, RankMetric) or isinstance(self.metric, AgainstChance):
@@ -62,7 +66,8 @@ class AgainstChance(RankMetric):
         return self.metric.caution(rivals)
 
     def __str__(self) -> str:
-        return f"{self.name}({self.metric})"
+        text = f"{self.name}({self.metric})"
+        return next((short for short, long in SHORTHANDS.items() if long == text), text)
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Adjusted(AgainstChance):
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
         """Tell where chance already reaches the best value."""
-        has_room = abs(self.metric.best - level) > LEAST_ROOM
+        has_room = abs(self.metric.best - level) > MIN_ROOM
         return "" if has_room else f"chance already reaches the best value of {self.metric}: 0 / 0"
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
@@ -104,7 +109,7 @@ class Adjusted(AgainstChance):
 
         def adjusted(value: Reals, level: Reals) -> Reals:
             room = best - level
-            return quotient(value - level, room, np.abs(room) > LEAST_ROOM)
+            return quotient(value - level, room, np.abs(room) > MIN_ROOM)
 
         level = self.metric.expectation(np.ones_like(rivals), rivals + 1)
         return _together([self.metric.moments(better, tied, rivals, ties), level], adjusted)
@@ -117,7 +122,7 @@ class Adjusted(AgainstChance):
     @property
     def heading(self) -> str:
         """How tables name the metric."""
-        return "AMRI" if str(self.metric) == "mr" else str(self)
+        return "AMRI" if str(self) == "amri" else str(self)
 
 
 @dataclass(frozen=True)
@@ -148,13 +153,13 @@ class ZScore(AgainstChance):
     def lacking_room(self, level: float, rivals: Ids) -> str:
         """Tell where the metric cannot vary."""
         variance = self.metric.variance(np.ones_like(rivals), rivals + 1)
-        return "" if variance > LEAST_VARIANCE else f"{self.metric} does not vary under random ranks: 0 / 0"
+        return "" if variance > MIN_VARIANCE else f"{self.metric} does not vary under random ranks: 0 / 0"
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
         sign = 1.0 if self.metric.higher_is_better else -1.0
 
         def standardised(value: Reals, level: Reals, variance: Reals) -> Reals:
-            return quotient(sign * (value - level), np.sqrt(variance), variance > LEAST_VARIANCE)
+            return quotient(sign * (value - level), np.sqrt(variance), variance > MIN_VARIANCE)
 
         at_random = np.ones_like(rivals), rivals + 1
         level, variance = self.metric.expectation(*at_random), self.metric.spread(*at_random)

@@ -1,1 +1,34 @@
-"""Results as text for people and for other programs."""
+"""What people see: text tables, exports, plots and the report page."""
+
+from kgeval.report import exports, plots
+from kgeval.report.exports import write_ranks
+from kgeval.report.page import write_page
+from kgeval.report.tables import (
+    FORMATS,
+    format_compared,
+    format_comparison,
+    format_frame,
+    frame_records,
+    listed_ranks,
+    printable,
+    significance_marks,
+    summary_frame,
+    undefined_lines,
+)
+
+__all__ = [
+    "FORMATS",
+    "exports",
+    "format_compared",
+    "format_comparison",
+    "format_frame",
+    "frame_records",
+    "listed_ranks",
+    "plots",
+    "printable",
+    "significance_marks",
+    "summary_frame",
+    "undefined_lines",
+    "write_page",
+    "write_ranks",
+]

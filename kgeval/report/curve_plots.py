@@ -9,19 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import check_positive_int
+from kgeval.checks import Reals, check_positive_int
 from kgeval.errors import MetricError
-from kgeval.metrics.base import Reals
-from kgeval.metrics.curves import reliability_curve
-from kgeval.metrics.list_curves import mean_pr_curve, pr_curves, roc_curves
-from kgeval.metrics.lists import Lists
+from kgeval.metrics.pointwise import reliability_curve
+from kgeval.metrics.retrieval import Lists, mean_pr_curve, pr_curves, roc_curves
 from kgeval.report.figures import GREY, PALETTE, add_legend, line_style, new_figure, set_labels
 from kgeval.results import EvaluationResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_FAINT = 200
+MAX_FAINT = 200
 ROC_POINTS = 101
 Points = tuple[Reals, Reals]
 
@@ -68,7 +66,7 @@ def precision_recall(
     ties: str = "expected",
     *,
     points: int = 11,
-    most_faint: int = MOST_FAINT,
+    most_faint: int = MAX_FAINT,
     seed: int = 0,
 ) -> Figure:
     """Draw interpolated precision over recall: single queries faint, their mean bold.
@@ -78,7 +76,7 @@ def precision_recall(
     lists : Lists or EvaluationResult
         Of a result, all its queries, filtered.
     ties : str
-        As in `kgeval.metrics.list_curves.pr_curves`.
+        As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
         Recalls of the mean, which is taken over all queries with a relevant item.
     most_faint : int
@@ -104,7 +102,7 @@ def precision_recall(
     return figure
 
 
-def roc(lists: Lists | EvaluationResult, *, most_faint: int = MOST_FAINT, seed: int = 0) -> Figure:
+def roc(lists: Lists | EvaluationResult, *, most_faint: int = MAX_FAINT, seed: int = 0) -> Figure:
     """Draw the true over the false positive rate: single queries faint, their mean bold.
 
     Parameters

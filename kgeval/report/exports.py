@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from kgeval.archive import check_target
-from kgeval.comparability import default_names
-from kgeval.corruption import SETTINGS
+from kgeval.comparison import Results, name_results
+from kgeval.data import SETTINGS
 from kgeval.errors import DataError, MetricError
-from kgeval.keys import Key
+from kgeval.files import check_target
 from kgeval.metrics import Metric, parse_all
 from kgeval.report.table_files import format_csv, format_json, write_frame
-from kgeval.results import DEFAULT_METRICS, EvaluationResult
+from kgeval.results import DEFAULT_METRICS, EvaluationResult, Key
 
 __all__ = [
     "TIDY_COLUMNS",
-    "Results",
     "flat",
     "format_csv",
     "format_json",
-    "name_results",
     "ranks_frame",
     "tidy",
     "write_frame",
@@ -32,37 +29,6 @@ __all__ = [
 ]
 
 TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "high", "n", "reason")
-
-Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, EvaluationResult]
-
-
-def name_results(results: Results, names: Sequence[str] | None = None) -> dict[str, EvaluationResult]:
-    """Return results under distinct names.
-
-    Parameters
-    ----------
-    results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
-    names : sequence of str, optional
-        One per result; by default the names of a mapping, else what each result calls its scorer, with
-        its place, ``" (2)"``, where several are called so.
-
-    Raises
-    ------
-    MetricError
-        If there is no result, something else stands among them, or the names are too few, too many or not distinct.
-    """
-    if isinstance(results, Mapping):
-        names, results = list(results) if names is None else names, list(results.values())
-    listed = [results] if isinstance(results, EvaluationResult) else list(results)
-    if not listed:
-        raise MetricError("expected at least one result; got none")
-    foreign = [result for result in listed if not isinstance(result, EvaluationResult)]
-    if foreign:
-        raise MetricError(f"expected results of kgeval.evaluate or kgeval.load_result; got {type(foreign[0]).__name__}")
-    names = default_names(listed) if names is None else names
-    if isinstance(names, str) or len(names) != len(listed) or len(set(names)) != len(names):
-        raise MetricError(f"expected {len(listed)} distinct names, one per result; got {names!r}")
-    return dict(zip(names, listed))
 
 
 def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
@@ -118,7 +84,7 @@ def tidy(
     *,
     names: Sequence[str] | None = None,
     ties: str | None = None,
-    level: float | None = 0.95,
+    confidence: float | None = 0.95,
 ) -> pd.DataFrame:
     """Return metrics in long form, one number a row.
 
@@ -127,10 +93,10 @@ def tidy(
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
     names : sequence of str, optional
-        As in `name_results`.
+        As in `kgeval.comparison.name_results`.
     ties : str, optional
         By default each metric's own.
-    level : float, optional
+    confidence : float, optional
         Of the intervals, clustered by triple; None: no intervals.
 
     Returns
@@ -144,7 +110,7 @@ def tidy(
     >>> from kgeval import Dataset, evaluate
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
     >>> result = evaluate(lambda s, p, o: s - o, dataset, progress=False)
-    >>> tidy(result, "mr", names=["mine"], level=None)[["setting", "side", "value", "n"]].values.tolist()[:2]
+    >>> tidy(result, "mr", names=["mine"], confidence=None)[["setting", "side", "value", "n"]].values.tolist()[:2]
     [['filtered', 'both', 3.0, 2], ['filtered', 'subject', 4.0, 1]]
     """
     parsed = parse_all(metrics)
@@ -152,11 +118,11 @@ def tidy(
     for name, result in name_results(results, names).items():
         n_of = {"both": len(result.table), **result.table["side"].astype(str).value_counts().to_dict()}
         for setting in reversed(SETTINGS):
-            for side in result.sides:
+            for side in result.rank_table.sides:
                 for metric in parsed:
                     key = Key(metric, setting, side, ties or "")
                     text = f"{setting}.{side}.{key.ties}.{metric}"
-                    value, low, high, reason = _measured(result, text, level)
+                    value, low, high, reason = _measured(result, text, confidence)
                     n = int(n_of.get(side, 0))
                     rows.append((name, setting, side, key.ties, str(metric), value, low, high, n, reason))
     return pd.DataFrame(rows, columns=list(TIDY_COLUMNS))
@@ -213,7 +179,7 @@ def flat(
             )
     numbers: dict[str, float] = {}
     words = {spelling: word for word, spelling in named.items()}
-    for row in tidy(result, list(words), names=["model"], ties=ties, level=None).to_dict("records"):
+    for row in tidy(result, list(words), names=["model"], ties=ties, confidence=None).to_dict("records"):
         group, value = f"{start}{row['setting']}/{row['side']}", float(row["value"])
         numbers[f"{group}/n"] = float(row["n"])
         if math.isfinite(value):
@@ -221,10 +187,10 @@ def flat(
     return numbers
 
 
-def _measured(result: EvaluationResult, key: str, level: float | None) -> tuple[float, float, float, str]:
+def _measured(result: EvaluationResult, key: str, confidence: float | None) -> tuple[float, float, float, str]:
     """Return the value of a key, its interval, and why one of them is undefined."""
-    if level is None:
+    if confidence is None:
         found = result.value(key)
         return found.value, math.nan, math.nan, found.reason or "no interval was asked for"
-    interval = result.interval(key, level=level)
+    interval = result.interval(key, confidence=confidence)
     return interval.value, interval.low, interval.high, interval.reason

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgeval.archive import check_target, replacing
 from kgeval.errors import DataError, MissingExtra
+from kgeval.files import check_target, replacing
 from kgeval.report.tables import printable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PALETTE = {
 GREY = "#767676"
 LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 MARKERS = "os^DvP"
-MOST_CHARACTERS = 40
+MAX_CHARACTERS = 40
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -58,7 +58,7 @@ def line_style(i: int) -> dict[str, Any]:
     }
 
 
-def shorten(label: str, most: int = MOST_CHARACTERS) -> str:
+def shorten(label: str, most: int = MAX_CHARACTERS) -> str:
     """Return a label that can be drawn: control characters spelt out, the middle of a long one an ellipsis.
 
     Examples

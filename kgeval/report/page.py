@@ -12,16 +12,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kgeval.archive import check_target, replacing
-from kgeval.comparability import default_names
-from kgeval.comparison import Comparison
-from kgeval.dataset import Dataset
+from kgeval.comparison import Comparison, name_results
+from kgeval.data import Dataset
 from kgeval.errors import DataError, MissingExtra
-from kgeval.report.page_data import page_data
+from kgeval.files import check_target, replacing
+from kgeval.report.page_content import page_data
 from kgeval.report.tables import printable
-from kgeval.results import EvaluationResult
+from kgeval.results import EvaluationResult, have_same_ranks
 
-OLDEST_PLOTLY = 7
+MIN_PLOTLY = 7
 
 
 def write_page(
@@ -58,42 +57,34 @@ def write_page(
     Raises
     ------
     DataError
-        If there is no result, a name is missing or repeated, `dataset` is another one than was ranked, `comparison` is
-        of other results or names, or the file cannot be written.
+        If `dataset` is another one than was ranked, `comparison` is of other results or names, or the file cannot be
+        written.
+    ProtocolError
+        If there is no result, or a name is missing or repeated.
     MissingExtra
         If plotly, whose plotly.js draws the charts, is absent or too old.
     """
-    several = [results] if isinstance(results, EvaluationResult) else list(results)
-    if not several:
-        raise DataError("a report needs at least one result; got none")
-    named = _names(several, names, comparison)
+    named = _named_results(results, names, comparison)
+    several = list(named.values())
     check_target(path, overwrite)
     charts = _plotly_js()
-    data = page_data(several, named, dataset, comparison)
+    data = page_data(several, list(named), dataset, comparison)
     datasets = dict.fromkeys(str(result.about["dataset"]) for result in several)
     text = _page(data, charts, title if title and title.strip() else f"kgeval: {', '.join(datasets)}")
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
 
 
-def _names(
-    results: Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
-) -> list[str]:
-    """Return one distinct name for each result."""
-    if names is None:
-        given = default_names(results) if comparison is None else list(comparison.names)
-    else:
-        given = [names] if isinstance(names, str) else list(names)
-    if len(given) != len(results):
-        raise DataError(f"there are {len(given)} names for {len(results)} results; give one for each")
-    for name in given:
-        if not isinstance(name, str) or not name.strip():
-            raise DataError(f"a name of a result must be a string that is not empty; got {name!r}")
-        if given.count(name) > 1:
-            raise DataError(f"the name {name!r} stands twice; the names of results must differ")
+def _named_results(
+    results: EvaluationResult | Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
+) -> dict[str, EvaluationResult]:
+    """Return each result under its name; by default the names of the comparison."""
+    if names is None and comparison is not None:
+        names = comparison.names
+    named = name_results(results, names)
     if comparison is not None:
-        _check_comparison(comparison, results, given)
-    return given
+        _check_comparison(comparison, list(named.values()), list(named))
+    return named
 
 
 def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
@@ -105,7 +96,7 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
         )
     compared = dict(zip(comparison.names, comparison.results))
     for result, name in zip(results, names):
-        if compared[name] is not result and compared[name] != result:
+        if not have_same_ranks(compared[name], result):
             raise DataError(
                 f"the comparison holds another result under the name {name!r} than the one given; give the results "
                 "that were compared, each with its name"
@@ -115,16 +106,16 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
 def _plotly_js() -> str:
     """Return the code of plotly.js, which the Python package plotly ships.
 
-    Earlier ones than `OLDEST_PLOTLY` ship a plotly.js that the policy of the page hinders: it loads an image at start.
+    Earlier ones than `MIN_PLOTLY` ship a plotly.js that the policy of the page hinders: it loads an image at start.
     """
     try:
         import plotly
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise MissingExtra('the report page needs plotly; pip install "kgeval[report]"') from error
-    if int(str(plotly.__version__).partition(".")[0]) < OLDEST_PLOTLY:
+    if int(str(plotly.__version__).partition(".")[0]) < MIN_PLOTLY:
         raise MissingExtra(
-            f"the report page needs plotly {OLDEST_PLOTLY} or later; found {plotly.__version__}; "
+            f"the report page needs plotly {MIN_PLOTLY} or later; found {plotly.__version__}; "
             'pip install --upgrade "kgeval[report]"'
         )
     return str(get_plotlyjs())

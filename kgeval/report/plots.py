@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_positive_int
-from kgeval.comparison import Comparison
+from kgeval.checks import Reals, check_positive_int
+from kgeval.comparison import Comparison, Results, check_names, name_results
 from kgeval.errors import MetricError
-from kgeval.metrics import parse
-from kgeval.metrics.base import Reals
+from kgeval.metrics import display_of, parse
 from kgeval.report.curve_plots import calibration_curve, precision_recall, roc
-from kgeval.report.exports import Results, name_results
 from kgeval.report.figures import (
     GREY,
     PALETTE,
@@ -50,7 +48,7 @@ __all__ = [
     "save_figure",
 ]
 
-Groups = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
+GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 
 
 def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
@@ -60,7 +58,7 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     ----------
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     names : sequence of str, optional
-        As in `kgeval.report.exports.name_results`.
+        As in `kgeval.comparison.name_results`.
 
     Returns
     -------
@@ -74,7 +72,7 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     MissingExtra
         If matplotlib is not installed.
     """
-    ranks = _ranks("rank_distribution", results, names)
+    ranks = _ranks_of_results("rank_distribution", results, names)
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
     worst = max(float(values.max()) for _, values in ranks.values())
@@ -109,7 +107,7 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, most: int =
         One line per model through the points (k, hits@k), and one of the chance level of the first.
     """
     check_positive_int("most", most, MetricError)
-    ranks = _ranks("hits_curve", results, names)
+    ranks = _ranks_of_results("hits_curve", results, names)
     k = np.arange(1, most + 1)
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
@@ -128,7 +126,7 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, most: int =
 
 
 def relation_comparison(
-    groups: Groups, metric: str = "mrr", *, names: Sequence[str] | None = None, most: int = 30
+    groups: GroupTables, metric: str = "mrr", *, names: Sequence[str] | None = None, most: int = 30
 ) -> Figure:
     """Draw a metric per relation: one row of dots per relation, one kind of dot per model, with intervals.
 
@@ -149,25 +147,25 @@ def relation_comparison(
         If the tables lack the metric, or hold no finite value.
     """
     check_positive_int("most", most, MetricError)
-    frames, heading = _grouped(groups, "relation", metric, names)
+    frames, key = _grouped(groups, "relation", metric, names)
     sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
     order = sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:most]
     figure = new_figure(7.2, 1.4 + 0.28 * len(drawn))
     axes = figure.subplots()
-    handles = _dots(axes, frames, drawn, heading, along="y")
+    handles = _dots(axes, frames, drawn, key, along="y")
     set_ticks(axes, [f"{shorten(str(label), 30)} ({sizes[label]:,.0f})" for label in drawn], "y")
     axes.invert_yaxis()
     axes.grid(axis="y", linewidth=0.4)
     shown = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{most:,} of {len(order):,} relations"
-    title = f"{heading} per relation: {shown}, {sizes[drawn].sum():,.0f} ranks"
-    set_labels(axes, title + _left_out(frames, drawn, heading), heading, "relation (number of ranks)")
+    title = f"{display_of(key).heading} per relation: {shown}, {sizes[drawn].sum():,.0f} ranks"
+    set_labels(axes, title + _left_out(frames, drawn, key), display_of(key).heading, "relation (number of ranks)")
     add_legend(axes, handles, list(frames))
     return figure
 
 
 def degree_curve(
-    groups: Groups, metric: str = "mrr", *, column: str = "degree_given", names: Sequence[str] | None = None
+    groups: GroupTables, metric: str = "mrr", *, column: str = "degree_given", names: Sequence[str] | None = None
 ) -> Figure:
     """Draw a metric over buckets of degree or frequency, with intervals.
 
@@ -186,17 +184,17 @@ def degree_curve(
     MetricError
         If the tables lack the metric, or hold no finite value.
     """
-    frames, heading = _grouped(groups, column, metric, names)
+    frames, key = _grouped(groups, column, metric, names)
     first = next(iter(frames.values()))
     sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
     drawn = pd.Index(sorted(sizes.index, key=_first_number))
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
-    handles = _dots(axes, frames, drawn, heading, along="x")
+    handles = _dots(axes, frames, drawn, key, along="x")
     set_ticks(axes, [f"{shorten(str(label), 16)}\n({sizes[label]:,.0f})" for label in drawn], "x")
     what = column if first.index.name is None else str(first.index.name)
-    title = f"{heading} by {shorten(what)}: {sizes.sum():,.0f} ranks" + _left_out(frames, drawn, heading)
-    set_labels(axes, title, f"{shorten(what)} (number of ranks)", heading)
+    title = f"{display_of(key).heading} by {shorten(what)}: {sizes.sum():,.0f} ranks" + _left_out(frames, drawn, key)
+    set_labels(axes, title, f"{shorten(what)} (number of ranks)", display_of(key).heading)
     add_legend(axes, handles, list(frames))
     return figure
 
@@ -247,17 +245,15 @@ def difference_plot(table: pd.DataFrame | Comparison, *, most: int = 30) -> Figu
     return figure
 
 
-def _ranks(what: str, results: Results, names: Sequence[str] | None) -> dict[str, tuple[EvaluationResult, Reals]]:
+def _ranks_of_results(
+    what: str, results: Results, names: Sequence[str] | None
+) -> dict[str, tuple[EvaluationResult, Reals]]:
     """Return each result with its filtered realistic ranks."""
     named = name_results(results, names)
     empty = [name for name, result in named.items() if not len(result.table)]
     if empty:
         raise MetricError(f"{what} needs ranks; {empty[0]!r} has none")
-    ranks = {}
-    for name, result in named.items():
-        better, tied = (result.table[f"{column}_filtered"].to_numpy() for column in ("better", "tied"))
-        ranks[name] = (result, better + 1 + tied / 2)
-    return ranks
+    return {name: (result, result.rank_table.ranks("filtered")) for name, result in named.items()}
 
 
 def _label_results(
@@ -287,26 +283,25 @@ def _label_results(
 
 
 def _grouped(
-    groups: Groups, column: str, metric: str, names: Sequence[str] | None
+    groups: GroupTables, column: str, metric: str, names: Sequence[str] | None
 ) -> tuple[dict[str, pd.DataFrame], str]:
     """Return the table of each model, and the column of the metric, once all can be drawn."""
-    heading = parse(metric).heading
+    key = str(parse(metric))
     listed = [groups] if isinstance(groups, (EvaluationResult, pd.DataFrame)) else list(groups)
     results = [item for item in listed if isinstance(item, EvaluationResult)]
     named: dict[str, EvaluationResult | pd.DataFrame] = {}
     if len(results) == len(listed):
         named.update(name_results(results, names))
     else:
-        names = [f"model {i}" for i in range(1, len(listed) + 1)] if names is None else names
-        if isinstance(names, str) or len(names) != len(listed) or len(set(names)) != len(names):
-            raise MetricError(f"expected {len(listed)} distinct names, one per table; got {names!r}")
+        default = [f"model {i}" for i in range(1, len(listed) + 1)]
+        names = default if names is None else check_names(names, len(listed), "table")
         named = dict(zip(names, listed))
     frames = {
         name: item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
         for name, item in named.items()
     }
     for name, frame in frames.items():
-        lacking = [wanted for wanted in ("n", heading) if wanted not in frame.columns]
+        lacking = [wanted for wanted in ("n", key) if wanted not in frame.columns]
         if lacking:
             raise MetricError(
                 f"the table of {name!r} lacks {' and '.join(lacking)}; "
@@ -314,34 +309,34 @@ def _grouped(
             )
         if frame.index.nlevels > 1 or not frame.index.is_unique:
             raise MetricError(f"the table of {name!r} must have one row per {column}; group by this column alone")
-    if not any(np.isfinite(frame[heading].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
-        raise MetricError(f"there is nothing to draw: no finite {heading} in {sum(map(len, frames.values()))} rows")
-    return frames, heading
+    if not any(np.isfinite(frame[key].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
+        raise MetricError(f"there is nothing to draw: no finite {key} in {sum(map(len, frames.values()))} rows")
+    return frames, key
 
 
-def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], heading: str, along: str) -> list[Any]:
+def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str, along: str) -> list[Any]:
     """Draw the values of each model at places 0, 1, ... along one axis, models side by side, with intervals."""
     handles = []
     step = min(0.16, 0.7 / len(frames))
     for i, frame in enumerate(frames.values()):
         rows = frame.reindex(drawn)
         places = np.arange(len(drawn)) + (i - (len(frames) - 1) / 2) * step
-        values, style = rows[heading].to_numpy(dtype=np.float64), line_style(i)
+        values, style = rows[key].to_numpy(dtype=np.float64), line_style(i)
         if along == "x":
             handles += axes.plot(places, values, markersize=5, **style)
         else:
             handles += axes.plot(values, places, markersize=5, **{**style, "linestyle": "none"})
-        if {f"{heading} low", f"{heading} high"} <= set(rows.columns):
-            low, high = (rows[f"{heading} {end}"].to_numpy(dtype=np.float64) for end in ("low", "high"))
+        if {f"{key} low", f"{key} high"} <= set(rows.columns):
+            low, high = (rows[f"{key} {end}"].to_numpy(dtype=np.float64) for end in ("low", "high"))
             known = np.isfinite(low) & np.isfinite(high)
             draw = axes.vlines if along == "x" else axes.hlines
             draw(places[known], low[known], high[known], colors=style["color"], linewidth=1.2)
     return handles
 
 
-def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], heading: str) -> str:
+def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str) -> str:
     """Say how many values are undefined and so not drawn."""
-    n = sum(int((~np.isfinite(frame[heading].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
+    n = sum(int((~np.isfinite(frame[key].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
     return f"\n{n:,} undefined, not drawn" if n else ""
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.archive import check_target, replacing
 from kgeval.errors import DataError, MissingExtra
+from kgeval.files import check_target, replacing
 
-SUFFIXES = (".csv", ".tsv", ".parquet")
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 
 
@@ -45,8 +45,10 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
     """
     target = Path(path)
     suffix = target.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise DataError(f"{target}: expected a name that ends in {', '.join(SUFFIXES)}; got {suffix or 'no ending'!r}")
+    if suffix not in TABLE_SUFFIXES:
+        raise DataError(
+            f"{target}: expected a name that ends in {', '.join(TABLE_SUFFIXES)}; got {suffix or 'no ending'!r}"
+        )
     if spreadsheet and suffix != ".csv":
         raise DataError(f"{target}: spreadsheet=True makes labels safe in .csv alone; {suffix} stays exact")
     check_target(target, overwrite)
@@ -84,13 +86,13 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 
     def field(value: Any) -> str:
         is_label = isinstance(value, str)
-        text = value if is_label else _plain(value)
+        text = value if is_label else _plain_text(value)
         if not text and not is_label:
             return ""
         text = "'" + text if spreadsheet and is_label and text.startswith(FORMULA_STARTS) else text
         return '"' + text.replace('"', '""') + '"' if not text or re.search('[,"\r\n]', text) else text
 
-    return "".join(",".join(map(field, row)) + "\r\n" for row in _rows(_with_index(frame)))
+    return "".join(",".join(map(field, row)) + "\r\n" for row in _rows_of_values(_with_index(frame)))
 
 
 def format_json(frame: pd.DataFrame) -> str:
@@ -113,7 +115,7 @@ def format_json(frame: pd.DataFrame) -> str:
     plain = _with_index(frame)
     names = [str(name) for name in plain.columns]
     records = []
-    for values in _rows(plain)[1:]:
+    for values in _rows_of_values(plain)[1:]:
         record = dict(zip(names, values))
         said = [record["reason"]] if isinstance(record.get("reason"), str) and record["reason"] else []
         known = bool(said)
@@ -140,7 +142,7 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index() if index else frame
 
 
-def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _rows_of_values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return the heading and the rows as Python's own values."""
     columns: Iterable[list[Any]] = (frame.iloc[:, i].tolist() for i in range(frame.shape[1]))
     return [tuple(str(name) for name in frame.columns), *zip(*columns)]
@@ -150,7 +152,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
-def _plain(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     """Return a value that is no label as text: numbers with all their digits, missing ones empty."""
     return "" if _is_missing(value) else repr(float(value)) if isinstance(value, float) else str(value)
 
@@ -158,8 +160,8 @@ def _plain(value: Any) -> str:
 def _tsv(frame: pd.DataFrame, target: Path) -> str:
     names = [str(name) for name in frame.columns]
     lines = []
-    for number, row in enumerate(_rows(frame), start=1):
-        cells = [value if isinstance(value, str) else _plain(value) for value in row]
+    for number, row in enumerate(_rows_of_values(frame), start=1):
+        cells = [value if isinstance(value, str) else _plain_text(value) for value in row]
         for name, cell in zip(names, cells):
             if re.search("[\t\r\n]", cell):
                 raise DataError(

@@ -12,16 +12,15 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of
-from kgeval.corruption import KnownIndex, known_triples
-from kgeval.dataset import Dataset, frame_columns
+from kgeval.comparison import Comparison
+from kgeval.data import Dataset, KnownIndex, frame_columns, known_triples, query_parts
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.metrics import Metric, parse_all
+from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.results import EvaluationResult
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
-RANKS_IN_UNITS = ("mr", "gmr", "hmr", "median", "median_rank")
 COMPARISON_STYLES = ("table", "markdown", "latex")
-MOST_LISTED_RANKS = 40
+MAX_LISTED_RANKS, MAX_NAMED = 40, 3
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -47,46 +46,36 @@ def printable(label: str) -> str:
 def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], ties: str | None) -> pd.DataFrame:
     """Return the summary with the chance level as one more row, its index one column of names."""
     frame = result.summary(metrics, ties)
-    chance: dict[str, Any] = {"n": len(result.table)}
-    for metric in parse_all(metrics):
-        level = result.chance(metric)
-        chance[metric.heading] = level.value
-        if level.reason:
-            frame.attrs["reasons"]["chance", metric.heading] = level.reason
     names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
-    reasons = {(_row_name(key[:-1]), key[-1]): reason for key, reason in frame.attrs["reasons"].items()}
     frame = frame.set_axis(pd.Index(names, name="rows"))
-    n_filtered = len(result.sides)
-    line = pd.DataFrame([chance], index=pd.Index(["chance"], name="rows"), columns=frame.columns)
-    frame = pd.concat([frame.iloc[:n_filtered], line, frame.iloc[n_filtered:]])
-    frame.attrs["reasons"] = reasons
-    return frame
-
-
-def _row_name(key: tuple[str, ...]) -> str:
-    return key[0] if len(key) == 1 else key[1] if key[0] == "filtered" else f"raw {key[1]}"
+    parsed = parse_all(metrics)
+    cells = {str(metric): Cell.of(result.chance(metric)) for metric in parsed}
+    chance = metric_frame(pd.Index(["chance"], name="rows"), [cells], cells, [len(result.table)])
+    n_filtered = len(result.rank_table.sides)
+    return pd.concat([frame.iloc[:n_filtered], chance, frame.iloc[n_filtered:]])
 
 
 def format_frame(frame: pd.DataFrame, style: str) -> str:
-    """Return a table of metrics in one of `FORMATS`; numbers at full precision where programs read them.
+    """Return a table of metrics in one of `FORMATS`.
 
-    Undefined values are ``-`` for people, empty in CSV, null in JSON with the reason beside it. For people the columns
-    ``"<metric> low"`` and ``"<metric> high"`` stand behind their metric, as an interval.
+    Programs (CSV, JSON) get the metrics' keys, numbers at full precision and the reasons of what is undefined: an empty
+    field, or null. People get headings, few decimals, ``-`` for what is undefined (`undefined_lines` says why), and the
+    columns ``"<metric> low"`` and ``"<metric> high"`` as an interval behind their metric.
     """
     check_one_of("format", style, FORMATS, ProtocolError)
     if style == "json":
         return json.dumps(frame_records(frame), indent=2, allow_nan=False, ensure_ascii=False)
     if style == "csv":
         return frame.to_csv().rstrip("\n")
-    columns = [name for name in frame.columns if not _is_bound(str(name), frame.columns)]
-    header = [*(str(name) for name in frame.index.names), *map(str, columns)]
+    columns = [name for name in frame.columns if name != REASON and not _is_bound(str(name), frame.columns)]
+    header = [*(str(name) for name in frame.index.names), *(display_of(str(name)).heading for name in columns)]
     rows = [_index_parts(label) for label in frame.index]
     for column in columns:
         for cells, texts in zip(rows, _cell_texts(frame, column, None)):
             cells.append(" ".join(texts))
     if style == "table":
         numbers = range(len(frame.index.names), len(header))
-        return _aligned(header, [[printable(cell) for cell in row] for row in rows], numbers)
+        return _aligned_text(header, [[printable(cell) for cell in row] for row in rows], numbers)
     n_labels = len(frame.index.names)
     escape = _markdown if style == "markdown" else _latex
     header, *rows = ([escape(cell) for cell in row] for row in (header, *rows))
@@ -142,8 +131,8 @@ def format_comparison(
     """
     check_one_of("style", style, COMPARISON_STYLES, ProtocolError)
     marks, legend = marks or {}, legend or {}
-    metrics = [name for name in values.columns if not _is_bound(str(name), values.columns)]
-    _check_comparison(values, metrics, [*best, *(metric for _, metric in marks)], [model for model, _ in marks])
+    metrics = [name for name in values.columns if name != REASON and not _is_bound(str(name), values.columns)]
+    _check_comparison_table(values, metrics, [*best, *(metric for _, metric in marks)], [model for model, _ in marks])
     used = {character for mark in marks.values() for character in mark}
     if used - set(legend):
         raise MetricError(f"the legend must say what each mark means; it lacks {min(used - set(legend))!r}")
@@ -155,19 +144,19 @@ def format_comparison(
             value, *interval = (escape(part) for part in text)
             shown = bold.format(value) if text[0] == bests.get(metric) else value
             cells.append(" ".join([shown + raised(marks.get((model, metric), "")), *interval]))
-    names = _names(values)
-    header = [escape(name) for name in (*names, *map(str, metrics))]
+    names = _index_names(values)
+    header = [escape(name) for name in (*names, *(display_of(str(metric)).heading for metric in metrics))]
     notes = [f"{raised(character)} {escape(said)}" for character, said in legend.items() if character in used]
     if style == "table":
         notes = ["* the best of its column", *notes] if any(bests.values()) else notes
-        return "\n".join([_aligned(header, rows, range(len(names), len(header))), *notes])
+        return "\n".join([_aligned_text(header, rows, range(len(names), len(header))), *notes])
     if style == "markdown":
         return "\n".join([_markdown_table(header, rows, len(names)), *(f"\n{note}" for note in notes)])
     return "\n".join([_latex_table(header, rows, len(names)), *(rf"\par\noindent {note}" for note in notes)])
 
 
 def significance_marks(
-    p_values: pd.DataFrame, *, against: str, level: float = 0.05, mark: str = "†", how: str = "Holm"
+    p_values: pd.DataFrame, *, against: str, alpha: float = 0.05, mark: str = "†", how: str = "Holm"
 ) -> tuple[dict[tuple[Any, str], str], dict[str, str]]:
     """Return the marks and the legend of `format_comparison` for adjusted p-values.
 
@@ -178,7 +167,7 @@ def significance_marks(
         as for the model that the others are compared with.
     against : str
         The model or models compared with.
-    level : float
+    alpha : float
         A p-value of at most this gets the mark.
     mark : str
         One character.
@@ -191,36 +180,71 @@ def significance_marks(
     >>> significance_marks(p_values, against="A")
     ({('B', 'MRR'): '†'}, {'†': 'differs from A, p <= 0.05 (Holm)'})
     """
-    check_number("level", level, 0.0, 1.0, "above 0 and below 1")
+    check_number("alpha", alpha, 0.0, 1.0, "above 0 and below 1")
     marks = {
         (model, metric): mark
-        for model, row in _rows(p_values)
+        for model, row in _table_rows(p_values)
         for metric, p in zip(p_values.columns, row)
-        if p <= level
+        if p <= alpha
     }
-    return marks, {mark: f"differs from {against}, p <= {level:g} ({how})"}
+    return marks, {mark: f"differs from {against}, p <= {alpha:g} ({how})"}
+
+
+def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> str:
+    """Return the models' values, the best in bold, with a mark where a model differs from all the others.
+
+    Parameters
+    ----------
+    compared : Comparison
+    style : str
+        As in `format_comparison`.
+    alpha : float
+        Of the adjusted p-values.
+    """
+    p_values = pd.DataFrame(float("nan"), index=compared.values.index, columns=list(compared.keys))
+    for name in compared.names:
+        for metric in compared.keys:
+            mine = (compared.table["first"] == name) | (compared.table["second"] == name)
+            rows = compared.table.loc[mine & (compared.table["metric"] == metric), "p_holm"]
+            p_values.loc[name, metric] = rows.max(skipna=False)
+    directions = {metric: key.higher_is_better for metric, key in compared.keys.items()}
+    marks, legend = significance_marks(p_values, against="every other model", alpha=alpha)
+    return format_comparison(compared.values, style, best=directions, marks=marks, legend=legend)
 
 
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one JSON-able dict per row; undefined values are None, with the reasons under ``"undefined"``."""
-    reasons = frame.attrs.get("reasons", {})
+    """Return one JSON-able dict per row; what is undefined or infinite is None, and ``"reason"`` then says why."""
     records = []
-    for label, row in _rows(frame):
-        parts = _index_parts(label)
-        record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), parts))
-        undefined = {}
+    for label, row in _table_rows(frame):
+        record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), _index_parts(label)))
+        reasons = []
         for column, value in zip(frame.columns, row):
-            if isinstance(value, str):
+            if column == REASON:
+                reasons.append(value)
+            elif isinstance(value, str):
                 record[column] = value
-                continue
-            record[column] = (
-                None if not math.isfinite(value) else int(value) if _is_count(column, value) else float(value)
-            )
-            if not math.isfinite(value):
-                metric = column.removesuffix(" low").removesuffix(" high")
-                undefined[column] = "infinite" if math.isinf(value) else reasons.get((*parts, metric), "undefined")
-        records.append(record | ({"undefined": undefined} if undefined else {}))
+            elif math.isfinite(value):
+                record[column] = int(value) if _is_count(column, value) else float(value)
+            else:
+                record[column] = None
+                reasons += [f"{column} is infinite"] if math.isinf(value) else []
+        said = "; ".join(filter(None, reasons))
+        records.append(record | ({REASON: said} if said else {}))
     return records
+
+
+def undefined_lines(*frames: pd.DataFrame) -> list[str]:
+    """Return why numbers of tables are undefined or have no interval: each reason once, with the first of its rows."""
+    rows_of: dict[str, list[str]] = {}
+    for frame in frames:
+        for label, why in zip(frame.index, frame[REASON]):
+            if why:
+                rows_of.setdefault(why, []).append(" ".join(_index_parts(label)))
+    lines = []
+    for why, rows in rows_of.items():
+        more = f" and {len(rows) - MAX_NAMED:,} more" if len(rows) > MAX_NAMED else ""
+        lines.append(f"undefined in {', '.join(rows[:MAX_NAMED])}{more}: {why}")
+    return lines
 
 
 def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
@@ -231,10 +255,10 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     listed["score"] = scores["score"]
     vocabularies = (dataset.entities, dataset.relations, dataset.entities)
     s, p, o = (v.find(listed[name].to_numpy(dtype=object)) for v, name in zip(vocabularies, "spo"))
-    known = KnownIndex.of(known_triples(dataset, result.protocol.filter_splits or ()), "object")
+    known = KnownIndex.of(*query_parts(known_triples(dataset, result.protocol.filter_splits or ()), "object"))
     listed = listed[~known.contains(p, s, o)]
     lines = []
-    for row in result.labelled().to_dict("records")[:MOST_LISTED_RANKS]:
+    for row in result.labelled().to_dict("records")[:MAX_LISTED_RANKS]:
         asked, given = ("o", "s") if row["side"] == "object" else ("s", "o")
         rivals = listed[(listed[given] == row[given]) & (listed["p"] == row["p"]) & (listed["score"] > row["score"])]
         beaten = ""
@@ -245,12 +269,12 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
         size = str(row["rivals_filtered"] + 1)
         lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])
     header = ["rank", "of", "score", "triple", "", "", ""]
-    text = _aligned(header, lines, range(3))
+    text = _aligned_text(header, lines, range(3))
     n_more = len(result.table) - len(lines)
     return text + (f"\n... and {n_more} more" if n_more else "")
 
 
-def _rows(frame: pd.DataFrame) -> list[tuple[Any, tuple[Any, ...]]]:
+def _table_rows(frame: pd.DataFrame) -> list[tuple[Any, tuple[Any, ...]]]:
     return list(zip(frame.index, frame.itertuples(index=False, name=None)))
 
 
@@ -271,9 +295,7 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
         text = f"{value:.{digits}f}"
         return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
     value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
-    return (
-        f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}" if column.lower() in RANKS_IN_UNITS else f"{value:.4f}"
-    )
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{display_of(column).decimals}f}"
 
 
 def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
@@ -282,7 +304,7 @@ def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
     return metric != column and all(name in columns for name in (metric, f"{metric} low", f"{metric} high"))
 
 
-def _check_comparison(values: pd.DataFrame, metrics: list[Any], named: list[Any], models: list[Any]) -> None:
+def _check_comparison_table(values: pd.DataFrame, metrics: list[Any], named: list[Any], models: list[Any]) -> None:
     if not len(values) or not metrics:
         raise MetricError(f"a comparison needs a model and a metric; got {len(values)} and {len(metrics)}")
     if not values.index.is_unique or not values.columns.is_unique:
@@ -316,7 +338,7 @@ def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[l
     return texts
 
 
-def _names(frame: pd.DataFrame) -> list[str]:
+def _index_names(frame: pd.DataFrame) -> list[str]:
     return ["" if name is None else str(name) for name in frame.index.names]
 
 
@@ -357,7 +379,7 @@ def _latex_table(header: list[str], rows: list[list[str]], n_labels: int) -> str
     return "\n".join([start, r"\hline", head, r"\hline", *lines, r"\hline", r"\end{tabular}"])
 
 
-def _aligned(header: list[str], rows: list[list[str]], numbers: Iterable[int]) -> str:
+def _aligned_text(header: list[str], rows: list[list[str]], numbers: Iterable[int]) -> str:
     """Return lines of cells; the columns `numbers` are right-aligned."""
     right = set(numbers)
     header = ["" if name == "rows" else name for name in header]

@@ -1,18 +1,21 @@
 """Statistics of numbers that are functions of means: intervals, paired tests, corrections; plain arrays in and out."""
 
-from kgeval.stats.intervals import bootstrap_interval, check_level, robust_interval
-from kgeval.stats.moments import Interval, Moments, influences
-from kgeval.stats.paired import Difference, compare_paired, holm
+from kgeval.stats.intervals import BOOTSTRAPS, bootstrap_interval, check_confidence, robust_interval
+from kgeval.stats.moments import Interval, Moments, first_mean, influences
+from kgeval.stats.paired import MAX_ENUMERATED, Difference, compare_paired, holm
 from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
 from kgeval.stats.student import student_quantile
 
 __all__ = [
+    "BOOTSTRAPS",
+    "MAX_ENUMERATED",
     "Difference",
     "Interval",
     "Moments",
     "bootstrap_interval",
-    "check_level",
+    "check_confidence",
     "compare_paired",
+    "first_mean",
     "holm",
     "influences",
     "quantile_bootstrap",

@@ -10,15 +10,13 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import check_number, check_one_of, check_positive_int
+from kgeval.checks import Ids, Reals, check_number, check_one_of, check_positive_int
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.moments import Interval, Moments, Reals, first_mean, influences
+from kgeval.stats.moments import Interval, Moments, first_mean, influences
 from kgeval.stats.student import student_quantile
 
-Ids = npt.NDArray[np.int64]
-
 ANYWHERE = (float("-inf"), float("inf"))
-METHODS = ("percentile", "bca")
+BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
 # How many draws a bootstrap holds at a time: small enough that the counts stay in a processor's cache.
 DRAWS_AT_ONCE = 2**18
@@ -72,9 +70,9 @@ class Clusters:
         return np.stack(columns, axis=1) if columns else np.zeros((self.count, 0))
 
 
-def check_level(level: float) -> float:
-    """Return the nominal coverage `level` if it lies between 0 and 1, else raise MetricError."""
-    return check_number("level", level, 0.0, 1.0, "a share between 0 and 1, such as 0.95")
+def check_confidence(confidence: float) -> float:
+    """Return the nominal coverage `confidence` if it lies between 0 and 1, else raise MetricError."""
+    return check_number("confidence", confidence, 0.0, 1.0, "a share between 0 and 1, such as 0.95")
 
 
 def cluster_variance(sums: Reals, n: int) -> float:
@@ -83,7 +81,7 @@ def cluster_variance(sums: Reals, n: int) -> float:
 
 
 def robust_interval(
-    moments: Moments, clusters: npt.ArrayLike, level: float = 0.95, bounds: tuple[float, float] = ANYWHERE
+    moments: Moments, clusters: npt.ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = ANYWHERE
 ) -> Interval:
     """Return the cluster-robust interval: Student's t times the standard error, around the number.
 
@@ -98,7 +96,7 @@ def robust_interval(
     moments : Moments
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
-    level : float
+    confidence : float
         Nominal coverage.
     bounds : two floats
         The least and the greatest value that the number can have; the interval is cut there.
@@ -120,23 +118,23 @@ def robust_interval(
     >>> print(robust_interval(Moments(ranks), [0, 0, 1, 1, 2, 2], bounds=(1.0, 100.0)))
     3.0000 [1.0000, 7.3027]
     """
-    check_level(level)
+    check_confidence(confidence)
     groups = Clusters.of(clusters, len(moments))
     value, reason = value_of(moments, groups)
     if reason:
-        return Interval(value, nan, nan, level, "robust", groups.count, reason=reason)
+        return Interval(value, nan, nan, confidence, "robust", groups.count, reason=reason)
     is_mean = moments.finish is first_mean and moments.values.shape[1] == 1
     if is_mean and bounds in (ANYWHERE, (0.0, 1.0)) and is_binary(moments.values):
-        return _share_interval(moments.values[:, 0], groups, level)
+        return _share_interval(moments.values[:, 0], groups, confidence)
     with np.errstate(all="ignore"):
         variance = cluster_variance(groups.sums(influences(moments)[:, None])[:, 0], len(moments))
     if not isfinite(variance):
         reason = "the number is not smooth around these means"
-        return Interval(value, nan, nan, level, "robust", groups.count, reason=reason)
+        return Interval(value, nan, nan, confidence, "robust", groups.count, reason=reason)
     error = sqrt(variance)
-    reach = student_quantile((1.0 + level) / 2.0, groups.count - 1) * error
+    reach = student_quantile((1.0 + confidence) / 2.0, groups.count - 1) * error
     low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in (value - reach, value + reach))
-    return Interval(value, low, high, level, "robust", groups.count, error)
+    return Interval(value, low, high, confidence, "robust", groups.count, error)
 
 
 def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
@@ -180,7 +178,7 @@ def effective_size(hits: Reals, groups: Clusters) -> float:
     return found / n * (1.0 - found / n) / variance if variance > 0.0 else float(groups.count)
 
 
-def _share_interval(hits: Reals, groups: Clusters, level: float) -> Interval:
+def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interval:
     """Return Wilson's interval of a share, with the effective number of observations and Student's t.
 
     Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference, JASA 22; Franco et al.
@@ -188,20 +186,20 @@ def _share_interval(hits: Reals, groups: Clusters, level: float) -> Interval:
     Statistics and Methodology 7 (its use with an effective number).
     """
     share, size = float(hits.mean()), effective_size(hits, groups)
-    t = student_quantile((1.0 + level) / 2.0, groups.count - 1)
+    t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
     variance = share * (1.0 - share) / size
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink
     reach = t / shrink * sqrt(variance + t * t / (4.0 * size * size))
     # Rounding may leave a limit beyond 0 or 1, or just short of a share that is 0 or 1 itself.
     low, high = max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
-    return Interval(share, low, high, level, "wilson", groups.count, sqrt(variance))
+    return Interval(share, low, high, confidence, "wilson", groups.count, sqrt(variance))
 
 
 def bootstrap_interval(
     moments: Moments,
     clusters: npt.ArrayLike,
-    level: float = 0.95,
+    confidence: float = 0.95,
     method: str = "percentile",
     n_resamples: int = 2000,
     seed: int = 0,
@@ -218,7 +216,7 @@ def bootstrap_interval(
     moments : Moments
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
-    level : float
+    confidence : float
         Nominal coverage.
     method : str
         ``"percentile"``; or ``"bca"``, which corrects for bias and for skewness, the latter by a jackknife over
@@ -248,15 +246,15 @@ def bootstrap_interval(
     >>> print(bootstrap_interval(Moments(values), np.arange(400) // 2, method="bca", seed=1))
     0.9765 [0.8881, 1.0935]
     """
-    check_level(level)
-    check_one_of("method", method, METHODS, MetricError)
+    check_confidence(confidence)
+    check_one_of("method", method, BOOTSTRAPS, MetricError)
     check_positive_int("n_resamples", n_resamples, MetricError)
     groups = Clusters.of(clusters, len(moments))
     value, reason = value_of(moments, groups)
     if reason:
-        return Interval(value, nan, nan, level, method, groups.count, reason=reason)
+        return Interval(value, nan, nan, confidence, method, groups.count, reason=reason)
     if (moments.values == moments.values[0]).all():
-        return Interval(value, value, value, level, method, groups.count, 0.0)
+        return Interval(value, value, value, confidence, method, groups.count, 0.0)
     sizes, means = groups.sizes, moments.values.mean(axis=0)
     sums = groups.sums(moments.values - means)
     rows = np.column_stack([sums, sizes])
@@ -265,7 +263,7 @@ def bootstrap_interval(
         totals = np.concatenate([counts @ rows for counts in drawn_counts(groups.count, n_resamples, seed)])
         found = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
         left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
-    return between_quantiles(value, found, groups.count, level, bounds, left_out if method == "bca" else None)
+    return between_quantiles(value, found, groups.count, confidence, bounds, left_out if method == "bca" else None)
 
 
 def in_order(rows: Reals) -> Ids:
@@ -297,7 +295,7 @@ def between_quantiles(
     value: float,
     found: Reals,
     n_clusters: int,
-    level: float,
+    confidence: float,
     bounds: tuple[float, float] = ANYWHERE,
     left_out: Reals | None = None,
 ) -> Interval:
@@ -310,22 +308,22 @@ def between_quantiles(
     found : float64 array, shape (resamples,)
         The number in each resample.
     n_clusters : int
-    level : float
+    confidence : float
     bounds : two floats
     left_out : float64 array, shape (clusters,), optional
         The number without each cluster. With it the interval is BCa's, where that is defined.
     """
-    alpha = (1.0 - level) / 2.0
+    alpha = (1.0 - confidence) / 2.0
     shares = None if left_out is None else _corrected_shares(value, found, left_out, alpha)
     method = "percentile" if shares is None else "bca"
     undefined = int(np.count_nonzero(~np.isfinite(found)))
     if undefined:
         reason = f"the number is undefined in {undefined} of {len(found)} resamples"
-        return Interval(value, nan, nan, level, method, n_clusters, reason=reason)
+        return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
     limits = np.quantile(found, shares or (alpha, 1.0 - alpha), method="weibull")
     low, high = (float(limit) for limit in np.clip(limits, *bounds))
     error = float(found.std(ddof=1)) if len(found) > 1 else nan
-    return Interval(value, low, high, level, method, n_clusters, error)
+    return Interval(value, low, high, confidence, method, n_clusters, error)
 
 
 def _corrected_shares(value: float, found: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:

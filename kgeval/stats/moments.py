@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from kgeval.checks import Reals
 
 
 def first_mean(means: Reals) -> Reals:
@@ -121,7 +120,7 @@ class Interval:
     ----------
     value, low, high : float
         NaN where `reason` says why.
-    level : float
+    confidence : float
         The nominal coverage, for example 0.95.
     method : str
         What it was made by: ``"robust"``, ``"wilson"``, ``"percentile"``, ``"bca"`` or ``"woodruff"``.
@@ -136,7 +135,7 @@ class Interval:
     value: float
     low: float
     high: float
-    level: float
+    confidence: float
     method: str
     n_clusters: int
     error: float = float("nan")

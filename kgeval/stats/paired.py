@@ -9,18 +9,18 @@ from math import isfinite, nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import check_number, check_positive_int
+from kgeval.checks import Reals, check_number, check_positive_int
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.intervals import ONE_CLUSTER, Clusters, check_level, cluster_variance, in_order
-from kgeval.stats.moments import Moments, Reals, influences
+from kgeval.stats.intervals import ONE_CLUSTER, Clusters, check_confidence, cluster_variance, in_order
+from kgeval.stats.moments import Moments, influences
 from kgeval.stats.student import student_quantile
 
 # 2 ** 13 patterns of swaps are fewer than the usual number of random ones, so all of them are taken.
-MOST_ENUMERATED = 13
+MAX_ENUMERATED = 13
 # How many swaps are held at a time (8 bytes each).
 SWAPS_AT_ONCE = 2**20
 # A sum of a cluster's few values is exact to about this share of it; less is no difference.
-ROUNDING = 2.0**-46
+SWAP_ROUNDING = 2.0**-46
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Difference:
     p_value : float
         Of the paired randomization test, two-sided; never 0.
     detectable : float
-        The smallest true difference that a test at this level finds with the given power.
+        The smallest true difference that a test at this significance level finds with the given power.
     n_clusters : int
         Independent groups of observations.
     n_differing : int
@@ -47,7 +47,7 @@ class Difference:
         How many patterns of swaps were tried.
     is_exact : bool
         Whether these were all the patterns there are, so that the p-value has no error of simulation.
-    level, power : float
+    confidence, power : float
         What the interval and `detectable` are meant for.
     reason : str
         Empty unless there is no interval.
@@ -63,7 +63,7 @@ class Difference:
     n_differing: int
     n_resamples: int
     is_exact: bool
-    level: float
+    confidence: float
     power: float
     reason: str = ""
 
@@ -78,7 +78,7 @@ def compare_paired(
     second: Sequence[Moments],
     clusters: npt.ArrayLike,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
     power: float = 0.8,
@@ -98,8 +98,8 @@ def compare_paired(
         One pair for each number; all with the same observations. Both of a pair are finished alike.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
-    level : float
-        Nominal coverage of the intervals; ``1 - level`` is the significance level of `detectable`.
+    confidence : float
+        Nominal coverage of the intervals; ``1 - confidence`` is the significance level of `detectable`.
     n_resamples : int
         How many random patterns of swaps. Where 13 clusters or fewer differ, all patterns are taken instead.
     seed : int
@@ -131,18 +131,18 @@ def compare_paired(
     >>> print(compare_paired(first, second, [0, 1, 2, 3])[0])
     +0.3250 [-0.0030, +0.6530], p = 0.125
     """
-    check_level(level)
+    check_confidence(confidence)
     check_number("power", power, 0.0, 1.0, "a probability between 0 and 1, such as 0.8")
     check_positive_int("n_resamples", n_resamples, MetricError)
     n = _check_pairs(first, second)
     groups = Clusters.of(clusters, n)
     if not n:
-        nothing = Difference(nan, nan, nan, nan, nan, nan, 0, 0, 0, False, level, power, "no observations")
+        nothing = Difference(nan, nan, nan, nan, nan, nan, 0, 0, 0, False, confidence, power, "no observations")
         return [nothing] * len(first)
     with np.errstate(all="ignore"):
         pairs = [_Pair.of(one, other, groups) for one, other in zip(first, second)]
         swaps = _Swaps.of(pairs, n_resamples, seed)
-    return [_difference(pair, p_value, swaps, level, power) for pair, p_value in zip(pairs, swaps.p_values)]
+    return [_difference(pair, p_value, swaps, confidence, power) for pair, p_value in zip(pairs, swaps.p_values)]
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
@@ -174,7 +174,7 @@ class _Pair:
     def of(cls, first: Moments, second: Moments, groups: Clusters) -> _Pair:
         one, other = groups.sums(first.values), groups.sums(second.values)
         gaps = one - other
-        gaps[np.abs(gaps) <= ROUNDING * (np.abs(one) + np.abs(other))] = 0.0
+        gaps[np.abs(gaps) <= SWAP_ROUNDING * (np.abs(one) + np.abs(other))] = 0.0
         moved = groups.sums((influences(first) - influences(second))[:, None])[:, 0]
         value = float(first.number - second.number)
         if not isfinite(value):
@@ -211,7 +211,7 @@ class _Swaps:
     @classmethod
     def of(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Swaps:
         gaps = _in_order_of_size(np.concatenate([pair.gaps for pair in pairs], axis=1))
-        is_exact = len(gaps) <= MOST_ENUMERATED
+        is_exact = len(gaps) <= MAX_ENUMERATED
         n_patterns = 2 ** len(gaps) if is_exact else n_resamples
         borders = np.cumsum([pair.gaps.shape[1] for pair in pairs])[:-1]
         limits = [abs(pair.value) - pair.tolerance for pair in pairs]
@@ -259,7 +259,7 @@ def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Re
         yield np.unpackbits(words.view(np.uint8), axis=1, count=n_clusters).astype(np.float64)
 
 
-def _difference(pair: _Pair, p_value: float, swaps: _Swaps, level: float, power: float) -> Difference:
+def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, power: float) -> Difference:
     """Return the difference with its interval and the result of its test."""
     n_clusters, error, reason = len(pair.gaps), nan, ""
     if not isfinite(pair.value):
@@ -274,7 +274,7 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, level: float, power:
             reason = "the two agree in every cluster"
     low = high = detectable = nan
     if not reason:
-        t = student_quantile((1.0 + level) / 2.0, n_clusters - 1)
+        t = student_quantile((1.0 + confidence) / 2.0, n_clusters - 1)
         low, high = pair.value - t * error, pair.value + t * error
         detectable = (t + student_quantile(power, n_clusters - 1)) * error
     return Difference(
@@ -288,7 +288,7 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, level: float, power:
         n_differing=swaps.n_differing,
         n_resamples=swaps.n_patterns,
         is_exact=swaps.is_exact,
-        level=level,
+        confidence=confidence,
         power=power,
         reason=reason,
     )

@@ -7,25 +7,25 @@ from math import nan, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import check_number, check_positive_int
+from kgeval.checks import Reals, check_number, check_positive_int
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.intervals import (
     ONE_CLUSTER,
     Clusters,
     between_quantiles,
-    check_level,
+    check_confidence,
     drawn_counts,
     effective_size,
     in_order,
 )
-from kgeval.stats.moments import Interval, Reals
+from kgeval.stats.moments import Interval
 from kgeval.stats.student import student_quantile
 
 TOO_FEW = "too few clusters for limits of this quantile"
 
 
 def quantile_interval(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, share: float = 0.5, level: float = 0.95
+    values: npt.ArrayLike, clusters: npt.ArrayLike, share: float = 0.5, confidence: float = 0.95
 ) -> Interval:
     """Return Woodruff's interval of a quantile: where the distribution function meets limits of `share`.
 
@@ -41,7 +41,7 @@ def quantile_interval(
         The label of each observation's cluster.
     share : float
         0.5 is the median: the mean of the two middle values where their number is even.
-    level : float
+    confidence : float
         Nominal coverage.
 
     Returns
@@ -60,26 +60,26 @@ def quantile_interval(
     >>> print(quantile_interval(np.arange(1.0, 101.0), np.arange(100)))
     50.5000 [41.0000, 60.0000]
     """
-    check_level(level)
-    array, groups, value, reason = _checked(values, clusters, share)
+    check_confidence(confidence)
+    array, groups, value, reason = _checked_sample(values, clusters, share)
     if reason:
-        return Interval(value, nan, nan, level, "woodruff", groups.count, reason=reason)
+        return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=reason)
     size = effective_size((array <= value).astype(np.float64), groups)
-    t = student_quantile((1.0 + level) / 2.0, groups.count - 1)
+    t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
     reach = t * sqrt(share * (1.0 - share) / size)
     if share - reach <= 0.0 or share + reach >= 1.0:
-        return Interval(value, nan, nan, level, "woodruff", groups.count, reason=TOO_FEW)
+        return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=TOO_FEW)
     ordered, n = np.sort(array), len(array)
     low = float(ordered[int(np.ceil((share - reach) * n)) - 1])
     high = float(ordered[min(int(np.floor((share + reach) * n)), n - 1)])
-    return Interval(value, low, high, level, "woodruff", groups.count, (high - low) / (2.0 * t))
+    return Interval(value, low, high, confidence, "woodruff", groups.count, (high - low) / (2.0 * t))
 
 
 def quantile_bootstrap(
     values: npt.ArrayLike,
     clusters: npt.ArrayLike,
     share: float = 0.5,
-    level: float = 0.95,
+    confidence: float = 0.95,
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> Interval:
@@ -93,7 +93,7 @@ def quantile_bootstrap(
         The label of each observation's cluster.
     share : float
         0.5 is the median: the mean of the two middle values where their number is even.
-    level : float
+    confidence : float
         Nominal coverage.
     n_resamples : int
         At least 1.
@@ -113,11 +113,11 @@ def quantile_bootstrap(
     >>> print(quantile_bootstrap(np.arange(1.0, 101.0), np.arange(100), seed=3))
     50.5000 [40.5000, 59.9875]
     """
-    check_level(level)
+    check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    array, groups, value, reason = _checked(values, clusters, share)
+    array, groups, value, reason = _checked_sample(values, clusters, share)
     if reason:
-        return Interval(value, nan, nan, level, "percentile", groups.count, reason=reason)
+        return Interval(value, nan, nan, confidence, "percentile", groups.count, reason=reason)
     # Clusters stand in an order that their values give, so that their labels do not change the draws.
     place = np.empty(groups.count, dtype=np.int64)
     centred = array - array.mean()
@@ -129,10 +129,10 @@ def quantile_bootstrap(
         _quantiles_of_counts(ordered, counts[:, owners], share)
         for counts in drawn_counts(groups.count, n_resamples, seed)
     ]
-    return between_quantiles(value, np.concatenate(found), groups.count, level)
+    return between_quantiles(value, np.concatenate(found), groups.count, confidence)
 
 
-def _checked(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
+def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
     """Return the values as float64, their clusters, the quantile, and why it can have no interval (empty if it can)."""
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)

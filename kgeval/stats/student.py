@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 # Above so many degrees of freedom the expansion of Student's t is exact to 1e-12, and the series long.
-MOST_SUMMED = 1000
+MAX_SUMMED = 1000
 
 
 @lru_cache(maxsize=4096)
@@ -35,7 +35,7 @@ def student_quantile(share: float, freedom: int) -> float:
     """
     if share < 0.5:
         return -student_quantile(1.0 - share, freedom)
-    if freedom > MOST_SUMMED:
+    if freedom > MAX_SUMMED:
         return _expanded_quantile(NormalDist().inv_cdf(share), freedom)
     central = 2.0 * share - 1.0
     if freedom == 1:

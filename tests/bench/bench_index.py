@@ -21,10 +21,10 @@ import numpy as np
 from measure import peaks_above
 
 import kgeval
-from kgeval.corruption import KnownIndex, known_triples
-from kgeval.models import ComplEx
-from kgeval.queries import SIDES, Queries
-from kgeval.ranking import Task
+from kgeval.data.known import KnownIndex, known_triples
+from kgeval.data.queries import SIDES, Queries, query_parts
+from kgeval.ranking.tasks import Task
+from kgeval.scorers.models.products import ComplEx
 
 N_RUNS = 5
 N_TRIPLES, N_RANKED, N_ENTITIES, N_RELATIONS = 10_000_000, 1_000_000, 5_000_000, 1_000
@@ -58,7 +58,7 @@ def build(dataset, known, ranked, spent=None):
         marks = [time.perf_counter()]
         queries = Queries.of(ranked, side)
         marks.append(time.perf_counter())
-        index = KnownIndex.of(known, side)
+        index = KnownIndex.of(*query_parts(known, side))
         marks.append(time.perf_counter())
         tasks.append((Task.of(dataset, queries, np.arange(len(dataset.entities)), index), index))
         marks.append(time.perf_counter())

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import kgeval
-from kgeval.models import TransE
+from kgeval.scorers.models.distances import TransE
 
 METRICS = (
     "map", "rr", "precision@10", "recall@10", "f1@10", "rprec", "ndcg", "ndcg@10", "dcg", "err", "success@10", "auc",

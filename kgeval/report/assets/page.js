@@ -12,10 +12,10 @@
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
   const PATTERNS = ["", "/", "x", "-", "\\", "+", "|", "."]; // of bars, another one each time the colours begin anew
-  const isRankLike = (name) => /(^|\.)([gh]?mr|median(_rank)?)$/i.test(name); // from 1 upwards, without a bound
+  const displayOf = (name) => data.displays[name] || { decimals: 4, is_log: false };
   const MOST_ROWS = 500;
   const several = data.models.length > 1;
-  const percent = Math.round(data.level * 100);
+  const percent = Math.round(data.confidence * 100);
 
   // ---- elements ----
 
@@ -80,7 +80,7 @@
   const whole = (n) => styles[0].format(n);
 
   function digitsOf(value, heading) {
-    return Math.abs(value) >= 100 ? 1 : isRankLike(heading) ? 2 : 4;
+    return Math.abs(value) >= 100 ? 1 : displayOf(heading).decimals;
   }
 
   function written(value, heading, digits = null) {
@@ -219,13 +219,13 @@
     }
     const own = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((said) => said.replace("note: ", () => `note: ${name}: `)));
     section("comparison", "Comparison", lineList(data.comparison.head.filter((said) => !own.includes(said))), // said above
-      element("p", {}, `The difference is first less second, with its ${Math.round(data.comparison.level * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.level, "", 2)}.`),
+      element("p", {}, `The difference is first less second, with its ${Math.round(data.comparison.confidence * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.confidence, "", 2)}.`),
       scrolling("Paired comparison of the models; smallest detectable: what the test would find with a probability of 0.8", head, [...bodies.values()]),
       reasonList(reasons), ...data.comparison.contributions.filter((pair) => pair.rows.length).map(contributionTable));
   }
 
   function comparisonRow(row) {
-    const isSure = row.p_holm !== null && row.p_holm <= 1 - data.comparison.level + 1e-12;
+    const isSure = row.p_holm !== null && row.p_holm <= 1 - data.comparison.confidence + 1e-12;
     const counts = ["wins", "ties", "losses", "n", "n_clusters"].map((name) =>
       element("td", { class: "number" }, typeof row[name] === "number" ? whole(row[name]) : "-"));
     return element("tr", {}, element("th", { scope: "row" }, row.metric),
@@ -352,7 +352,7 @@
           return `${chartText(data.models[one])}: ${written(cell[0], heading)} ${interval(cell, heading)}`;
         })].join("<br>")),
     }));
-    const type = isRankLike(heading) ? "log" : "linear";
+    const type = displayOf(heading).is_log ? "log" : "linear";
     const ends = type === "log" ? [1, Math.max(1, ...data.relations.values.flatMap((one) => one[metric][0]).filter((v) => v !== null))] : [0, 1];
     const diagonal = { type: "line", x0: ends[0], y0: ends[0], x1: ends[1], y1: ends[1], line: { color: colour("--muted"), width: 1, dash: "dot" }, layer: "below" };
     const name = across ? `${heading}, ${chartText(data.models[base])}` : "ranks of the relation (log scale)";
@@ -385,7 +385,7 @@
           `${heading} ${written(value[i], heading)} ${interval([value[i], low[i], high[i]], heading)}`].join("<br>")) });
     });
     const ticks = { tickmode: "array", tickvals: groups.map((_, i) => i), ticktext: groups.map(chartText), range: [-0.6, groups.length - 0.4], zeroline: false };
-    const type = isRankLike(heading) ? "log" : "linear";
+    const type = displayOf(heading).is_log ? "log" : "linear";
     return { traces, shape: layout(axis(chartText(column.name), ticks), axis(heading, { type, nticks: 6, rangemode: type === "log" ? "normal" : "tozero" }),
       { uirevision: `${groupChart.column}, ${groupChart.metric}` }) };
   }

@@ -1,0 +1,25 @@
+"""kgeval check-scorer."""
+
+from __future__ import annotations
+
+import argparse
+
+import kgeval
+from kgeval.cli.command import Command
+from kgeval.cli.options import add_input, check_options, given_dataset, scorer_of
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_input(parser, with_scores=False)
+
+
+def _check(options: argparse.Namespace) -> str:
+    check_options(options)
+    dataset = given_dataset(options)
+    report = kgeval.check_scorer(scorer_of(options, dataset), dataset, options.side or "both")
+    return "\n".join([f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes])
+
+
+COMMAND = Command(
+    "check-scorer", "probe a scorer for faults that would make ranks wrong", _add_options, _check, place=9
+)

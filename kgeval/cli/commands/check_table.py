@@ -1,0 +1,65 @@
+"""kgeval check-table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import kgeval
+from kgeval.cli.command import Command
+from kgeval.cli.options import json_text
+from kgeval.errors import DataError
+from kgeval.metrics import TIE_POLICIES
+from kgeval.published import ROUNDINGS, read_reported
+from kgeval.report import printable
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "values",
+        nargs="+",
+        metavar="FILE|NAME=VALUE",
+        help="a table (CSV, TSV, Markdown) with columns such as MRR and H@10, or numbers: mrr=0.31 hits@10=0.49 mr=219",
+    )
+    parser.add_argument("--n-candidates", type=int, metavar="N", help="of a query at most: the number of entities")
+    parser.add_argument("--n-ranks", type=int, metavar="N", help="of how many the mean is: test triples times sides")
+    parser.add_argument("--ties", choices=TIE_POLICIES, help="realistic allows half ranks (default: integer ranks)")
+    parser.add_argument("--percent", action="store_true", default=None, help="hits, MRR and AMRI are percentages")
+    parser.add_argument("--rounding", choices=ROUNDINGS, default="nearest", help="any: perhaps cut off")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: %(default)s")
+
+
+def _run_check(options: argparse.Namespace) -> tuple[str, int]:
+    found = kgeval.check_table(
+        _given_values(options.values),
+        n_candidates=options.n_candidates,
+        n_ranks=options.n_ranks,
+        ties=options.ties,
+        percent=options.percent,
+        rounding=options.rounding,
+    )
+    if options.format == "json":
+        return json_text({"possible": found.possible, "rows": found.records()}), int(not found.possible)
+    return "\n".join(printable(line) for line in str(found).splitlines()), int(not found.possible)
+
+
+def _given_values(given: list[str]) -> object:
+    """Return the numbers of a file, or those on the command line."""
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return read_reported(given[0])
+    numbers: dict[str, str] = {}
+    for part in given:
+        name, equals, number = part.partition("=")
+        if not equals or name in numbers:
+            raise DataError(f"expected one file, or numbers such as mrr=0.31, each once; got {part!r}")
+        numbers[name] = number
+    return numbers
+
+
+COMMAND = Command(
+    "check-table",
+    "tell whether published hits@k, MRR and MR are possible together",
+    _add_options,
+    _run_check,
+    place=7,
+)

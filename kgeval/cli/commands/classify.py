@@ -1,0 +1,88 @@
+"""kgeval classify."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import kgeval
+from kgeval.checks import check_one_of
+from kgeval.classification import CLASSIFIED_METRICS, UNIFORM, parse_points
+from kgeval.cli.command import Command
+from kgeval.cli.options import add_input, check_options, given_dataset, scorer_of, words
+from kgeval.cli.output import classification_text
+from kgeval.errors import ProtocolError
+from kgeval.features import FEATURES, NEED_SIDE
+from kgeval.files import check_target
+from kgeval.metrics import split_list
+from kgeval.metrics.pointwise import CALIBRATIONS
+from kgeval.report import FORMATS
+from kgeval.scorers import MAX_PAIRS
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_input(parser, with_scores=False, with_side=False)
+    negatives = parser.add_argument_group("negatives (change the numbers)")
+    negatives.add_argument(
+        "--negatives",
+        metavar="FOLDER",
+        help="holds valid_negatives.txt and test_negatives.txt (default: DATASET), or the word uniform: draw them",
+    )
+    negatives.add_argument(
+        "--labelled", action="store_true", help="valid and test of DATASET end each line with 1/-1, 1/0 or true/false"
+    )
+    negatives.add_argument("--seed", type=int, metavar="N", help="of uniform negatives (default: 0)")
+    calibration = parser.add_argument_group("probabilities, for metrics such as log_loss")
+    calibration.add_argument("--calibrate", choices=CALIBRATIONS, help="fit them on validation (needs scikit-learn)")
+    calibration.add_argument("--prior", type=float, metavar="SHARE", help="of true triples (default: validation's)")
+    output = parser.add_argument_group("output")
+    output.add_argument("--metrics", default=",".join(CLASSIFIED_METRICS), metavar="NAMES", help="default: %(default)s")
+    output.add_argument(
+        "--by", metavar="COLUMNS", help="break down by relation, or a feature that needs no side, such as cardinality"
+    )
+    output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally run.kgeval")
+    output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    output.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
+    parser.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
+
+
+def _classify(options: argparse.Namespace) -> str:
+    start = time.perf_counter()
+    parse_points(split_list(options.metrics))
+    if options.out is not None:
+        check_target(options.out, options.overwrite)
+    for column in words(options.by or ""):
+        check_one_of("--by", column, ["relation", *(name for name in FEATURES if name not in NEED_SIDE)])
+    if options.seed is not None and options.negatives != UNIFORM:
+        raise ProtocolError("--seed needs --negatives uniform")
+    check_options(options)
+    dataset = given_dataset(options, labelled=options.labelled)
+    negatives: Any = options.negatives
+    source = None
+    if negatives != UNIFORM:
+        folder = Path(negatives or options.dataset)
+        in_columns = options.labelled and negatives is None
+        negatives = kgeval.read_negatives(folder, dataset, labelled=in_columns, header=options.header)
+        source = f"files in {folder.resolve().name}"
+    result = kgeval.classify(
+        scorer_of(options, dataset),
+        dataset,
+        negatives,
+        calibrate=options.calibrate,
+        prior=options.prior,
+        seed=options.seed or 0,
+        source=source,
+        max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
+    )
+    if options.out is not None:
+        result.save(options.out, overwrite=options.overwrite)
+    saved = f" Saved {options.out}." if options.out else ""
+    breakdown = "" if options.by else " Breakdown: --by relation."
+    return classification_text(result, options, f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}")
+
+
+COMMAND = Command(
+    "classify", "tell true test triples from false ones, and print the metrics", _add_options, _classify, place=8
+)

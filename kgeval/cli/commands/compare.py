@@ -1,0 +1,97 @@
+"""kgeval compare."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import pandas as pd
+
+import kgeval
+from kgeval.cli.command import Command
+from kgeval.cli.options import add_results, json_text, results_of, say_aside
+from kgeval.comparison import COMPARED_METRICS, OVERRIDES, Comparison
+from kgeval.errors import ProtocolError
+from kgeval.metrics import split_list
+from kgeval.report import FORMATS, format_compared, format_frame, frame_records, printable, undefined_lines
+from kgeval.results import CLUSTERS, CONFIDENCE
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_results(parser, "two or more")
+    parser.add_argument("--metrics", default=",".join(COMPARED_METRICS), metavar="KEYS", help="default: %(default)s")
+    parser.add_argument(
+        "--by-relation",
+        metavar="KEY",
+        help="where its differences come from; csv, latex and markdown then show this alone",
+    )
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="relations to list (default: %(default)s)")
+    parser.add_argument("--override", default="", metavar="NAMES", help=f"may differ: {', '.join(OVERRIDES)}")
+    parser.add_argument(
+        "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="of intervals; default: 0.95"
+    )
+    parser.add_argument("--cluster", choices=CLUSTERS, default="triple", help="what swaps together (default: triple)")
+    parser.add_argument("--resamples", type=int, default=9999, metavar="N", help="random swaps (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the swaps (default: %(default)s)")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
+
+
+def _compare(options: argparse.Namespace) -> str:
+    if options.limit < 1:
+        raise ProtocolError(f"--limit must be at least 1; got {options.limit}")
+    results, names = results_of(options)
+    metrics = split_list(options.metrics)
+    found = kgeval.compare(
+        results,
+        names=names,
+        metrics=metrics if options.by_relation in (None, *metrics) else [*metrics, options.by_relation],
+        override=options.override,
+        confidence=options.confidence,
+        cluster=options.cluster,
+        n_resamples=options.resamples,
+        seed=options.seed,
+    )
+    if options.format == "json":
+        return _as_json(found, options)
+    relations = None if options.by_relation is None else _by_relation(found, options, options.limit)
+    undefined = undefined_lines(found.values)
+    if options.format == "csv":
+        say_aside([*found.header(), *undefined])
+        return found.table.to_csv(index=False).rstrip("\n") if relations is None else relations.to_csv().rstrip("\n")
+    values = format_compared(found, options.format)
+    if options.format != "table":
+        say_aside([*found.header(), *undefined])
+        return values if relations is None else format_frame(relations, options.format)
+    parts = ["\n".join(printable(line) for line in repr(found).splitlines()), values]
+    if relations is not None:
+        parts.append(f"{options.by_relation}: the relations that make most of the differences")
+        parts.append(format_frame(relations, "table"))
+    parts += ["\n".join(printable(line) for line in undefined)] if undefined else []
+    return "\n\n".join(parts)
+
+
+def _by_relation(found: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:
+    """Return, for each pair of models, the relations that contribute most to their difference."""
+    frames = {}
+    for first, second in itertools.combinations(found.names, 2):
+        frame = found.by_relation(options.by_relation, first, second).iloc[:limit]
+        frames[f"{first} less {second}"] = frame.rename(columns={"value_first": "first", "value_second": "second"})
+    return pd.concat(frames, names=["difference of"])
+
+
+def _as_json(found: Comparison, options: argparse.Namespace) -> str:
+    table = found.table.set_index(["first", "second", "metric"])
+    content = {
+        "header": found.header(),
+        "overridden": found.overridden,
+        "values": frame_records(found.values),
+        "differences": frame_records(table),
+    }
+    if options.by_relation is not None:
+        content["by_relation"] = frame_records(_by_relation(found, options, None))
+    return json_text(content)
+
+
+COMMAND = Command(
+    "compare", "is one model better than another, surely, and where: saved results", _add_options, _compare, place=3
+)

@@ -1,0 +1,69 @@
+"""kgeval evaluate."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import kgeval
+from kgeval.cli.command import Command
+from kgeval.cli.options import add_input, add_protocol, check_options, given_dataset, protocol_of, scorer_of
+from kgeval.cli.output import add_output, check_output, result_text, with_choices
+from kgeval.files import check_target
+from kgeval.report import listed_ranks
+from kgeval.scorers import MAX_PAIRS
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_input(parser, with_scores=True)
+    add_protocol(parser)
+    output = add_output(parser)
+    output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally run.kgeval")
+    output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    resources = parser.add_argument_group("resources (change no number)")
+    resources.add_argument("--batch-size", type=int, metavar="N", help="queries at a time")
+    resources.add_argument("--block-size", type=int, metavar="N", help="candidates at a time")
+    resources.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
+    resources.add_argument("--threads", type=int, metavar="N", help="default: one per processor")
+    resources.add_argument(
+        "--device", metavar="NAME", help="of models: numpy (default), cpu (torch: faster dot products), cuda"
+    )
+    resources.add_argument("--no-progress", dest="progress", action="store_false", help="no bar on a terminal")
+
+
+def _evaluate(options: argparse.Namespace) -> str:
+    start = time.perf_counter()
+    if options.out is not None:
+        check_target(options.out, options.overwrite)
+    check_output(options)
+    check_options(options)
+    dataset = given_dataset(options)
+    scores = None
+    if options.scores is not None:
+        scores = kgeval.read_scores(options.scores, header=options.header)
+        result = kgeval.evaluate_scores(scores, dataset, protocol_of(options))
+    else:
+        scorer = scorer_of(options, dataset)
+        result = kgeval.evaluate(
+            scorer,
+            dataset,
+            protocol_of(options),
+            batch_size=options.batch_size,
+            block_size=options.block_size,
+            max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
+            threads=options.threads,
+            device=options.device,
+            progress=options.progress,
+        )
+    result = with_choices(result, dataset, options)
+    if options.out is not None:
+        result.save(options.out, overwrite=options.overwrite)
+    saved = f"Saved {options.out}." if options.out else "Save: --out run.kgeval."
+    done = f"done in {time.perf_counter() - start:.1f} s."
+    breakdown = "" if options.by else " Breakdown: --by relation."
+    ranks = [] if scores is None or options.format != "table" else [listed_ranks(result, scores, dataset)]
+    return result_text(result, options, ranks, f"{done}{breakdown} {saved}")
+
+
+COMMAND = Command("evaluate", "rank the triples of a split and print the metrics", _add_options, _evaluate, place=1)

@@ -1,0 +1,40 @@
+"""kgeval report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import kgeval
+from kgeval.cli.command import Command
+from kgeval.cli.options import add_results, check_out, given_dataset, results_of, written
+from kgeval.report import write_page
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_results(parser, "one or more")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="PAGE.html", help="the page to write")
+    parser.add_argument("--overwrite", action="store_true", help="replace the page if it exists")
+    parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one: adds its audit, and what was not saved")
+    parser.add_argument("--override", default="", metavar="NAMES", help="in what compared results may differ")
+    parser.add_argument("--title", metavar="TEXT", help="default: the name of the dataset")
+
+
+def _report(options: argparse.Namespace) -> str:
+    check_out(options.out, options.overwrite, options.results)
+    results, names = results_of(options)
+    dataset = None if options.dataset is None else given_dataset(options)
+    comparison = kgeval.compare(results, names=names, override=options.override) if len(results) > 1 else None
+    write_page(
+        results,
+        options.out,
+        names=names,
+        dataset=dataset,
+        comparison=comparison,
+        overwrite=options.overwrite,
+        title=options.title,
+    )
+    return written(options.out)
+
+
+COMMAND = Command("report", "write saved results as one HTML page that works offline", _add_options, _report, place=4)

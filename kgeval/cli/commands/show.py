@@ -1,0 +1,57 @@
+"""kgeval show."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import kgeval
+from kgeval.checks import check_one_of
+from kgeval.classification import CLASSIFIED_METRICS, ClassificationResult
+from kgeval.cli.command import Command
+from kgeval.cli.options import given_dataset, words
+from kgeval.cli.output import add_output, check_output, classification_text, result_text, with_choices
+from kgeval.errors import DataError
+from kgeval.features import FEATURES, NEED_SIDE
+from kgeval.results import DEFAULT_METRICS
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("result", type=Path, metavar="RUN.kgeval", help="what kgeval evaluate --out saved")
+    add_output(parser)
+    parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one, for --by columns that were not saved")
+
+
+def _show(options: argparse.Namespace) -> str:
+    result = kgeval.load_result(options.result)
+    if isinstance(result, ClassificationResult):
+        return _show_classification(result, options)
+    check_output(options, result.columns.columns)
+    if options.dataset is not None:
+        dataset = given_dataset(options)
+        result = with_choices(result, dataset, options)
+        asked = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
+        result = result.with_features(dataset, names=asked)  # also where none is lacking: refuses another dataset
+    elif options.types is not None or options.means_from is not None:
+        raise DataError("--types and --means-from need --dataset FOLDER")
+    return result_text(result, options)
+
+
+def _show_classification(result: ClassificationResult, options: argparse.Namespace) -> str:
+    """Return a saved classification as the options ask."""
+    if options.metrics == ",".join(DEFAULT_METRICS):
+        options.metrics = ",".join(CLASSIFIED_METRICS)
+    of_ranks = ("ties", "types", "means_from", "confidence")
+    if any(getattr(options, name) is not None for name in of_ranks) or not options.intervals:
+        raise DataError(
+            f"{options.result}: holds a classification; --ties, --types, --means-from, --confidence and --no-intervals "
+            "are for ranks"
+        )
+    for column in words(options.by or ""):
+        check_one_of("--by", column, ["relation", *result.columns, *(n for n in FEATURES if n not in NEED_SIDE)])
+    if options.dataset is not None:
+        result = result.with_features(given_dataset(options))
+    return classification_text(result, options)
+
+
+COMMAND = Command("show", "print a saved result, or break it down", _add_options, _show, place=2)

@@ -1,0 +1,176 @@
+"""Options that several commands share: dataset, scorer, protocol and saved results; and JSON."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import kgeval
+from kgeval.data import SIDE_NAMES, UNSEEN, Protocol
+from kgeval.errors import DataError, ProtocolError, ScoreError
+from kgeval.files import check_target
+from kgeval.report import printable
+from kgeval.results import EvaluationResult
+from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS
+
+
+def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True) -> None:
+    """Add dataset, scorer and side."""
+    parser.add_argument("dataset", metavar="DATASET", help="folder with train.txt, valid.txt, test.txt")
+    scorer = parser.add_mutually_exclusive_group(required=True)
+    scorer.add_argument("--model", metavar="FILE.npz", help="an embedding model")
+    scorer.add_argument(
+        "--score", metavar="MODULE:NAME", help="a function score(s, p, o) or a scorer object, in a module or file.py"
+    )
+    if with_scores:
+        scorer.add_argument("--scores", metavar="FILE.tsv", help="a table of scored triples: s, p, o, score")
+    model = parser.add_argument_group("what the model file does not say itself")
+    model.add_argument("--model-type", choices=sorted(MODELS))
+    model.add_argument("--norm", type=int, choices=(1, 2))
+    model.add_argument("--layout", choices=LAYOUTS)
+    model.add_argument("--inverse-relations", choices=INVERSE_ROWS)
+    if with_side:
+        parser.add_argument(
+            "--side",
+            choices=("both", *SIDE_NAMES),
+            metavar="SIDE",
+            help="subject, object (or head, tail, s, o) or both (default)",
+        )
+    parser.add_argument("--header", action="store_true", help="the files' first lines name the columns")
+
+
+def add_protocol(parser: argparse.ArgumentParser) -> None:
+    """Add what changes the numbers."""
+    protocol = parser.add_argument_group("protocol (changes the numbers)")
+    protocol.add_argument("--split", metavar="NAMES", help="splits to rank, comma-separated (default: test)")
+    protocol.add_argument("--filter", metavar="NAMES", help="splits that are known, or none (default: all)")
+    protocol.add_argument(
+        "--unseen", choices=UNSEEN, help="triples that train lacks (default: rank, or drop without vector)"
+    )
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse an option that the chosen scorer would ignore."""
+    of_models = ("model_type", "norm", "layout", "inverse_relations", "device")
+    of_runs = ("batch_size", "block_size", "max_pairs", "threads")
+    ignored: tuple[str, ...] = () if options.model is not None else of_models
+    if getattr(options, "scores", None) is not None:
+        ignored += of_runs
+    for name in ignored:
+        if getattr(options, name, None) is not None:
+            kind = "--model" if name in of_models else "--model or --score"
+            raise ProtocolError(f"--{name.replace('_', '-')} needs {kind}")
+
+
+def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Dataset:
+    """Return the dataset that the options name."""
+    return kgeval.read_dataset(options.dataset, header=getattr(options, "header", False), **settings)
+
+
+def add_results(parser: argparse.ArgumentParser, how_many: str) -> None:
+    """Add saved results and their names."""
+    parser.add_argument("results", nargs="+", type=Path, metavar="RUN.kgeval", help=f"{how_many} saved results")
+    parser.add_argument("--names", metavar="NAMES", help="of the models, comma-separated (default: the files' names)")
+
+
+def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], list[str]]:
+    """Return the results and what to call them: the names given, or those of the files, or their paths."""
+    names = words(options.names or "")
+    if names and len(names) != len(options.results):
+        raise ProtocolError(f"--names must name {len(options.results)} models, one for each file; got {len(names)}")
+    stems = [path.stem for path in options.results]
+    names = names or (stems if len(set(stems)) == len(stems) else [str(path) for path in options.results])
+    if len(set(names)) < len(names):
+        raise ProtocolError(f"the results need different names; got {', '.join(names)}. Say --names A,B")
+    return [ranked_result(path) for path in options.results], names
+
+
+def ranked_result(path: Path) -> EvaluationResult:
+    """Return the result of an evaluation that was saved; another kind of result is an error."""
+    result = kgeval.load_result(path)
+    if not isinstance(result, EvaluationResult):
+        raise DataError(f"{path}: holds a classification; this command takes what kgeval evaluate --out saved")
+    return result
+
+
+def check_out(out: Path, overwrite: bool, read: Sequence[Path]) -> None:
+    """Refuse to write over what is read, whatever is said of overwriting."""
+    check_target(out, overwrite)
+    if any(out.resolve() == path.resolve() for path in read):
+        raise DataError(f"{out} is one of the results to read; choose another name")
+
+
+def written(path: Path) -> str:
+    """Return what was written, for the last line."""
+    return f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB"
+
+
+def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
+    """Return the scorer that the options name."""
+    if options.model is not None:
+        settings = {
+            "model": options.model_type,
+            "norm": options.norm,
+            "layout": options.layout,
+            "inverse_relations": options.inverse_relations,
+        }
+        return kgeval.load_model(options.model, dataset, **settings)
+    module_name, colon, name = options.score.partition(":")
+    if not colon or not name:
+        raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # stays: the scorer may import more when it is called
+    try:
+        module = _module(module_name)
+    except Exception as error:
+        raise ScoreError(f"--score: importing {module_name!r} raised {type(error).__name__}: {error}") from error
+    if not hasattr(module, name):
+        raise ScoreError(f"--score: module {module_name!r} has no {name!r}")
+    return getattr(module, name)
+
+
+def _module(name: str) -> Any:
+    """Import a module by name, from the current folder or where Python looks, or by path if it ends in .py."""
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def protocol_of(options: argparse.Namespace) -> Protocol | None:
+    """Return the protocol that the options name, or None where they name none."""
+    if options.side is None and options.split is None and options.filter is None and options.unseen is None:
+        return None
+    return Protocol(
+        sides=options.side or "both",
+        filter_splits=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
+        unseen=options.unseen,
+        splits="test" if options.split is None else words(options.split),
+    )
+
+
+def say_aside(lines: Iterable[str]) -> None:
+    """Print lines that belong to the numbers where they do not disturb a program that reads these."""
+    for line in lines:
+        print(f"kgeval: {printable(line)}", file=sys.stderr)
+
+
+def words(text: str) -> list[str]:
+    """Return the words between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """Return strict JSON, in ASCII where the terminal takes no more."""
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=not is_unicode)

@@ -1,0 +1,130 @@
+"""How commands print a result: which metrics, broken down how, in which form."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import kgeval
+from kgeval.checks import check_one_of
+from kgeval.classification import ClassificationResult
+from kgeval.cli.options import json_text, say_aside, words
+from kgeval.errors import ProtocolError
+from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
+from kgeval.metrics import TIE_POLICIES, split_list
+from kgeval.report import FORMATS, format_frame, frame_records, printable, summary_frame, undefined_lines
+from kgeval.results import BREAKDOWNS, CONFIDENCE, DEFAULT_METRICS, EvaluationResult, metric_cautions, says_splits
+
+
+def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add what is shown and how; return the group, for more."""
+    output = parser.add_argument_group("output")
+    output.add_argument("--metrics", default=",".join(DEFAULT_METRICS), metavar="NAMES", help="default: %(default)s")
+    output.add_argument("--ties", choices=TIE_POLICIES, help="default: realistic (query. metrics: expected)")
+    output.add_argument(
+        "--by", metavar="COLUMNS", help=f"break down by {', '.join(BREAKDOWNS)}, or {', '.join(FEATURES)}"
+    )
+    output.add_argument("--confidence", type=float, metavar="SHARE", help="of intervals; default: 0.95")
+    output.add_argument("--no-intervals", dest="intervals", action="store_false", help="numbers alone in --by")
+    output.add_argument("--means-from", metavar="NAMES", help="splits that cardinality and pattern are taken over")
+    output.add_argument("--types", metavar="FILE", help="types of entities, for --by type_given or type_asked")
+    output.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
+    return output
+
+
+def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> None:
+    """Refuse what cannot be shown before anything is computed; `columns` are further ones to break down by."""
+    for metric in split_list(options.metrics):
+        kgeval.metrics.parse(metric)
+    for column in words(options.by or ""):
+        check_one_of("--by", column, dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
+        if column in NEED_TYPES and options.types is None and column not in columns:
+            raise ProtocolError(f"--by {column} needs --types FILE")
+    if options.confidence is not None and not 0.0 < options.confidence < 1.0:
+        raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
+
+
+def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: argparse.Namespace) -> EvaluationResult:
+    """Return the result with the columns that options choose: types of a file, cardinality and pattern of splits."""
+    if options.means_from is not None:
+        splits = words(options.means_from)
+        if not splits:
+            raise ProtocolError("--means-from must name a split; got none")
+        for split in splits:
+            check_one_of("--means-from", split, dataset.splits)
+        result = result.with_features(dataset, names=list(OVER_SPLITS), splits_for_means=splits)
+    if options.types is None:
+        return result
+    types, unknown = read_types(options.types, result.entities)
+    result = result.with_features(dataset, names=list(NEED_TYPES), types=types)
+    if unknown:
+        said = f"{len(unknown):,} entities of {options.types} are not in the dataset"
+        result = result.__replace__(notes=[*result.notes, said])
+    return result
+
+
+def result_text(
+    result: EvaluationResult, options: argparse.Namespace, further: Sequence[str] = (), last: str = ""
+) -> str:
+    """Return a result as the options ask; `further` stands before the metrics and `last` below, for people alone."""
+    metrics, ties = split_list(options.metrics), options.ties or "realistic"
+    frame = summary_frame(result, metrics, options.ties)
+    asked = CONFIDENCE if options.confidence is None else options.confidence
+    groups, confidence = None, asked if options.intervals else None
+    if options.by:
+        groups = result.by(*words(options.by), metrics=metrics, ties=options.ties, confidence=confidence)
+    if options.format == "json":
+        content = {
+            "about": result.about,
+            "protocol": result.protocol.to_dict() | {"fingerprint": result.protocol.fingerprint, "ties": ties},
+            "tie_rate": result.tie_rate,
+            "n_read": result.about["n_read"],
+            "dropped": result.dropped,
+            "notes": [*result.notes, *metric_cautions(result, metrics)],
+            "metrics": frame_records(frame),
+        }
+        if groups is not None:
+            content |= {"confidence": confidence, "by": frame_records(groups)}
+        return json_text(content)
+    reasons = undefined_lines(frame)
+    if options.format != "table":
+        dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
+        notes = [f"note: {said}" for said in (*result.notes, *metric_cautions(result, metrics))]
+        say_aside([*dropped, *notes, *reasons])
+        return format_frame(frame if groups is None else groups, options.format)
+    parts = ["\n".join(printable(line) for line in result.header(ties)), *further, format_frame(frame, "table")]
+    if groups is not None:
+        parts.append(format_frame(groups, "table"))
+        reasons += undefined_lines(groups)
+        if confidence is not None:
+            reasons.append(f"note: {confidence:.0%} intervals, clustered by triple (query. metrics: by query)")
+        over = [name for name in words(options.by or "") if name in OVER_SPLITS]
+        if over and not says_splits(result.notes):
+            reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
+    cautions = [f"note: {said}" for said in metric_cautions(result, metrics)]
+    if cautions or reasons:
+        parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))
+    return "\n\n".join([*parts, last] if last else parts)
+
+
+def classification_text(result: ClassificationResult, options: argparse.Namespace, last: str = "") -> str:
+    """Return a classification as the options ask; `last` stands below, for people alone."""
+    metrics = split_list(options.metrics)
+    frames = {"metrics": result.summary(metrics)}
+    if options.by:
+        frames["by"] = result.by(*words(options.by), metrics=metrics)
+    cautions = result.cautions(metrics)
+    if options.format == "json":
+        content: dict[str, Any] = {name: frame_records(frame) for name, frame in frames.items()}
+        content = {"about": result.about, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}
+        return json_text(content)
+    notes = [f"note: {said}" for said in cautions] + undefined_lines(*frames.values())
+    if options.format != "table":
+        dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
+        say_aside([*dropped, *(f"note: {said}" for said in result.notes), *notes])
+        return format_frame(frames.get("by", frames["metrics"]), options.format)
+    parts = ["\n".join(printable(line) for line in result.header())]
+    parts += [format_frame(frame, "table") for frame in frames.values()]
+    parts += ["\n".join(printable(line) for line in notes)] if notes else []
+    return "\n\n".join([*parts, last] if last else parts)

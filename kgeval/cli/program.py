@@ -1,0 +1,63 @@
+"""The program: parse the command line, run a command, print what it returns."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+import kgeval
+from kgeval.cli.commands import all_commands
+from kgeval.errors import KgevalError, KgevalWarning, ProtocolError
+from kgeval.report import printable
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code: 0, 2 after an error of the user's making, 1 as a command says."""
+    options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a label must not end the program
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result say the same
+            said = options.run(options)
+            text, status = said if isinstance(said, tuple) else (said, 0)
+            print(text)
+            sys.stdout.flush()
+    except KgevalError as error:
+        if options.debug:
+            traceback.print_exc()
+        lines = str(error).split("\n") if isinstance(error, ProtocolError) else [str(error)]  # a list of differences
+        print("kgeval: " + "\n".join(printable(line) for line in lines), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("kgeval: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    return int(status)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"kgeval: {message}; see {self.prog} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")
+    parser.add_argument("--version", action="version", version=f"kgeval {kgeval.__version__}")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in all_commands():
+        subparser = subparsers.add_parser(command.name, help=command.about)
+        command.add_options(subparser)
+        subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        subparser.set_defaults(run=command.run)
+    return parser

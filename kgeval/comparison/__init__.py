@@ -1,0 +1,16 @@
+"""Comparison of results: alignment, paired differences, tests and contributions."""
+
+from kgeval.comparison.alignment import OVERRIDES, mismatches
+from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare
+from kgeval.comparison.names import Results, check_names, name_results
+
+__all__ = [
+    "COMPARED_METRICS",
+    "OVERRIDES",
+    "Comparison",
+    "Results",
+    "check_names",
+    "compare",
+    "mismatches",
+    "name_results",
+]

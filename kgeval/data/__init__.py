@@ -1,0 +1,58 @@
+"""Datasets: labels and ids, triples in splits, queries, known triples, corruptions, and the protocol."""
+
+from kgeval.data import candidates
+from kgeval.data.candidates import Candidates, Recorded
+from kgeval.data.corruption import negatives, sample_negatives
+from kgeval.data.dataset import SPLITS, Dataset, triple_labels
+from kgeval.data.fingerprints import fingerprint_triples
+from kgeval.data.frames import COLUMN_NAMES, as_labels, frame_columns, frame_ids
+from kgeval.data.known import SETTINGS, KnownIndex, known_triples
+from kgeval.data.protocol import UNSEEN, Protocol
+from kgeval.data.queries import (
+    SIDE_NAMES,
+    SIDES,
+    Queries,
+    check_side,
+    check_sides,
+    given_and_asked,
+    given_and_asked_where,
+    query_parts,
+)
+from kgeval.data.row_keys import RowKeys, group_rows, rank_in
+from kgeval.data.triples import TripleSet
+from kgeval.data.vocabulary import Vocabulary, triple_ids
+
+__all__ = [
+    "COLUMN_NAMES",
+    "SETTINGS",
+    "SIDES",
+    "SIDE_NAMES",
+    "SPLITS",
+    "UNSEEN",
+    "Candidates",
+    "Dataset",
+    "KnownIndex",
+    "Protocol",
+    "Queries",
+    "Recorded",
+    "RowKeys",
+    "TripleSet",
+    "Vocabulary",
+    "as_labels",
+    "candidates",
+    "check_side",
+    "check_sides",
+    "fingerprint_triples",
+    "frame_columns",
+    "frame_ids",
+    "given_and_asked",
+    "given_and_asked_where",
+    "group_rows",
+    "known_triples",
+    "negatives",
+    "query_parts",
+    "rank_in",
+    "sample_negatives",
+    "triple_ids",
+    "triple_labels",
+]

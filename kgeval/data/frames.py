@@ -1,0 +1,104 @@
+"""Tables of labelled triples: which columns hold subject, relation and object, and their labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.api.types import infer_dtype
+
+from kgeval.checks import Ids
+from kgeval.data.vocabulary import Vocabulary
+from kgeval.errors import DataError
+
+COLUMN_NAMES = (
+    ("s", "p", "o"),
+    ("subject", "predicate", "object"),
+    ("subject", "relation", "object"),
+    ("head", "relation", "tail"),
+    ("h", "r", "t"),
+)
+
+
+def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
+    """Return the places of the three columns of `frame` that hold s, p and o.
+
+    Raises
+    ------
+    DataError
+        If neither the names nor the number of columns tell.
+    """
+    lowered = [str(column).lower() for column in frame.columns]
+    for names in COLUMN_NAMES:
+        if all(name in lowered for name in names):
+            repeated = [name for name in names if lowered.count(name) > 1]
+            if repeated:
+                raise DataError(f"{what}: column {repeated[0]!r} stands twice; which one is meant?")
+            return [lowered.index(name) for name in names]
+    expected = [{choice[place] for choice in COLUMN_NAMES} for place in range(3)]
+    misplaced = [name for place, name in enumerate(lowered[:3]) if name in set().union(*expected) - expected[place]]
+    if len(lowered) == 3 and not misplaced:
+        return [0, 1, 2]
+    known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
+    raise DataError(f"{what}: expected three columns, or columns named {known}; got {[str(c) for c in frame.columns]}")
+
+
+def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
+    """Return the labels of a frame's three columns s, p and o; a DataError names what is no frame of labels."""
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
+    places = frame_columns(split, frame)
+    return [as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i) for i, j in enumerate(places)]
+
+
+def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, dataset: str) -> Ids:
+    """Return the triples of a frame of labels as ids, int64 (n, 3).
+
+    Parameters
+    ----------
+    what : str
+        What messages call the frame.
+    frame : pandas.DataFrame
+        See `frame_columns`.
+    entities, relations : Vocabulary
+    dataset : str
+        The name of the dataset that they are of, for messages.
+
+    Raises
+    ------
+    DataError
+        If a label does not occur; names row and column.
+    """
+    places = frame_columns(what, frame)
+    columns = []
+    for i, vocabulary in enumerate((entities, relations, entities)):
+        column = as_labels(what, frame.iloc[:, places[i]].to_numpy(dtype=object), i)
+        ids = vocabulary.find(column.categories.to_numpy(dtype=object))[column.codes]
+        if (ids < 0).any():
+            row = int(np.flatnonzero(ids < 0)[0])
+            raise DataError(f"{what}, row {row}, column {i}: {column[row]!r} does not occur in dataset {dataset!r}")
+        columns.append(ids)
+    return np.column_stack(columns)
+
+
+def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorical:
+    """Return a categorical of strings; integers as decimals, anything else is an error.
+
+    Raises
+    ------
+    DataError
+        If a value is missing, a float or another type; names row and column (from 0).
+    """
+    if infer_dtype(values, skipna=False) != "string":
+        for row, value in enumerate(values):
+            is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+            if not isinstance(value, str) and not is_integer:
+                raise DataError(
+                    f"{what}, row {row}, column {column}: expected a string label; got {value!r} "
+                    f"({type(value).__name__}). Read the table with dtype=str, keep_default_na=False"
+                )
+        values = np.array([str(value) for value in values], dtype=object)
+    codes, unique = pd.factorize(values)
+    return pd.Categorical.from_codes(codes, pd.Index(unique, dtype=object))

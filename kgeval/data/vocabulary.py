@@ -1,0 +1,111 @@
+"""Labels and their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import Ids, suggest
+from kgeval.errors import DataError
+
+
+class Vocabulary:
+    """The labels of entities or relations; a label's place is its id.
+
+    Parameters
+    ----------
+    labels : iterable of str
+        Distinct labels in id order. Compared exactly: no case folding, no Unicode normalisation.
+
+    Examples
+    --------
+    >>> places = Vocabulary(["Italy", "Jack"])
+    >>> places.ids(["Jack"])
+    array([1])
+    >>> places.labels[1]
+    'Jack'
+    """
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self.labels: tuple[str, ...] = tuple(labels)
+        for position, label in enumerate(self.labels):
+            if not isinstance(label, str):
+                raise DataError(f"label {position} must be a string; got {label!r} ({type(label).__name__})")
+        if not self._index.is_unique:
+            second = int(np.flatnonzero(self._index.duplicated())[0])
+            label = self.labels[second]
+            raise DataError(
+                f"label {label!r} stands at ids {self.labels.index(label)} and {second}; labels must differ"
+            )
+
+    @cached_property
+    def _index(self) -> pd.Index[Any]:
+        index: pd.Index[Any] = pd.Index(np.array(self.labels, dtype=object), dtype=object)
+        return index
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.labels == other.labels
+
+    def __hash__(self) -> int:
+        return hash(self.labels)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(label) for label in self.labels[:3])
+        return f"Vocabulary({len(self)} labels: {shown}{', ...' if len(self) > 3 else ''})"
+
+    def ids(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
+        """Return the ids of `labels`, int64 of the same length.
+
+        Raises
+        ------
+        DataError
+            If a label is unknown; names it and the nearest known one.
+        """
+        found = self.find(labels)
+        if (found < 0).any():
+            label = list(labels)[int(np.flatnonzero(found < 0)[0])]
+            raise DataError(f"unknown label {label!r}{suggest(str(label), self.labels)}")
+        return found
+
+    def find(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
+        """Return the ids of `labels`, -1 for each that is unknown."""
+        if isinstance(labels, str):
+            raise DataError(f"expected a sequence of labels; got the single string {labels!r}")
+        return np.asarray(
+            self._index.get_indexer(pd.Index(np.array(list(labels), dtype=object), dtype=object)), dtype=np.int64
+        )
+
+
+def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str | int]) -> Ids:
+    """Return the ids of a triple named by labels or by ids, int64 (3,).
+
+    Raises
+    ------
+    DataError
+        If a label or an id does not occur.
+
+    Examples
+    --------
+    >>> triple_ids(Vocabulary(["a", "b"]), Vocabulary(["likes"]), ("b", 0, 0))
+    array([1, 0, 0])
+    """
+    ids = []
+    for vocabulary, kind, name in zip((entities, relations, entities), ("entity", "relation", "entity"), triple):
+        if isinstance(name, str):
+            ids.append(int(vocabulary.ids([name])[0]))
+        elif isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(vocabulary):
+            ids.append(int(name))
+        else:
+            raise DataError(f"expected the {kind} as a label or an id in 0 .. {len(vocabulary) - 1}; got {name!r}")
+    return np.array(ids, dtype=np.int64)

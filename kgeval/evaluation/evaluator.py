@@ -1,0 +1,281 @@
+"""evaluate(): dataset, scorer and protocol in, result out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids, check_positive_int
+from kgeval.data import (
+    Dataset,
+    KnownIndex,
+    Protocol,
+    Queries,
+    check_side,
+    known_triples,
+    query_parts,
+    triple_ids,
+    triple_labels,
+)
+from kgeval.errors import DataError, ProtocolError
+from kgeval.evaluation.assembly import Positives, assemble
+from kgeval.evaluation.sources import ScorerSource
+from kgeval.ranking import RankCounts, Task, TaskCounts, available_threads, rank
+from kgeval.results import EvaluationResult, explain_triple
+from kgeval.scorers import MAX_PAIRS, Limits, RowScorer, as_row_scorer, check_missing, missing_ids, probe
+from kgeval.scorers.models import EmbeddingModel
+
+
+def evaluate(
+    scorer: Any,
+    dataset: Dataset,
+    protocol: Protocol | None = None,
+    *,
+    batch_size: int | None = None,
+    block_size: int | None = None,
+    max_pairs: int = MAX_PAIRS,
+    threads: int | None = None,
+    device: str | None = None,
+    progress: bool = True,
+) -> EvaluationResult:
+    """Rank every triple of a split against its corruptions.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+        A function ``score(s, p, o)`` of three int64 id arrays of equal length that returns one score
+        per triple; an object with ``score_objects(s, p)`` and ``score_subjects(p, o)`` that return
+        shape (n, entities), numpy or torch; or a model of `kgeval.models` (anything with
+        ``geometry``, ``query_vectors`` and ``candidate_vectors``). Higher scores are better, always.
+    dataset : Dataset
+    protocol : Protocol, optional
+        By default ``Protocol()``.
+    batch_size : int, optional
+        Queries at a time.
+    block_size : int, optional
+        Candidates at a time.
+    max_pairs : int
+        The longest arrays that a function is given.
+    threads : int, optional
+        Workers for embedding models; by default one per processor.
+    device : str, optional
+        Where embedding models are ranked: ``"numpy"``; ``"cpu"``, which screens dot products with torch's products of
+        bytes; ``"cuda"`` or ``"cuda:1"``. By default numpy for arrays, and for tensors their own device. Counts are the
+        same everywhere.
+    progress : bool
+        Whether a terminal shows a bar.
+
+    Returns
+    -------
+    EvaluationResult
+
+    Raises
+    ------
+    ScoreError
+        If the scorer gives a wrong shape or dtype, a NaN, or different scores for the same triple.
+    ProtocolError
+        If the protocol does not fit the dataset or the scorer, or a device is not there.
+    MissingExtra
+        If a device needs torch, which is not installed.
+    DataError
+        If no triple is left to rank.
+
+    References
+    ----------
+    Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS (filtered ranks).
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=4, n_relations=1)
+    >>> result = evaluate(lambda s, p, o: -np.abs(s + 1.1 - o), dataset, Protocol(sides="object"))
+    >>> result["mrr"], result["raw.mr"]
+    (1.0, 1.5)
+    """
+    return Evaluator(dataset, protocol).evaluate(
+        scorer,
+        batch_size=batch_size,
+        block_size=block_size,
+        max_pairs=max_pairs,
+        threads=threads,
+        device=device,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a protocol asks of a dataset, made once: which rows are ranked, who may compete, and the tasks.
+
+    ``kept`` are the rows of `positives` that are ranked, ``all_rivals`` how many rivals each positive has, by side and
+    setting, where those that train lacks are ranked last.
+    """
+
+    protocol: Protocol
+    positives: Positives
+    kept: Ids
+    entities: Ids
+    tasks: list[Task]
+    all_rivals: dict[tuple[str, str], Ids]
+
+
+class Evaluator:
+    """Builds queries and filter once, for many evaluations on the same dataset, as in a training loop.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    protocol : Protocol, optional
+        See `evaluate`.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
+    >>> evaluator = Evaluator(dataset)
+    >>> [evaluator.evaluate(lambda s, p, o: sign * s)["subject.mr"] for sign in (1, -1)]
+    [4.0, 1.0]
+    """
+
+    def __init__(self, dataset: Dataset, protocol: Protocol | None = None) -> None:
+        self.dataset = dataset
+        if not isinstance(dataset, Dataset):
+            raise DataError(f"expected a Dataset; got {dataset!r}. kgeval.read_dataset reads a folder")
+        if protocol is not None and not isinstance(protocol, Protocol):
+            raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
+        self.protocol = protocol or Protocol()
+        self.protocol.resolved(dataset)  # a wrong split is said before any scoring
+        self._plans: dict[Protocol, _Plan] = {}
+
+    def evaluate(
+        self,
+        scorer: Any,
+        *,
+        batch_size: int | None = None,
+        block_size: int | None = None,
+        max_pairs: int = MAX_PAIRS,
+        threads: int | None = None,
+        device: str | None = None,
+        progress: bool = True,
+    ) -> EvaluationResult:
+        """Rank with `scorer`; see `kgeval.evaluate`."""
+        for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
+            if value is not None:
+                check_positive_int(name, value)
+        limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
+        rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
+        check_missing(scorer, self.dataset)
+        plan = self._plan(self._protocol_for(scorer))
+        report = probe(rows, self.dataset, plan.positives.triples[plan.kept], plan.entities, plan.protocol.sides)
+        counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
+        return self._result(plan, counts, rows, [*report.notes, *self._notes(scorer, plan, counts)])
+
+    def explain(
+        self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
+    ) -> pd.DataFrame:
+        """Return the candidates that `scorer` puts above a triple, known or not; see `EvaluationResult.explain`.
+
+        The triple need not be in the dataset.
+        """
+        rows = as_row_scorer(scorer, len(self.dataset.entities))
+        check_missing(scorer, self.dataset)
+        plan = self._plan(self._protocol_for(scorer))
+        source = ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities)
+        triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
+        return explain_triple(source, plan.protocol, check_side(side), triple, limit)
+
+    def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
+        """Return what must be said of the scorer: what it lacks, how its file was read, infinities."""
+        notes = list(scorer.notes) if isinstance(scorer, EmbeddingModel) else []
+        if self.protocol.unseen is None and plan.protocol.unseen == "drop":
+            lacks = {what: len(missing_ids(scorer, what)) for what in ("entities", "relations")}
+            counted = " and ".join(f"{n:,} {what}" for what, n in lacks.items() if n)
+            notes.append(
+                f"the model has no vector for {counted} that train lacks: candidates are the entities of train "
+                "(unseen='drop')"
+            )
+        if any(part.is_infinite for part in counts):
+            notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
+        return notes
+
+    def _protocol_for(self, scorer: Any) -> Protocol:
+        """Return the protocol, its policy for unseen entities chosen by what `scorer` can score."""
+        lacks = [what for what in ("entities", "relations") if len(missing_ids(scorer, what))]
+        if lacks and self.protocol.unseen in ("rank", "error"):
+            vocabulary = self.dataset.entities if lacks[0] == "entities" else self.dataset.relations
+            missing = missing_ids(scorer, lacks[0])
+            raise ProtocolError(
+                f"unseen={self.protocol.unseen!r} needs a vector for every candidate, but the model has none for "
+                f"{len(missing)} {lacks[0]} that train lacks, first {vocabulary.labels[missing[0]]!r}; "
+                "choose unseen='drop' or unseen='worst'"
+            )
+        return self.protocol.resolved(self.dataset, "drop" if lacks else "rank")
+
+    def _plan(self, protocol: Protocol) -> _Plan:
+        if protocol not in self._plans:
+            self._plans[protocol] = _make_plan(self.dataset, protocol)
+        return self._plans[protocol]
+
+    def _result(self, plan: _Plan, counts: list[TaskCounts], rows: RowScorer, notes: list[str]) -> EvaluationResult:
+        n_dropped = 0 if plan.protocol.unseen == "worst" else len(plan.positives.triples) - len(plan.kept)
+        return assemble(
+            self.dataset,
+            plan.protocol,
+            plan.positives,
+            [self._side_frame(plan, side, counts) for side in plan.protocol.sides],
+            {"an entity or relation that train lacks (unseen='drop')": n_dropped * len(plan.protocol.sides)},
+            {"scorer": rows.name, "n_queries": sum(len(task.queries) for task in plan.tasks)},
+            ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities),
+            notes,
+        )
+
+    def _side_frame(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> pd.DataFrame:
+        """Put the counts of a side back into the triples' order; with unseen='worst', those not ranked come last."""
+        mine = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
+        rows = np.concatenate([task.queries.rows for task, _ in mine])
+        joined = TaskCounts.joined([part for _, part in mine])
+        n, is_worst = len(plan.positives.triples), plan.protocol.unseen == "worst"
+        by_setting = {}
+        for setting, part in (("raw", joined.raw), ("filtered", joined.filtered)):
+            better, tied, rivals = (np.zeros(n, dtype=np.int64) for _ in range(3))
+            better[rows], tied[rows], rivals[rows] = part.better, part.tied, part.rivals
+            if is_worst:
+                rivals = plan.all_rivals[side, setting]
+                better = np.where(plan.positives.is_seen, better, rivals)
+            by_setting[setting] = RankCounts(better, tied, rivals)
+        score = np.zeros(n, dtype=joined.scores.dtype)
+        score[rows] = joined.scores
+        if is_worst:
+            score = np.where(plan.positives.is_seen, score, np.nan)
+        frame = plan.positives.frame(side, plan.protocol, score, by_setting)
+        return frame if is_worst else frame.iloc[plan.kept]
+
+
+def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
+    positives = Positives.of(dataset, protocol)
+    triples, is_seen = positives.triples, positives.is_seen
+    if protocol.unseen == "error" and not is_seen.all():
+        s, p, o = triples[np.flatnonzero(~is_seen)[0]]
+        labels = triple_labels(dataset, s, p, o)
+        raise DataError(
+            f"{int((~is_seen).sum())} triples to rank name an entity or relation that train lacks, first {labels}; "
+            "choose unseen='rank', 'drop' or 'worst'"
+        )
+    all_kept = protocol.unseen in ("rank", "error")
+    kept = np.arange(len(triples)) if all_kept else np.flatnonzero(is_seen)
+    if not len(kept):
+        raise DataError(f"all {len(triples)} triples to rank name an entity or relation that train lacks; none is left")
+    entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
+    known = known_triples(dataset, protocol.filter_splits or ())
+    tasks: list[Task] = []
+    all_rivals: dict[tuple[str, str], Ids] = {}
+    for side in protocol.sides:
+        index = KnownIndex.of(*query_parts(known, side))
+        queries = Queries.of(triples[kept], side, rows=kept)
+        tasks += [Task.of(dataset, part, pool, index) for part, pool in protocol.candidates.pools(queries, entities)]
+        if protocol.unseen == "worst":
+            all_rivals[side, "raw"] = np.full(len(triples), len(dataset.entities) - 1)
+            n_known = index.count_others(*query_parts(triples, side))
+            all_rivals[side, "filtered"] = all_rivals[side, "raw"] - n_known
+    return _Plan(protocol, positives, kept, entities, tasks, all_rivals)

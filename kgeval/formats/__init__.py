@@ -1,0 +1,7 @@
+"""File formats: how datasets, models and scores come in."""
+
+from kgeval.formats.datasets import read_dataset, read_negatives
+from kgeval.formats.models import load_model
+from kgeval.formats.scores import NUMBER, read_scores
+
+__all__ = ["NUMBER", "load_model", "read_dataset", "read_negatives", "read_scores"]

@@ -1,0 +1,197 @@
+"""Embedding models from ``.npz`` files, their rows put in the order of a dataset's ids."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, check_one_of
+from kgeval.data import Dataset
+from kgeval.errors import DataError
+from kgeval.files import Arrays, read_arrays
+from kgeval.formats.registry import Format
+from kgeval.scorers.models import INVERSE_ROWS, MODELS, BatchNorm, EmbeddingModel
+
+ENTITY_TABLES = ("entities", "subjects", "objects")
+RELATION_TABLES = ("relations", "relations_inverse")
+ALIASES = {"entity": "entities", "relation": "relations", "core_tensor": "core"}
+LABEL_ARRAYS = {"entities": "entity_labels", "relations": "relation_labels"}
+
+
+def _sniff(path: Path) -> bool:
+    return path.suffix == ".npz" or (path.is_dir() and any(path.glob("*.npz")))
+
+
+def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
+    """Read the file; see `kgeval.load_model`."""
+    file = _npz_file(path)
+    arrays = {ALIASES.get(name, name): array for name, array in read_arrays(file).items()}
+    options = {
+        **_pykeen_settings(file),
+        **{name: value for name, value in settings.items() if value is not None},
+    }
+    text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}
+    overruled = tuple(
+        f"the model file says {option}={text[option]!r}; it was overruled by {value!r}"
+        for option, value in settings.items()
+        if option in text and value is not None and str(value).lower() != text[option].lower()
+    )
+    name = str(options.pop("model", text.pop("model", "")) or "").lower()
+    if not name:
+        raise DataError(
+            f"{file}: does not say which model it is; say model= (--model-type), one of {', '.join(MODELS)}"
+        )
+    kind = MODELS[check_one_of("model", name, MODELS, DataError)]
+    parameters: dict[str, Any] = {**arrays, **_batch_norms(arrays, kind), **options}
+    accepted = inspect.signature(kind).parameters
+    unknown = [option for option in options if option not in accepted]
+    if unknown:
+        raise DataError(f"{kind.__name__} has no setting {unknown[0]!r}; it has {', '.join(accepted)}")
+    missing = [p.name for p in accepted.values() if p.default is p.empty and p.name not in parameters]
+    if missing:
+        raise DataError(
+            f"{file}: {kind.__name__} needs {', '.join(missing)}; the file holds {', '.join(arrays) or 'nothing'}"
+        )
+    values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
+    model = _align_rows(file, kind, values, arrays, dataset)
+    model.notes += overruled
+    return model
+
+
+def _npz_file(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.npz"))
+    if len(found) != 1:
+        raise DataError(f"{path}: expected one .npz file in the folder, found {len(found)}; name the file")
+    return found[0]
+
+
+def _pykeen_settings(file: Path) -> dict[str, Any]:
+    """Return what the configuration beside a PyKEEN model says, or nothing."""
+    config = file.parent / "config.json"
+    if not config.is_file():
+        return {}
+    try:
+        pipeline = json.loads(config.read_text(encoding="utf-8"))["pipeline"]
+        name = pipeline["model"].lower()
+        is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
+        norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 1 if name == "transe" else 2)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return {}
+    settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
+    if name in ("complex", "rotate"):
+        settings["layout"] = "interleaved"
+    if name in ("transe", "rotate"):
+        settings["norm"] = norm
+    return settings
+
+
+def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchNorm]:
+    """Return the batch normalisations of PyKEEN's TuckER, from its tensors."""
+    norms = {}
+    for prefix, setting in (("bn_0", "subject_norm"), ("bn_1", "product_norm")):
+        names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+        lacking = [name for name in names if name not in arrays]
+        if 0 < len(lacking) < len(names):
+            raise DataError(f"the tensors {prefix}.* lack {', '.join(lacking)}")
+        if setting in inspect.signature(kind).parameters and not lacking:
+            weight, bias, mean, var = (arrays[name] for name in names)
+            norms[setting] = BatchNorm(weight, bias, mean, var)
+    return norms
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _align_rows(
+    file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
+) -> EmbeddingModel:
+    """Put the tables' rows in id order, rows that the file lacks as NaN, and make the model."""
+    for name in (*ENTITY_TABLES, *RELATION_TABLES):
+        if name in values and np.ndim(values[name]) < 2:
+            raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
+        if name in values and values[name].dtype.kind not in "iufc":
+            raise DataError(f"{file}: {name} must be a real numeric array; got dtype {values[name].dtype}")
+    entity_table = next(name for name in ENTITY_TABLES if name in values)
+    n_rows = len(values["relations"])
+    inverse = values.get("inverse_relations")
+    if inverse is not None:
+        check_one_of("inverse_relations", inverse, INVERSE_ROWS, DataError)
+    entity_ids = _row_ids(file, "entities", len(values[entity_table]), arrays, dataset)
+    relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
+    for name in set(ENTITY_TABLES) & set(values):
+        values[name] = _placed(values[name], entity_ids, len(dataset.entities))
+    n = len(dataset.relations)
+    if inverse == "after":
+        relation_rows, n = (
+            np.concatenate([relation_ids, np.where(relation_ids < 0, -1, relation_ids + n)]),
+            2 * n,
+        )
+    elif inverse == "alternating":
+        both = np.column_stack([2 * relation_ids, 2 * relation_ids + 1])
+        relation_rows, n = np.where(np.repeat(relation_ids < 0, 2), -1, both.ravel()), 2 * n
+    else:
+        relation_rows = relation_ids
+    for name in set(RELATION_TABLES) & set(values):
+        values[name] = _placed(values[name], relation_rows, n)
+    model = kind(**values)
+    if LABEL_ARRAYS["entities"] not in arrays:
+        order = "ids" if len(entity_ids) == len(dataset.entities) else "ids that train names"
+        model.notes += (f"the model file has no entity_labels: its rows were taken for the {order}, in order",)
+    model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
+    model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
+    return model
+
+
+def _row_ids(file: Path, what: str, n_rows: int, arrays: Arrays, dataset: Dataset) -> Ids:
+    """Return the dataset's id of each row, -1 where the dataset has no such label."""
+    vocabulary, is_seen = (
+        (dataset.entities, dataset.is_seen_entity)
+        if what == "entities"
+        else (dataset.relations, dataset.is_seen_relation)
+    )
+    labels = arrays.get(LABEL_ARRAYS[what])
+    if labels is not None:
+        if labels.shape != (n_rows,) or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
+            raise DataError(f"{file}: {LABEL_ARRAYS[what]} must be {n_rows} distinct strings, one per row of {what}")
+        ids = vocabulary.find(labels.tolist())
+        if (ids < 0).all():
+            raise DataError(
+                f"{file}: none of its {n_rows} {what} occurs in dataset {dataset.name!r}, for example "
+                f"{str(labels[0])!r}"
+            )
+        return ids
+    if n_rows not in (len(vocabulary), int(is_seen.sum())):
+        doubled = what == "relations" and n_rows == 2 * len(vocabulary)
+        remedy = (
+            "If half of them are inverse relations, say inverse_relations='after' or 'alternating'"
+            if doubled
+            else f"Add {LABEL_ARRAYS[what]} to the file to match rows by label"
+        )
+        raise DataError(
+            f"{file}: has rows for {n_rows} {what}; dataset {dataset.name!r} has {len(vocabulary)} "
+            f"({int(is_seen.sum())} in train). {remedy}"
+        )
+    return np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
+
+
+def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:
+    if len(ids) != len(table):
+        raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; they must agree")
+    if len(ids) == n and np.array_equal(ids, np.arange(n)):
+        return table
+    if table.dtype.kind not in "fc":
+        table = table.astype(np.float64)
+    placed = np.full((n, *table.shape[1:]), np.nan, dtype=table.dtype)
+    placed[ids[ids >= 0]] = table[ids >= 0]
+    return placed
+
+
+FORMAT = Format("npz", _sniff, _read)

@@ -1,0 +1,66 @@
+"""The geometries: how their vectors meet, and which passes and screens make them fast.
+
+One more geometry is one more `Geometry` here: with its summands alone it is exact, with passes it is fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kgeval.kernels.geometry import GEOMETRIES, Geometry
+from kgeval.kernels.passes import distance_passes, dot_passes, l1_passes, product_passes
+from kgeval.kernels.torch_screens import DistanceScreen, product_screen
+
+Root = Callable[[Any], Any]
+
+
+def _products(candidates: Any, queries: Any, root: Root) -> Any:
+    candidates *= queries
+    return candidates
+
+
+def _distances(candidates: Any, queries: Any, root: Root) -> Any:
+    candidates -= queries
+    return abs(candidates)
+
+
+def _squares(candidates: Any, queries: Any, root: Root) -> Any:
+    candidates -= queries
+    candidates *= candidates
+    return candidates
+
+
+def _moduli(candidates: Any, queries: Any, root: Root) -> Any:
+    squares = _squares(candidates, queries, root)
+    half = squares.shape[1] // 2
+    return root(squares[:, :half] + squares[:, half:])
+
+
+def _sum_itself(sums: Any, root: Root) -> Any:
+    return sums
+
+
+def _minus(sums: Any, root: Root) -> Any:
+    return -sums
+
+
+def _minus_root(sums: Any, root: Root) -> Any:
+    return -root(sums)
+
+
+for _geometry in (
+    Geometry(
+        "dot",
+        _products,
+        _sum_itself,
+        tile=(512, 4080),
+        byte_tile=(1024, 4080),
+        passes=dot_passes,
+        screen=product_screen,
+    ),
+    Geometry("l1", _distances, _minus, tile=(128, 4080), passes=l1_passes, screen=DistanceScreen),
+    Geometry("l2", _squares, _minus_root, tile=(512, 4080), passes=product_passes, screen=product_screen),
+    Geometry("modulus", _moduli, _minus, n_parts=2, tile=(64, 4080), passes=distance_passes, screen=DistanceScreen),
+):
+    GEOMETRIES[_geometry.name] = _geometry

@@ -1,0 +1,154 @@
+"""Metrics of ranks that somebody else worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, Reals
+from kgeval.errors import DataError, MetricError
+from kgeval.metrics.base import Metric, MetricValue
+from kgeval.metrics.grammar import parse, parse_all
+from kgeval.metrics.ranks import RankMetric
+
+
+class RankSummary(Mapping[str, float]):
+    """Metrics of plain ranks: ``summary["mrr"]`` is a number, ``summary.value("amri").reason`` why one is NaN.
+
+    Made by `from_ranks`.
+
+    Parameters
+    ----------
+    values : mapping of str to MetricValue
+        By the metrics' keys.
+    n : int
+        How many ranks there are.
+    """
+
+    def __init__(self, values: Mapping[str, MetricValue], n: int) -> None:
+        self.n = n
+        self._values = dict(values)
+
+    def value(self, metric: str | Metric) -> MetricValue:
+        """Return the number of a metric, or NaN with the reason.
+
+        Raises
+        ------
+        MetricError
+            If the metric was not asked for.
+        """
+        key = str(parse(metric))
+        if key not in self._values:
+            raise MetricError(f"{key} was not asked for; there are {', '.join(self._values)}")
+        return self._values[key]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why numbers are NaN, by metric."""
+        return {key: value.reason for key, value in self._values.items() if value.reason}
+
+    def __getitem__(self, metric: str | Metric) -> float:
+        return self.value(metric).value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self._values), default=0)
+        lines = [
+            f"{key.ljust(width)}  {value.value:.4f}{f'  ({value.reason})' if value.reason else ''}"
+            for key, value in self._values.items()
+        ]
+        return "\n".join([f"{self.n:,} ranks", *lines])
+
+
+def from_ranks(
+    ranks: npt.ArrayLike,
+    metrics: Sequence[str | Metric] | str = ("mr", "mrr", "hits@1", "hits@3", "hits@10"),
+    n_candidates: int | npt.ArrayLike | None = None,
+) -> RankSummary:
+    """Return metrics of ranks alone, such as another tool wrote.
+
+    Parameters
+    ----------
+    ranks : array_like of numbers, shape (n,)
+        1 is the best. Whole, or half where a positive ties and its rank is the mean of the best and the worst
+        (realistic ties); they are taken as they are.
+    metrics : sequence of str or Metric, or one string with commas
+        Metrics of ranks, such as ``"mrr,hits@10,amri"``.
+    n_candidates : int or array_like of int, shape (n,), optional
+        How many candidates each positive was ranked among, itself included. Without it the metrics that need it
+        (``amri``, ``adjusted(...)``, ``z(...)``) are NaN, with that reason.
+
+    Returns
+    -------
+    RankSummary
+        Numbers by the metrics' keys.
+
+    Raises
+    ------
+    DataError
+        If a rank is no multiple of one half, is below 1, or exceeds its number of candidates; names the row.
+    MetricError
+        If a metric is unknown, or no metric of ranks.
+
+    Examples
+    --------
+    >>> summary = from_ranks([2, 1], "mr,mrr,hits@1,amri")
+    >>> summary["mr"], summary["mrr"], summary["hits@1"], summary.value("amri").reason
+    (1.5, 0.75, 0.5, 'amri needs the number of candidates; say n_candidates=')
+    >>> from_ranks([2, 1], "amri", n_candidates=5)["amri"]
+    0.75
+    """
+    values = _checked_ranks(ranks)
+    rivals = None if n_candidates is None else _checked_rivals(n_candidates, values)
+    better = np.floor(values).astype(np.int64) - 1
+    tied = (2 * values).astype(np.int64) % 2  # half a rank more than `better` says: one rival beside the positive
+    found = {}
+    for metric in parse_all(metrics):
+        if not isinstance(metric, RankMetric):
+            raise MetricError(f"{metric} is of queries; ranks alone do not tell which answers a query has")
+        if metric.needs_candidates and rivals is None and len(values):
+            said = MetricValue.undefined(f"{metric} needs the number of candidates; say n_candidates=")
+        else:
+            said = metric.compute(better, tied, better + tied if rivals is None else rivals, "realistic")
+        found[str(metric)] = said
+    return RankSummary(found, len(values))
+
+
+def _checked_ranks(ranks: Any) -> Reals:
+    """Return ranks as float64, each a multiple of one half and at least 1."""
+    values = np.asarray(ranks)
+    if values.ndim != 1 or (values.dtype.kind not in "iuf" and values.size):
+        raise DataError(f"ranks must be numbers of shape (n,); got {values.dtype} of shape {values.shape}")
+    doubles = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        wrong = ~((doubles >= 1) & (np.rint(2 * doubles) == 2 * doubles) & np.isfinite(doubles))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(f"ranks, row {row}: expected 1, 1.5, 2, ... (the best is 1); got {values[row]}")
+    return doubles
+
+
+def _checked_rivals(n_candidates: Any, ranks: Reals) -> Ids:
+    """Return how many rivals each rank has."""
+    counts = np.asarray(n_candidates)
+    if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts.ndim == 1 and len(counts) != len(ranks)):
+        raise DataError(
+            f"n_candidates must be an integer, or {len(ranks)} of them, one for each rank; got {counts.dtype} of shape "
+            f"{counts.shape}"
+        )
+    rivals = np.broadcast_to(counts, ranks.shape).astype(np.int64) - 1
+    wrong = ranks > rivals + 1
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"ranks, row {row}: rank {ranks[row]:g} among {rivals[row] + 1} candidates; the last is {rivals[row] + 1}"
+        )
+    return rivals

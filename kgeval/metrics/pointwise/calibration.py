@@ -1,0 +1,271 @@
+"""From scores to probabilities: fitted calibrators, and the correction of downsampled negatives."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Bools, Reals, check_number, check_one_of
+from kgeval.errors import KgevalWarning, MetricError, MissingExtra, ScoreError
+from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_finite, read_probabilities
+
+CALIBRATIONS = ("platt", "isotonic")
+MAX_STEPS, GRADIENT = 200, 1e-14
+
+
+class Calibrator:
+    """A monotone function from scores to probabilities; `calibrate` fits it, calling it applies it."""
+
+    method: ClassVar[str]
+
+    def __call__(self, scores: npt.ArrayLike) -> Reals:
+        """Return the probability of each score.
+
+        Parameters
+        ----------
+        scores : int or float array, shape (n,)
+            Finite; on the scale of those that were fitted.
+
+        Returns
+        -------
+        float64 array, shape (n,)
+            In [0, 1].
+
+        Raises
+        ------
+        ScoreError
+            If a score is not finite; names the first.
+        """
+        return self.transform(read_finite(scores, "scores"))
+
+    def transform(self, values: Reals) -> Reals:
+        """Return the probability of each finite score."""
+        raise TypeError(f"{type(self).__name__} does not say its formula")
+
+
+@dataclass(frozen=True)
+class PlattCalibrator(Calibrator):
+    """The logistic function 1 / (1 + exp(-(slope (score - center) + intercept))).
+
+    Parameters
+    ----------
+    slope, intercept : float
+    center : float
+        Mean of the fitted scores; apart from the intercept, so that large scores lose no digits.
+
+    Examples
+    --------
+    >>> PlattCalibrator(slope=2.0, intercept=0.0, center=7.0)([7.0, 8.0]).round(4)
+    array([0.5   , 0.8808])
+    """
+
+    slope: float
+    intercept: float
+    center: float
+    method: ClassVar[str] = "platt"
+
+    def transform(self, values: Reals) -> Reals:
+        """Return the logistic function of each score."""
+        return _logistic(self.slope * (values - self.center) + self.intercept)
+
+
+@dataclass(frozen=True)
+class IsotonicCalibrator(Calibrator):
+    """A rising function given by points, linear between them and constant outside.
+
+    Parameters
+    ----------
+    scores, probabilities : tuples of floats of equal length
+        The points, scores rising.
+
+    Examples
+    --------
+    >>> IsotonicCalibrator(scores=(0.0, 1.0), probabilities=(0.25, 0.75))([-9.0, 0.5, 9.0])
+    array([0.25, 0.5 , 0.75])
+    """
+
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    method: ClassVar[str] = "isotonic"
+
+    def transform(self, values: Reals) -> Reals:
+        """Return the linear interpolation at each score."""
+        return np.interp(values, self.scores, self.probabilities)
+
+
+def calibrate(
+    scores: npt.ArrayLike, labels: npt.ArrayLike, method: str = "platt", prior: float | None = None
+) -> Calibrator:
+    """Fit how probable each score is. On validation, never on test.
+
+    Parameters
+    ----------
+    scores : int or float array, shape (n,)
+        Finite raw scores of validation examples, higher is more plausible.
+    labels : bools or 0/1, shape (n,)
+        Of both classes.
+    method : str
+        ``"platt"``: a logistic function, two parameters fitted by maximum likelihood without regularisation; suits
+        few examples. ``"isotonic"``: any rising function; needs some thousands. It gives back ties.
+    prior : float, optional
+        Share of positives where the probabilities will be used, above 0 and below 1. Positives are then re-weighted
+        to have this share: needed where the negatives are sampled or made up, since their number says nothing. By
+        default every example counts once.
+
+    Returns
+    -------
+    Calibrator
+        ``calibrator(scores)`` gives probabilities in [0, 1]; the mean over the (re-weighted) examples fitted is their
+        share of positives.
+
+    Raises
+    ------
+    DataError, ScoreError, MetricError
+        If scores, labels, method or prior are not as above; if all labels are of one class; if, for Platt, the scores
+        separate the classes: then the likelihood has no maximum.
+    MissingExtra
+        If scikit-learn, which fits the function, is absent.
+
+    Warns
+    -----
+    KgevalWarning
+        If the fitted Platt slope is negative: lower scores then go with positives, and probabilities turn the order
+        of the scores round.
+
+    References
+    ----------
+    Platt (1999), Probabilistic Outputs for Support Vector Machines. Zadrozny & Elkan (2002), Transforming Classifier
+    Scores into Accurate Multiclass Probability Estimates, KDD. Tabacof & Costabello (2020), Probability Calibration
+    for Knowledge Graph Embedding Models, ICLR (negatives made up, hence the prior).
+
+    Examples
+    --------
+    >>> calibrator = calibrate([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1])  # doctest: +SKIP
+    >>> calibrator([0.0, 2.5, 9.0]).round(3)  # doctest: +SKIP
+    array([0.094, 0.5  , 0.997])
+    """
+    check_calibration(method, prior)
+    values, actual = read_finite(scores, "scores"), read_binary_labels(labels)
+    check_same_length(actual, values, "scores")
+    if not actual.any() or actual.all():
+        kind = "positive" if not actual.any() else "negative"
+        raise MetricError(f"calibrate needs examples of both classes; got no {kind} one among {len(actual)}")
+    weights = _weights(actual, prior)
+    return (_fit_platt if method == "platt" else _fit_isotonic)(values, actual, weights)
+
+
+def check_calibration(method: str, prior: float | None) -> None:
+    """Raise unless `calibrate` knows the method and the prior and finds scikit-learn, before any scoring."""
+    check_one_of("method", method, CALIBRATIONS, MetricError)
+    if prior is not None:
+        check_number("prior", prior, 0.0, 1.0, "above 0 and below 1")
+    if importlib.util.find_spec("sklearn") is None:
+        name = {"platt": "Platt", "isotonic": "isotonic"}[method]
+        raise MissingExtra(f'{name} calibration needs scikit-learn; pip install "kgeval[sklearn]"')
+
+
+def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Reals:
+    """Return probabilities as they are without downsampling: p / (p + (1 - p) / w).
+
+    A model trained or calibrated with only a share w of the negatives expects too many positives.
+
+    Parameters
+    ----------
+    probabilities : float array, shape (n,)
+        In [0, 1].
+    kept_share : float
+        w, the share of the negatives that was kept, above 0 and at most 1; 1 changes nothing.
+
+    Raises
+    ------
+    ScoreError
+        If a probability lies outside [0, 1].
+    MetricError
+        If `kept_share` is no such share.
+
+    References
+    ----------
+    He et al. (2014), Practical Lessons from Predicting Clicks on Ads at Facebook, ADKDD.
+
+    Examples
+    --------
+    >>> correct_downsampling([0.0, 0.5, 1.0], 0.25)  # 0.5 / (0.5 + 0.5 / 0.25)
+    array([0. , 0.2, 1. ])
+    """
+    p = read_probabilities("correct_downsampling", probabilities)
+    share = 1.0 if kept_share == 1 else check_number("kept_share", kept_share, 0.0, 1.0, "above 0 and at most 1")
+    return p * share / (p * share + (1.0 - p))
+
+
+def _weights(labels: Bools, prior: float | None) -> Reals:
+    """Return weights of mean 1 under which positives have the share `prior`."""
+    if prior is None:
+        return np.ones(len(labels))
+    share = check_number("prior", prior, 0.0, 1.0, "above 0 and below 1")
+    actual = float(labels.mean())
+    return np.where(labels, share / actual, (1.0 - share) / (1.0 - actual))
+
+
+def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ModuleNotFoundError as error:
+        raise MissingExtra('Platt calibration needs scikit-learn; pip install "kgeval[sklearn]"') from error
+    center = float(values.mean())
+    if values.min() == values.max():
+        return PlattCalibrator(0.0, _logit(labels, weights), center)
+    positives, negatives = values[labels], values[~labels]
+    if positives.min() >= negatives.max() or negatives.min() >= positives.max():
+        raise ScoreError(
+            "the scores separate positives from negatives, so the slope of Platt's function has no finite value; "
+            "use method='isotonic', or more and harder validation examples"
+        )
+    scale = float(np.abs(values - center).max())
+    rows = ((values - center) / scale)[:, None]
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=GRADIENT, max_iter=MAX_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whether it converged is told by the gradient below
+        model.fit(rows, labels, sample_weight=weights)
+    slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
+    miss = weights * (_logistic(slope * rows[:, 0] + intercept) - labels)
+    rarer = min(float(weights[labels].sum()), float(weights[~labels].sum()))
+    if not max(abs(miss.sum()), abs(miss @ rows[:, 0])) <= 1e-6 * rarer:
+        raise ScoreError(
+            "the scores all but separate positives from negatives: Platt's slope was not found exactly enough; "
+            "use method='isotonic', or more and harder validation examples"
+        )
+    slope = slope / scale
+    if slope < 0:
+        warnings.warn(
+            f"Platt's slope is negative ({slope:.3g}): positives have the lower scores; negate distances before "
+            "they are used as scores",
+            KgevalWarning,
+            stacklevel=3,
+        )
+    return PlattCalibrator(slope, intercept, center)
+
+
+def _logistic(logit: Reals) -> Reals:
+    """Return 1 / (1 + exp(-logit)), without overflow and exact in both tails."""
+    small = np.exp(-np.abs(logit))
+    return np.where(logit >= 0, 1.0, small) / (1.0 + small)
+
+
+def _logit(labels: Bools, weights: Reals) -> float:
+    """Return the log odds of the weighted share of positives."""
+    return float(np.log(weights[labels].sum()) - np.log(weights[~labels].sum()))
+
+
+def _fit_isotonic(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
+    try:
+        from sklearn.isotonic import IsotonicRegression
+    except ModuleNotFoundError as error:
+        raise MissingExtra('isotonic calibration needs scikit-learn; pip install "kgeval[sklearn]"') from error
+    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    model.fit(values, labels.astype(np.float64), sample_weight=weights)
+    return IsotonicCalibrator(tuple(model.X_thresholds_.tolist()), tuple(model.y_thresholds_.tolist()))

@@ -1,0 +1,340 @@
+"""Metrics of decisions: each example is called positive or negative."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import Bools, check_number
+from kgeval.metrics.base import MetricValue
+from kgeval.metrics.pointwise.base import POINTS, PointMetric
+from kgeval.metrics.pointwise.examples import DEFAULT_THRESHOLD, check_same_length, read_binary_labels, read_decisions
+
+_INFINITE = float("inf")
+_RIJSBERGEN = "van Rijsbergen (1979), Information Retrieval"
+_FAWCETT = "Fawcett (2006), An introduction to ROC analysis"
+
+
+class DecisionCounts(NamedTuple):
+    """How many examples were rightly and wrongly called positive (tp, fp) and negative (tn, fn)."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+
+def count_decisions(labels: Bools, decisions: Bools) -> DecisionCounts:
+    """Return the four counts of labels against decisions."""
+    tp, actual, called = int((labels & decisions).sum()), int(labels.sum()), int(decisions.sum())
+    return DecisionCounts(tp, called - tp, actual - tp, len(labels) - actual - called + tp)
+
+
+def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: float = DEFAULT_THRESHOLD) -> pd.DataFrame:
+    """Return how many examples of each label were called what.
+
+    Parameters
+    ----------
+    labels : bools or 0/1, shape (n,)
+    predictions : bools, or numbers, shape (n,)
+        A number is called positive where it is at least `threshold`.
+    threshold : float
+
+    Returns
+    -------
+    DataFrame
+        Rows 0 and 1 (actual) by columns 0 and 1 (predicted): [[tn, fp], [fn, tp]].
+
+    Raises
+    ------
+    DataError, ScoreError
+        As `Accuracy`.
+
+    References
+    ----------
+    Fawcett (2006), An introduction to ROC analysis.
+
+    Examples
+    --------
+    >>> confusion([1, 1, 0, 0, 0], [0.9, 0.2, 0.5, 0.1, 0.0])  # doctest: +NORMALIZE_WHITESPACE
+    predicted  0  1
+    actual
+    0          2  1
+    1          1  1
+    """
+    limit = check_number("threshold", threshold, -_INFINITE, _INFINITE, "a finite number")
+    actual, called = read_binary_labels(labels), read_decisions("confusion", predictions, limit)
+    check_same_length(actual, called)
+    tp, fp, fn, tn = count_decisions(actual, called)
+    kinds = pd.Index([0, 1], name="actual")
+    return pd.DataFrame([[tn, fp], [fn, tp]], index=kinds, columns=kinds.rename("predicted"), dtype="int64")
+
+
+@dataclass(frozen=True)
+class DecisionMetric(PointMetric):
+    """Base of the metrics of the four counts; a subclass says its formula in `of_counts`.
+
+    Parameters
+    ----------
+    threshold : float
+        Numbers are called positive where they are at least this, so equal ones are called alike. Choose another
+        than 0.5 on validation, never on test. Without meaning for decisions given as bools.
+    """
+
+    threshold: float = field(default=DEFAULT_THRESHOLD, kw_only=True)
+    needs: ClassVar[str] = "decisions"
+    higher_is_better: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    best: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        self._check("threshold", -_INFINITE, _INFINITE, "a finite number")
+
+    def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Bools, Bools]:
+        """Return labels and decisions as bools."""
+        actual = read_binary_labels(labels)
+        called = read_decisions(self.name, predictions, self.threshold)
+        check_same_length(actual, called)
+        return actual, called
+
+    def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
+        """Return the metric of labels and decisions."""
+        return self.of_counts(count_decisions(labels, predictions))
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return the metric of at least one example from the four counts."""
+        raise TypeError(f"{type(self).__name__} does not say its formula")
+
+    def _check(self, name: str, low: float, high: float, says: str) -> None:
+        value = check_number(f"{name} of {self.name}", getattr(self, name), low, high, says)
+        object.__setattr__(self, name, value)
+
+
+def _ratio(numerator: float, denominator: float, lacking: str) -> MetricValue:
+    """Return a share, or NaN with what is lacking."""
+    return MetricValue(numerator / denominator) if denominator else MetricValue.undefined(f"{lacking}: 0 / 0")
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class Accuracy(DecisionMetric):
+    """Share of right decisions: (tp + tn) / n.
+
+    With few positives it is high for a model that calls everything negative; see `BalancedAccuracy`.
+
+    References
+    ----------
+    Socher et al. (2013), Reasoning With Neural Tensor Networks for Knowledge Base Completion, NIPS.
+
+    Examples
+    --------
+    >>> Accuracy().compute([1, 1, 0, 0], [0.9, 0.5, 0.5, 0.1]).value
+    0.75
+    """
+
+    name: ClassVar[str] = "accuracy"
+    title: ClassVar[str] = "accuracy"
+    reference: ClassVar[str] = (
+        "Socher et al. (2013), Reasoning With Neural Tensor Networks for Knowledge Base Completion, NIPS"
+    )
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return the share of right decisions."""
+        return MetricValue((counts.tp + counts.tn) / sum(counts))
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class Precision(DecisionMetric):
+    """Share of positives among what is called positive: tp / (tp + fp).
+
+    References
+    ----------
+    van Rijsbergen (1979), Information Retrieval.
+
+    Examples
+    --------
+    >>> Precision().compute([1, 1, 0, 0], [0.9, 0.1, 0.5, 0.1]).value
+    0.5
+    >>> Precision().compute([1, 0], [False, False]).reason
+    'no example is called positive: 0 / 0'
+    """
+
+    name: ClassVar[str] = "precision"
+    title: ClassVar[str] = "precision"
+    reference: ClassVar[str] = _RIJSBERGEN
+    undefined_when: ClassVar[str] = "no example is called positive"
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return tp / (tp + fp)."""
+        return _ratio(counts.tp, counts.tp + counts.fp, "no example is called positive")
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class Recall(DecisionMetric):
+    """Share of the positives that are called positive: tp / (tp + fn).
+
+    References
+    ----------
+    van Rijsbergen (1979), Information Retrieval.
+
+    Examples
+    --------
+    >>> Recall().compute([1, 1, 0, 0], [0.9, 0.1, 0.5, 0.1]).value
+    0.5
+    """
+
+    name: ClassVar[str] = "recall"
+    synonyms: ClassVar[tuple[str, ...]] = ("sensitivity", "tpr")
+    title: ClassVar[str] = "recall"
+    reference: ClassVar[str] = _RIJSBERGEN
+    undefined_when: ClassVar[str] = "there is no positive example"
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return tp / (tp + fn)."""
+        return _ratio(counts.tp, counts.tp + counts.fn, "no positive example")
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class Specificity(DecisionMetric):
+    """Share of the negatives that are called negative: tn / (tn + fp).
+
+    References
+    ----------
+    Fawcett (2006), An introduction to ROC analysis.
+
+    Examples
+    --------
+    >>> Specificity().compute([1, 0, 0, 0, 0], [0.9, 0.9, 0.1, 0.2, 0.3]).value
+    0.75
+    """
+
+    name: ClassVar[str] = "specificity"
+    synonyms: ClassVar[tuple[str, ...]] = ("tnr",)
+    title: ClassVar[str] = "specificity"
+    reference: ClassVar[str] = _FAWCETT
+    undefined_when: ClassVar[str] = "there is no negative example"
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return tn / (tn + fp)."""
+        return _ratio(counts.tn, counts.tn + counts.fp, "no negative example")
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class BalancedAccuracy(DecisionMetric):
+    """Mean of recall and specificity; 1/2 for a model that calls everything the same.
+
+    References
+    ----------
+    Brodersen et al. (2010), The Balanced Accuracy and Its Posterior Distribution, ICPR.
+
+    Examples
+    --------
+    >>> BalancedAccuracy().compute([1, 0, 0, 0], [False, False, False, False]).value
+    0.5
+    """
+
+    name: ClassVar[str] = "balanced_accuracy"
+    title: ClassVar[str] = "balanced accuracy"
+    reference: ClassVar[str] = "Brodersen et al. (2010), The Balanced Accuracy and Its Posterior Distribution, ICPR"
+    undefined_when: ClassVar[str] = "all labels are of one class"
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return (tp / (tp + fn) + tn / (tn + fp)) / 2."""
+        tp, fp, fn, tn = counts
+        lacking = "positive" if tp + fn == 0 else "negative"
+        return _ratio(tp * (tn + fp) + tn * (tp + fn), 2 * (tp + fn) * (tn + fp), f"no {lacking} example")
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class FBeta(DecisionMetric):
+    """Weighted harmonic mean of precision and recall: (1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp).
+
+    It is 0, and defined, where only one of precision and recall is 0 / 0.
+
+    Parameters
+    ----------
+    beta : float
+        How many times as much recall counts as precision; above 0. 1, the harmonic mean, is written ``f1``.
+    threshold : float
+        As in all metrics of decisions.
+
+    References
+    ----------
+    van Rijsbergen (1979), Information Retrieval.
+
+    Examples
+    --------
+    >>> FBeta().compute([1, 1, 0, 0], [0.9, 0.1, 0.2, 0.1]).value  # precision 1, recall 1/2
+    0.6666666666666666
+    >>> str(FBeta()), str(FBeta(beta=2))
+    ('f1', 'fbeta(beta=2)')
+    """
+
+    beta: float = 1.0
+    name: ClassVar[str] = "fbeta"
+    synonyms: ClassVar[tuple[str, ...]] = ("f1",)
+    title: ClassVar[str] = "F"
+    reference: ClassVar[str] = _RIJSBERGEN
+    undefined_when: ClassVar[str] = "no example is positive and none is called positive"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("beta", 0.0, 1e100, "a number above 0 and below 1e100")
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return the formula above; in integers as long as beta is one."""
+        tp, fp, fn, _ = counts
+        square = self.beta**2
+        numerator = (1 + square) * tp
+        return _ratio(numerator, numerator + square * fn + fp, "no example is positive or called positive")
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return "f1" + text.removeprefix(self.name) if self.beta == 1 else text
+
+    @property
+    def heading(self) -> str:
+        """How tables name the metric: F1, or F(beta=2)."""
+        return self.title + str(self).removeprefix(self.name).removeprefix("f")
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class MCC(DecisionMetric):
+    """Matthews correlation coefficient of labels and decisions; 0 for unrelated, -1 for opposite ones.
+
+    (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn)).
+
+    References
+    ----------
+    Matthews (1975), Comparison of the predicted and observed secondary structure of T4 phage lysozyme.
+
+    Examples
+    --------
+    >>> MCC().compute([1, 1, 0, 0], [True, False, False, False]).value  # 2 / sqrt(1 * 2 * 2 * 3)
+    0.5773502691896258
+    """
+
+    name: ClassVar[str] = "mcc"
+    synonyms: ClassVar[tuple[str, ...]] = ("matthews",)
+    title: ClassVar[str] = "MCC"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    reference: ClassVar[str] = (
+        "Matthews (1975), Comparison of the predicted and observed secondary structure of T4 phage lysozyme"
+    )
+    undefined_when: ClassVar[str] = "all labels, or all decisions, are of one class"
+
+    def of_counts(self, counts: DecisionCounts) -> MetricValue:
+        """Return the correlation; the products are integers of any size."""
+        tp, fp, fn, tn = counts
+        product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+        return _ratio(tp * tn - fp * fn, math.sqrt(product), "all labels or all decisions are of one class")

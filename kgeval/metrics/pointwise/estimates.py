@@ -1,0 +1,81 @@
+"""Metrics of estimated values, in the unit of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Reals
+from kgeval.metrics.base import UNBOUNDED, MetricValue
+from kgeval.metrics.pointwise.base import POINTS, PointMetric
+from kgeval.metrics.pointwise.examples import check_same_length, read_values
+
+_WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error over the root mean square error"
+
+
+class ValueMetric(PointMetric):
+    """Base of the metrics of estimated values, in the unit of the labels; computed in float64."""
+
+    needs: ClassVar[str] = "values"
+    higher_is_better: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, UNBOUNDED)
+    best: ClassVar[float] = 0.0
+
+    def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Reals, Reals]:
+        """Return labels and predictions as finite numbers."""
+        actual, predicted = read_values(self.name, labels, predictions)
+        check_same_length(actual, predicted)
+        return actual, predicted
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class RMSE(ValueMetric):
+    """Root of the mean squared error: sqrt(mean of (prediction - label)^2).
+
+    Of labels 0/1 it is the root of the Brier score and needs probabilities.
+
+    References
+    ----------
+    Willmott & Matsuura (2005), Advantages of the mean absolute error over the root mean square error.
+
+    Examples
+    --------
+    >>> RMSE().compute([1.0, 2.0], [2.0, 9.0]).value  # sqrt((1 + 49) / 2)
+    5.0
+    """
+
+    name: ClassVar[str] = "rmse"
+    title: ClassVar[str] = "RMSE"
+    reference: ClassVar[str] = _WILLMOTT
+
+    def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
+        """Return the root of the mean squared error."""
+        return MetricValue(float(np.sqrt(np.square(predictions - labels).mean())))
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class MAE(ValueMetric):
+    """Mean absolute error: mean of |prediction - label|.
+
+    References
+    ----------
+    Willmott & Matsuura (2005), Advantages of the mean absolute error over the root mean square error.
+
+    Examples
+    --------
+    >>> MAE().compute([1.0, 2.0], [2.0, 9.0]).value
+    4.0
+    """
+
+    name: ClassVar[str] = "mae"
+    title: ClassVar[str] = "MAE"
+    reference: ClassVar[str] = _WILLMOTT
+
+    def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
+        """Return the mean absolute error."""
+        return MetricValue(float(np.abs(predictions - labels).mean()))

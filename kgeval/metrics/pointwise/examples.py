@@ -1,0 +1,232 @@
+"""Labels and predictions, one of each per example: checked here, once, for every pointwise metric and curve."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import Bools, Ids
+from kgeval.errors import DataError, KgevalError, ScoreError
+
+Numbers = npt.NDArray[Any]
+
+DEFAULT_THRESHOLD = 0.5
+_UNLABELLED = "Leave examples without a label out, and say how many"
+_CALIBRATE = (
+    "Raw ranking scores must first be calibrated on validation with kgeval.metrics.calibration.calibrate "
+    "(Platt or isotonic)"
+)
+
+
+def read_binary_labels(labels: npt.ArrayLike) -> Bools:
+    """Return labels as bools, true for the positives.
+
+    Parameters
+    ----------
+    labels : bool array, or numbers 0 and 1, shape (n,)
+
+    Raises
+    ------
+    DataError
+        If the shape, the dtype or a label is another; names the first wrong index.
+
+    Examples
+    --------
+    >>> read_binary_labels([1, 0, 1])
+    array([ True, False,  True])
+    """
+    array = _one_column("labels", labels, DataError)
+    if array.dtype.kind == "b":
+        return array
+    _check_real("labels must be 0/1 or bool", array, DataError)
+    wrong = (array != 0) & (array != 1)
+    if wrong.any():
+        first = array[np.argmax(wrong)]
+        hint = "Give bools that say which examples are positive"
+        if np.isin(array, (-1, 1)).all():
+            hint = "Of labels -1 and 1 give labels > 0"
+        elif np.isnan(first):
+            hint = _UNLABELLED
+        raise DataError(f"labels must be 0/1 or bool; got {_place(array, wrong)}. {hint}")
+    return np.asarray(array, dtype=np.bool_)
+
+
+def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions") -> Numbers:
+    """Return real numbers that can be compared: integers as they are, floats as float64; inf may occur.
+
+    Parameters
+    ----------
+    predictions : int or float array, shape (n,)
+    name : str
+        What they are, for the messages.
+
+    Raises
+    ------
+    ScoreError
+        If the shape or the dtype is another (bool, complex, object, string, wider than float64), or a number is NaN.
+    """
+    array = _one_column(name, predictions, ScoreError)
+    _check_real(f"{name} must be real numbers", array, ScoreError)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)
+        is_nan = np.isnan(array)
+        if is_nan.any():
+            raise ScoreError(f"{name} must be real numbers; got {_place(array, is_nan)}. Check the model there")
+    return array
+
+
+def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+    """Return real, finite numbers in float64; see `read_predicted_scores`."""
+    array = read_predicted_scores(values, name).astype(np.float64)
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        raise ScoreError(f"{name} must be finite; got {_place(array, wrong)}")
+    return array
+
+
+def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return probabilities in float64.
+
+    Parameters
+    ----------
+    what : str
+        Who needs them, for the message.
+    predictions : float array, shape (n,)
+
+    Raises
+    ------
+    ScoreError
+        If one lies outside [0, 1]; names the first, and how scores become probabilities.
+    """
+    array = read_predicted_scores(predictions).astype(np.float64)
+    wrong = (array < 0) | (array > 1)
+    if wrong.any():
+        raise ScoreError(f"{what} needs probabilities in [0, 1]; got {_place(array, wrong)}. {_CALIBRATE}")
+    return array
+
+
+def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> Bools:
+    """Return decisions: bools as they are, numbers as whether they are at least `threshold`.
+
+    Parameters
+    ----------
+    what : str
+        Who needs them, for the message.
+    predictions : bool, int or float array, shape (n,)
+    threshold : float
+        Numbers are compared with it in float64.
+
+    Raises
+    ------
+    ScoreError
+        If numbers outside [0, 1] meet the default threshold, which was not meant for them.
+    """
+    array = np.asarray(predictions)
+    if array.dtype.kind == "b":
+        return _one_column("predictions", predictions, ScoreError)
+    array = read_predicted_scores(predictions)
+    wrong = (array < 0) | (array > 1)
+    if threshold == DEFAULT_THRESHOLD and wrong.any():
+        raise ScoreError(
+            f"{what} compares with the threshold {threshold} unless told another, so predictions must lie in [0, 1]; "
+            f"got {_place(array, wrong)}. For raw ranking scores give a threshold chosen on validation, "
+            f"{what}(threshold=...), or decisions as bool"
+        )
+    return np.asarray(array >= threshold)
+
+
+def read_values(
+    what: str, labels: npt.ArrayLike, predictions: npt.ArrayLike
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return real labels and predictions in float64, both finite.
+
+    Raises
+    ------
+    DataError
+        If a label is no finite number.
+    ScoreError
+        If a prediction is none. If all labels are 0 or 1 and a prediction lies outside [0, 1]: it is no estimate of
+        a label.
+    """
+    array = _one_column("labels", labels, DataError)
+    if array.dtype.kind != "b":
+        _check_real("labels must be real numbers", array, DataError)
+    actual, predicted = array.astype(np.float64), read_finite(predictions, "predictions")
+    unknown = ~np.isfinite(actual)
+    if unknown.any():
+        raise DataError(f"labels must be finite; got {_place(actual, unknown)}. {_UNLABELLED}")
+    wrong = (predicted < 0) | (predicted > 1)
+    if wrong.any() and ((actual == 0) | (actual == 1)).all():
+        raise ScoreError(
+            f"{what} of labels 0/1 needs predictions in [0, 1]; got {_place(predicted, wrong)}. {_CALIBRATE}"
+        )
+    return actual, predicted
+
+
+def check_same_length(labels: npt.NDArray[Any], predictions: npt.NDArray[Any], name: str = "predictions") -> None:
+    """Raise DataError, saying both lengths, unless there is one prediction per label."""
+    if len(labels) != len(predictions):
+        raise DataError(f"expected one of {name} per label; got {len(labels)} labels and {len(predictions)} {name}")
+
+
+def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n: int) -> tuple[Ids, pd.Index]:
+    """Return the number of each example's group, and the groups in order of first appearance.
+
+    Parameters
+    ----------
+    name : str
+        What they are, for the messages.
+    groups : sequence of hashable values, length n
+        Such as users, relations, or (s, p) pairs.
+    n : int
+        How many examples there are.
+
+    Raises
+    ------
+    DataError
+        If they are absent or of another length or shape, or if one is missing (None, NaN) or not hashable.
+
+    Examples
+    --------
+    >>> read_groups("field", ["b", "a", "b"], 3)[0]
+    array([0, 1, 0])
+    """
+    if isinstance(groups, (str, bytes)) or not np.iterable(groups):
+        raise DataError(f"{name} must hold one value per example, such as its relation or user; got {groups!r}")
+    if getattr(groups, "ndim", 1) != 1:
+        raise DataError(f"{name} must have shape (n,); got {getattr(groups, 'shape', ())}")
+    index = pd.Index(groups, tupleize_cols=False)  # type: ignore[arg-type, call-overload, unused-ignore]
+    if len(index) != n:
+        raise DataError(f"expected one of {name} per label; got {n} labels and {len(index)} {name}")
+    try:
+        codes, found = pd.factorize(index)
+    except TypeError as error:
+        raise DataError(f"{name} must hold hashable values, such as labels, ids or tuples; {error}") from error
+    if (codes < 0).any():
+        raise DataError(f"{name} must not be missing; {_place(np.full(n, 'none'), codes < 0)}")
+    return np.asarray(codes, dtype=np.int64), found
+
+
+def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> npt.NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise error(f"{name} must not be a masked array; leave the masked examples out, and say how many")
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise error(f"{name} must have shape (n,); got {array.shape}")
+    return array
+
+
+def _check_real(must: str, array: npt.NDArray[Any], error: type[KgevalError]) -> None:
+    """Raise unless the dtype is an integer or at most float64: nothing wider is narrowed unasked."""
+    if not (array.dtype.kind in "iu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)):
+        raise error(f"{must}; got dtype {array.dtype}. Cast it yourself if that is meant")
+
+
+def _place(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_]) -> str:
+    """Return the first wrong value with its index, and how many more there are."""
+    first, more = int(np.argmax(wrong)), int(wrong.sum()) - 1
+    return f"{array[first]} at index {first}" + (f" and {more} more" if more else "")

@@ -1,0 +1,187 @@
+"""Metrics of scores: how well they set positives above negatives, whatever their scale."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from kgeval.checks import Bools, Ids, Reals, check_number
+from kgeval.errors import MetricError
+from kgeval.metrics.base import MetricValue
+from kgeval.metrics.pointwise.base import POINTS, PointMetric
+from kgeval.metrics.pointwise.examples import (
+    Numbers,
+    check_same_length,
+    read_binary_labels,
+    read_groups,
+    read_predicted_scores,
+)
+from kgeval.metrics.pointwise.thresholds import count_pairs, count_steps
+
+
+class ScoreMetric(PointMetric):
+    """Base of the metrics of scores: any real numbers, of which only the order counts."""
+
+    needs: ClassVar[str] = "scores"
+    higher_is_better: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    best: ClassVar[float] = 1.0
+
+    def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Bools, Numbers]:
+        """Return labels as bools, and scores without NaN."""
+        actual, predicted = read_binary_labels(labels), read_predicted_scores(predictions)
+        check_same_length(actual, predicted)
+        return actual, predicted
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class RocAuc(ScoreMetric):
+    """Area under the ROC curve: the share of (positive, negative) pairs with the positive scored higher.
+
+    Pairs of equal scores count one half, so constant scores give 1/2. The pairs are counted in integers.
+
+    References
+    ----------
+    Hanley & McNeil (1982), The meaning and use of the area under a receiver operating characteristic curve.
+
+    Examples
+    --------
+    >>> RocAuc().compute([1, 0, 1, 0], [4.0, 3.0, 3.0, 1.0]).value  # 3 of 4 pairs right, one tied
+    0.875
+    >>> RocAuc().compute([1, 1], [4.0, 3.0]).reason
+    'no negative example'
+    """
+
+    name: ClassVar[str] = "auc"
+    synonyms: ClassVar[tuple[str, ...]] = ("roc_auc",)
+    title: ClassVar[str] = "AUC"
+    reference: ClassVar[str] = (
+        "Hanley & McNeil (1982), The meaning and use of the area under a receiver operating characteristic curve"
+    )
+    undefined_when: ClassVar[str] = "all labels are of one class"
+
+    def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
+        """Return the share of pairs in the right order."""
+        _, doubled, pairs = count_pairs(count_steps(labels, predictions))
+        if not pairs[0]:
+            return MetricValue.undefined(f"no {'negative' if labels[0] else 'positive'} example")
+        return MetricValue(int(doubled[0]) / (2 * int(pairs[0])))
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class AveragePrecision(ScoreMetric):
+    """Mean over the positives of the precision at their score: sum of (R_i - R_(i-1)) P_i.
+
+    There is one step i per distinct score, so equal scores share one precision, and constant scores give the
+    share of positives. Steps are not joined by straight lines: between two points of a precision-recall curve
+    precision does not change linearly, and such an area (1 + share) / 2 for constant scores is too large.
+
+    References
+    ----------
+    Davis & Goadrich (2006), The Relationship Between Precision-Recall and ROC Curves, ICML.
+
+    Examples
+    --------
+    >>> AveragePrecision().compute([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0]).value  # (1/1 + 2/3) / 2
+    0.8333333333333333
+    >>> AveragePrecision().compute([1, 0, 0, 0], [7.0, 7.0, 7.0, 7.0]).value
+    0.25
+    """
+
+    name: ClassVar[str] = "ap"
+    synonyms: ClassVar[tuple[str, ...]] = ("average_precision", "pr_auc")
+    title: ClassVar[str] = "AP"
+    reference: ClassVar[str] = "Davis & Goadrich (2006), The Relationship Between Precision-Recall and ROC Curves, ICML"
+    undefined_when: ClassVar[str] = "there is no positive example"
+
+    def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
+        """Return the sum of precisions weighted by the recall gained."""
+        steps = count_steps(labels, predictions)
+        if not steps.tp[-1]:
+            return MetricValue.undefined("no positive example")
+        gained = steps.tp - steps.before(steps.tp)
+        return MetricValue(float(np.sum(gained * steps.tp / (steps.tp + steps.fp)) / steps.tp[-1]))
+
+
+@POINTS.register
+@dataclass(frozen=True)
+class GAUC(ScoreMetric):
+    """Group AUC: the mean of the AUC within each group, weighted: sum of w_g AUC_g / sum of w_g.
+
+    Scores are compared only within a group, such as a user or the (s, p) of a query. The weight of a group is its
+    number of examples unless `weights` says another, for example clicks. A group of one class has no AUC: it is
+    left out, `MetricValue.excluded` counts such groups and `excluded_weight` is their share of all the weight.
+
+    References
+    ----------
+    Zhu et al. (2017), Optimized Cost per Click in Taobao Display Advertising, KDD.
+
+    Examples
+    --------
+    >>> labels, scores, users = [1, 0, 1, 0, 1], [2.0, 1.0, 5.0, 6.0, 7.0], ["a", "a", "b", "b", "c"]
+    >>> GAUC().compute(labels, scores, users)  # (2 * 1 + 2 * 0) / 4; user c, 1 of 5 examples, has no negative
+    MetricValue(value=0.5, reason='', excluded=1, excluded_weight=0.2)
+    >>> GAUC().compute(labels, scores, users, weights={"a": 3.0, "b": 1.0, "c": 0.0}).value
+    0.75
+    """
+
+    name: ClassVar[str] = "gauc"
+    synonyms: ClassVar[tuple[str, ...]] = ("group_auc",)
+    title: ClassVar[str] = "GAUC"
+    reference: ClassVar[str] = "Zhu et al. (2017), Optimized Cost per Click in Taobao Display Advertising, KDD"
+    undefined_when: ClassVar[str] = "no group with weight has both a positive and a negative example"
+    takes_groups: ClassVar[bool] = True
+
+    def compute(
+        self,
+        labels: npt.ArrayLike,
+        predictions: npt.ArrayLike,
+        groups: Sequence[Hashable] | npt.ArrayLike | None = None,
+        weights: Mapping[Any, float] | None = None,
+    ) -> MetricValue:
+        """See `PointMetric.compute`.
+
+        Parameters
+        ----------
+        labels, predictions : arrays, shape (n,)
+        groups : sequence of hashable values, length n
+        weights : mapping of each group to its weight, at least 0, optional
+        """
+        actual, predicted = self.read(labels, predictions)
+        codes, found = read_groups("groups", groups, len(actual))
+        weight = _read_weights(weights, found, codes)
+        if not len(actual):
+            return MetricValue.undefined("no examples")
+        group, doubled, pairs = count_pairs(count_steps(actual, predicted, codes))
+        weight, total = weight[group], float(weight.sum())
+        counts = pairs > 0
+        n_out, kept = int((~counts).sum()), float(weight[counts].sum())
+        out = float(weight[~counts].sum()) / total if total else 0.0
+        if not kept:
+            lacking = "all groups with both classes have weight 0" if counts.any() else "every group is of one class"
+            return MetricValue.undefined(lacking, n_out, out)
+        auc = doubled[counts] / (2.0 * pairs[counts])
+        return MetricValue(float((weight[counts] * auc).sum() / kept), "", n_out, out)
+
+
+def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: Ids) -> Reals:
+    """Return each group's weight, its size unless told otherwise."""
+    if weights is None:
+        return np.bincount(codes, minlength=len(groups)).astype(np.float64)
+    if not isinstance(weights, Mapping):
+        raise MetricError(f"weights must be a mapping of each group to its weight; got {type(weights).__name__}")
+    lacking = [group for group in groups if group not in weights]
+    if lacking:
+        raise MetricError(f"weights must name every group; {lacking[0]!r} and {len(lacking) - 1} more are absent")
+    return np.array([_read_weight(group, weights[group]) for group in groups], dtype=np.float64)
+
+
+def _read_weight(group: Any, weight: Any) -> float:
+    return 0.0 if weight == 0 else check_number(f"the weight of group {group!r}", weight, 0.0, np.inf, "0 or more")

@@ -1,0 +1,55 @@
+"""Retrieval metrics on plain data: relevance and scores per query, labels in ranked order, or runs.
+
+Three functions make ranked lists, every metric measures them, `tabulate` shows several:
+
+>>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])
+>>> MAP().compute(lists).value
+0.875
+>>> tabulate(lists, ["map", "precision@1"], ties="pessimistic").loc["macro"].to_dict()
+{'map': 0.75, 'precision@1': 0.5, 'reason': ''}
+"""
+
+from kgeval.files import import_modules
+from kgeval.metrics.retrieval.base import AVERAGES, LISTS, ListMetric
+from kgeval.metrics.retrieval.curves import mean_pr_curve, pr_curves, roc_curves, running
+from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG
+from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
+from kgeval.metrics.retrieval.interpolated import HitCounts, InterpolatedAP, InterpolatedPrecision
+from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, Lists
+from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
+from kgeval.metrics.retrieval.positions import expected_hits
+from kgeval.metrics.retrieval.tabulation import tabulate
+
+import_modules(__name__, __path__)  # so that a metric in a file of its own is found
+
+__all__ = [
+    "AVERAGES",
+    "DCG",
+    "ERR",
+    "INFINITY",
+    "LISTS",
+    "LIST_TIES",
+    "MAP",
+    "NDCG",
+    "RR",
+    "FBeta",
+    "HitCounts",
+    "InterpolatedAP",
+    "InterpolatedPrecision",
+    "ListAuc",
+    "ListMetric",
+    "Lists",
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "Success",
+    "expected_hits",
+    "from_ranking",
+    "from_run",
+    "from_scores",
+    "mean_pr_curve",
+    "pr_curves",
+    "roc_curves",
+    "running",
+    "tabulate",
+]

@@ -1,0 +1,328 @@
+"""Reported numbers as they are written: their names, their rounding, their files."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import check_positive_int
+from kgeval.errors import DataError, MetricError
+from kgeval.files import read_text
+from kgeval.metrics import parse
+
+PRECISION = Fraction(1, 1_000_000)
+SHARES = ("hits", "MRR", "AMRI")
+KNOWN = "hits@k (H@1, Hits@10, hits_at_3, ...), MRR, MR, GMR, HMR, AMRI"
+NOT_REPORTED = {"", "-", "–", "—", "na", "n/a", "nan", "none", "null"}
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".md": "|", ".markdown": "|"}
+_HITS = re.compile(r"(?:h|hr|hits?(?:_?rate|_?ratio)?)_?(?:@|at)?_?([0-9]{1,9})")
+_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(%?)\s*((?:±|\+/-|\\pm).*)?")
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a reported number can stand for.
+
+    Parameters
+    ----------
+    name : str
+        ``"hits@10"``, ``"MRR"``, ``"MR"``, ``"GMR"``, ``"HMR"`` or ``"AMRI"``.
+    text : str
+        As reported.
+    low, high : Fraction
+        The numbers that are rounded to it; shares, not percentages.
+    """
+
+    name: str
+    text: str
+    low: Fraction
+    high: Fraction
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.text}"
+
+
+@dataclass(frozen=True)
+class ReportedCell:
+    """One reported number, before it is known to be a percentage or a share.
+
+    Parameters
+    ----------
+    text : str
+    number : Fraction
+    unit : Fraction
+        One of the last decimal that is shown.
+    is_percent : bool
+        Whether a percent sign says so.
+    is_mean : bool
+        Whether a spread after ± says that it is a mean of several runs.
+    """
+
+    text: str
+    number: Fraction
+    unit: Fraction
+    is_percent: bool = False
+    is_mean: bool = False
+
+    def value(self, name: str, is_percent: bool, rounding: str) -> Value:
+        """Return the numbers that this one can stand for.
+
+        None is taken for surer than a millionth of itself: means are often taken in 32 bits.
+        """
+        scale = 100 if is_percent else 1
+        slack = abs(self.number) * PRECISION
+        below, above = max(self.unit / 2, slack), max(self.unit / (1 if rounding == "any" else 2), slack)
+        text = self.text + ("%" if is_percent and "%" not in self.text else "")
+        return Value(name, text, (self.number - below) / scale, (self.number + above) / scale)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The reported numbers of one row.
+
+    Parameters
+    ----------
+    label : str
+    cells : dict of str to ReportedCell
+        By the name of the metric.
+    ignored : tuple of str
+        Columns with numbers that are none of the metrics.
+    percent : frozenset of str
+        Metrics whose column says that it is in percent.
+    """
+
+    label: str
+    cells: dict[str, ReportedCell]
+    ignored: tuple[str, ...] = ()
+    percent: frozenset[str] = frozenset()
+
+
+def kind_of_metric(name: str) -> str:
+    """Return ``"hits"`` for any hits@k, else the name itself."""
+    return name.partition("@")[0]
+
+
+def cut_off(name: str) -> int:
+    """Return the k of ``"hits@k"``."""
+    return int(name.partition("@")[2])
+
+
+def metric_name(column: str) -> str | None:
+    """Return how messages call the metric of a column, None if it is none of those that are checked.
+
+    Examples
+    --------
+    >>> [metric_name(column) for column in ("H@1", "Hits @ 10 (%)", "hits3", "MR ↓", "mean rank", "F1")]
+    ['hits@1', 'hits@10', 'hits@3', 'MR', 'MR', None]
+    """
+    plain = re.sub(r"[(\[]?%[)\]]?|[↑↓*`$]", "", column).strip().lower()
+    plain = re.sub(r"[\s_-]+", "_", plain).strip("_")
+    hits = _HITS.fullmatch(plain)
+    try:
+        metric = parse(f"hits@{int(hits[1])}" if hits else plain)
+    except MetricError:
+        if hits:
+            raise
+        return None
+    heading = metric.heading
+    return heading if kind_of_metric(heading) in (*SHARES, "MR", "GMR", "HMR") else None
+
+
+def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCell | None:
+    """Return a number as written, None where there is none.
+
+    Parameters
+    ----------
+    written : str, int, float or Decimal
+        A text shows as many decimals as it has; a float those of its shortest form, less zeros at the
+        end, which a float cannot show.
+    where : str
+        For messages.
+    places : int, optional
+        How many decimals a number that is no text shows.
+
+    Raises
+    ------
+    DataError
+        If it is no number.
+
+    Examples
+    --------
+    >>> read_cell("0.350", "here").unit, read_cell(0.350, "here").unit, read_cell(740.0, "here").unit
+    (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 1))
+    """
+    is_text = isinstance(written, str)
+    text = re.sub(r"^[*_`\s]+|[*_`\s]+$", "", str(written)).replace("−", "-")
+    if written is None or written is pd.NA or text.lower() in NOT_REPORTED:
+        return None
+    if isinstance(written, (bool, np.bool_)) or not isinstance(
+        written, (str, int, float, np.integer, np.floating, Decimal)
+    ):
+        raise DataError(f"{where}: expected a number; got {written!r}")
+    if isinstance(written, (float, np.floating)) and text.endswith(".0"):
+        text = text[:-2]
+    found = _NUMBER.fullmatch(text)
+    try:
+        number = Decimal(found[1]) if found else Decimal("nan")
+    except InvalidOperation:
+        number = Decimal("nan")
+    if found is None or not number.is_finite():
+        hint = "; write 13526 or 0.963, without a comma" if re.search(r"[0-9],[0-9]", text) else ""
+        raise DataError(f"{where}: expected a number such as 0.963 or 96.3%; got {str(written)!r}{hint}")
+    shown = int(number.as_tuple().exponent)
+    unit = Fraction(10) ** (shown if is_text or places is None else -places)
+    return ReportedCell(text, Fraction(number), unit, is_percent=bool(found[2]), is_mean=bool(found[3]))
+
+
+def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) -> list[Row]:
+    """Return the rows of a table given as `kgeval.check_table` takes it."""
+    frame = as_frame(values)
+    names = [metric_name(str(column)) for column in frame.columns]
+    for i, name in enumerate(names):
+        if name is not None and name in names[:i]:
+            first, second = (str(frame.columns[j]) for j in (names.index(name), i))
+            raise DataError(f"columns {first!r} and {second!r} are both {name}; leave one")
+    if not any(names):
+        listed = ", ".join(repr(str(column)) for column in frame.columns) or "none"
+        raise MetricError(f"expected columns named {KNOWN}; got {listed}")
+    decimals = _decimals(places)
+    percent = frozenset(n for n, column in zip(names, frame.columns) if n is not None and "%" in str(column))
+    lines, path = frame.attrs.get("lines", []), frame.attrs.get("path", "")
+    has_index = not isinstance(frame.index, pd.RangeIndex)
+    rows = []
+    for i, (index, written) in enumerate(zip(frame.index, frame.itertuples(index=False, name=None))):
+        parts = [" ".join(map(str, index)) if isinstance(index, tuple) else str(index)] if has_index else []
+        cells, ignored = {}, []
+        for name, column, item in zip(names, frame.columns, written):
+            if name is not None:
+                where = f"{path}, line {lines[i]}" if lines else f"row {parts[0]!r}" if parts else f"row {i + 1}"
+                cell = read_cell(item, f"{where}, column {str(column)!r}", decimals.get(kind_of_metric(name)))
+                if cell is not None:
+                    cells[name] = cell
+            elif _is_label(item):
+                parts.append(re.sub(r"^(\*\*|__|\*|_|`)(.+)\1$", r"\2", str(item).strip()))
+            elif not _is_not_reported(item):
+                ignored.append(str(column))
+        rows.append(Row(" ".join(parts) or f"row {i + 1}", cells, tuple(ignored), percent))
+    return rows
+
+
+def as_frame(values: Any) -> pd.DataFrame:
+    """Return one row or several as a frame of the written numbers."""
+    if isinstance(values, pd.Series):
+        values = values.to_dict()
+    if isinstance(values, pd.DataFrame):
+        return values
+    if isinstance(values, Mapping):
+        items = list(values.values())
+        if items and all(isinstance(item, (Mapping, pd.Series)) for item in items):
+            return pd.DataFrame([dict(item) for item in items], index=[str(key) for key in values], dtype=object)
+        if items and all(isinstance(item, (list, tuple, np.ndarray)) for item in items):
+            return pd.DataFrame({str(key): list(item) for key, item in values.items()}, dtype=object)
+        return pd.DataFrame([dict(values)], dtype=object)
+    if isinstance(values, Sequence) and values and all(isinstance(item, Mapping) for item in values):
+        return pd.DataFrame([dict(item) for item in values], dtype=object)
+    raise DataError(
+        'expected a row such as {"hits@1": 0.23, "MRR": 0.31}, several of them, or a DataFrame; '
+        f"got {type(values).__name__}"
+    )
+
+
+def _decimals(places: int | Mapping[str, int] | None) -> dict[str, int]:
+    """Return the declared decimals by kind of metric; one number is that of the shares."""
+    if places is None:
+        return {}
+    given = dict(places) if isinstance(places, Mapping) else dict.fromkeys(SHARES, places)
+    decimals = {}
+    for key, number in given.items():
+        name = "hits" if str(key).lower() == "hits" else metric_name(str(key))
+        if name is None:
+            raise MetricError(f"places: expected one of {KNOWN}; got {key!r}")
+        if number != 0 or isinstance(number, bool):
+            check_positive_int(f"places of {name}", number, MetricError)
+        decimals[kind_of_metric(name)] = int(number)
+    return decimals
+
+
+def _is_not_reported(item: Any) -> bool:
+    return item is None or item is pd.NA or str(item).strip().lower() in NOT_REPORTED
+
+
+def _is_label(item: Any) -> bool:
+    return isinstance(item, str) and not _is_not_reported(item) and _NUMBER.fullmatch(item.strip()) is None
+
+
+def read_reported(path: str | Path) -> pd.DataFrame:
+    """Read a table of reported numbers, as text, so that no decimal is lost.
+
+    Parameters
+    ----------
+    path : str or path
+        UTF-8: comma-separated (``.csv``; by semicolons where the first line has no comma), tab-separated
+        (``.tsv``, ``.txt``) or a Markdown table (``.md``; lines with ``|``, the text around them is left out,
+        and of several tables the first is read). Another ending: what the first line holds. The first line names
+        the columns.
+
+    Returns
+    -------
+    DataFrame of str
+        ``attrs["path"]`` and ``attrs["lines"]`` (of each row) serve the messages of `check_table`.
+
+    Raises
+    ------
+    DataError
+        Naming file and line, if there is no file, no row, or a line has more or fewer cells than the header.
+    """
+    file = Path(path)
+    text = read_text(file)
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    separator = SEPARATORS.get(file.suffix.lower()) or next((mark for mark in "|\t,;" if mark in first), ",")
+    if separator == "," and "," not in first and ";" in first:  # as spreadsheets of many countries write it
+        separator = ";"
+    table = list(_pipe_lines(lines) if separator == "|" else _separated_lines(text, separator))
+    if len(table) < 2:
+        raise DataError(f"{file}: expected a line of column names and at least one row; found {len(table)} lines")
+    (_, header), *body = table
+    for number, cells in body:
+        if len(cells) != len(header):
+            raise DataError(
+                f"{file}, line {number}: expected {len(header)} cells as in the first line, found {len(cells)}"
+            )
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise DataError(f"{file}, line {table[0][0]}: column {repeated[0]!r} occurs twice")
+    frame = pd.DataFrame([cells for _, cells in body], columns=header, dtype=object)
+    frame.attrs["path"] = str(file)
+    frame.attrs["lines"] = [number for number, _ in body]
+    return frame
+
+
+def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
+    """Yield (line number, cells) of lines that are not empty."""
+    reader = csv.reader(text.splitlines(keepends=True), delimiter=separator)
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            yield reader.line_num, [cell.strip() for cell in cells]
+
+
+def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
+    """Yield (line number, cells) of the first block of lines with ``|``, but the rule below its header."""
+    start = next((i for i, line in enumerate(lines) if "|" in line), len(lines))
+    end = next((i for i in range(start, len(lines)) if "|" not in lines[i]), len(lines))
+    for i in range(start, end):
+        inner = lines[i].strip().removeprefix("|")
+        inner = inner[:-1] if re.search(r"(?<!\\)\|$", inner) else inner
+        cells = [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]
+        is_rule = i == start + 1 and all(re.fullmatch(r":?-+:?", cell) for cell in cells)
+        if not is_rule:
+            yield i + 1, cells

@@ -1,0 +1,319 @@
+"""The rules that numbers of one row must keep, each refusal said with its inequality and the numbers put in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from kgeval.published.bounds import HALF, ONE, WHOLE, Bands, Corner, Line
+from kgeval.published.reading import Value, cut_off, kind_of_metric
+
+FLOAT_SLACK = 1e-9
+_RANKS = ("MR", "GMR", "HMR")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One inequality that reported numbers break.
+
+    Parameters
+    ----------
+    metrics : tuple of str
+        Which numbers it is about.
+    message : str
+        One sentence with the numbers put in.
+    """
+
+    metrics: tuple[str, ...]
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known of the ranks behind a row.
+
+    Parameters
+    ----------
+    n_candidates : int or None
+        The most candidates of any query: no rank is beyond.
+    n_ranks : int or None
+        How many ranks the plain mean was taken of.
+    ties : str or None
+        The tie policy; ``"realistic"`` makes half ranks, ``"expected"`` a mean over several ranks each.
+    """
+
+    n_candidates: int | None = None
+    n_ranks: int | None = None
+    ties: str | None = None
+
+    @property
+    def step(self) -> Fraction:
+        """The distance between ranks."""
+        return HALF if self.ties == "realistic" else WHOLE
+
+    @property
+    def proviso(self) -> str:
+        """What a bound that rests on integer ranks must add."""
+        return " if ranks are integers (no ties)" if self.ties is None else ""
+
+
+def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
+    """Return what is impossible in the numbers of one row; nothing if ranks exist that give them.
+
+    Parameters
+    ----------
+    reported : dict of str to Value
+        By name, the values' own.
+    setting : Setting
+    """
+    findings, values = _outside(reported, setting)
+    if setting.n_ranks is not None and setting.ties != "expected":
+        found, values = _not_multiples(values, setting.n_ranks, setting)
+        findings += found
+    hits = {cut_off(name): value for name, value in values.items() if kind_of_metric(name) == "hits"}
+    falling = _falling(hits)
+    if falling:
+        return findings + falling
+    bands = Bands.of({k: (v.low, v.high) for k, v in hits.items()}, setting.n_candidates, setting.step)
+    given = [str(hits[k]) for k in sorted(hits)]
+    mrr, found = _one_mrr(values)
+    findings += found
+    mr, found = _mr_or_amri(values, setting)
+    findings += found
+    alone = _mrr_against_hits(mrr, bands, given, setting) + _mr_against_hits(mr, bands, given, setting)
+    if mr is not None and mrr is not None and not alone:
+        alone = _both(mr, mrr, bands, given, setting)
+    return findings + alone + _geometric(values.get("GMR"), mr, mrr, bands, given, setting)
+
+
+def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fraction | None, str]]:
+    """Return the least and the most that a metric can be whatever the ranks, and what these are."""
+    if name in _RANKS:
+        n = setting.n_candidates
+        return (ONE, ", the best rank"), (None if n is None else Fraction(n), ", the number of candidates")
+    if name == "AMRI":
+        return (-ONE, ", where every rank is last"), (ONE, ", where every rank is 1")
+    if kind_of_metric(name) == "hits" and setting.n_candidates is not None and cut_off(name) >= setting.n_candidates:
+        return (ONE, f", as no rank is beyond {setting.n_candidates}"), (ONE, "")
+    return (Fraction(0), ""), (ONE, "")
+
+
+def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
+    """Find numbers outside their metric's limits, and return the others narrowed to these."""
+    findings, values = [], {}
+    for name, value in reported.items():
+        (least, why_least), (most, why_most) = _limits(name, setting)
+        if value.high < least:
+            findings.append(Finding((name,), f"{_at_most(value)} is below {_text(least)}{why_least}"))
+        elif most is not None and value.low > most:
+            findings.append(Finding((name,), f"{_at_least(value)} exceeds {_text(most)}{why_most}"))
+        else:
+            high = value.high if most is None else min(most, value.high)
+            values[name] = replace(value, low=max(least, value.low), high=high)
+    return findings, values
+
+
+def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
+    """Find means that n ranks cannot have (the GRIM test), and return the others narrowed to those they can."""
+    findings, kept = [], dict(values)
+    for name, value in values.items():
+        is_hits = kind_of_metric(name) == "hits"
+        if not is_hits and name != "MR":
+            continue
+        part = (WHOLE if is_hits else setting.step) / n
+        low, high = math.ceil(value.low / part) * part, math.floor(value.high / part) * part
+        if low <= high:
+            kept[name] = replace(value, low=low, high=high)
+            continue
+        del kept[name]
+        below, above = high / part, low / part
+        what = f"{_text(below)}/{n} = {_text(high)} and {_text(above)}/{n} = {_text(low)}"
+        if part * n != 1:
+            what = f"{_text(below / 2)}/{n} = {_text(high)} and {_text(above / 2)}/{n} = {_text(low)}"
+        proviso = "" if is_hits else setting.proviso
+        message = f"{value} is no mean of {n} {'hits' if is_hits else 'ranks'}{proviso}: it lies between {what}"
+        findings.append(Finding((name,), message))
+    return findings, kept
+
+
+def _falling(hits: dict[int, Value]) -> list[Finding]:
+    """Find hits@k that fall as k grows."""
+    findings: list[Finding] = []
+    largest: Value | None = None
+    for k in sorted(hits):
+        value = hits[k]
+        if largest is not None and largest.low > value.high:
+            message = (
+                f"{_at_least(largest)} exceeds {_at_most(value)}: "
+                f"a rank of at most {cut_off(largest.name)} is also at most {k}"
+            )
+            findings.append(Finding((largest.name, value.name), message))
+        if largest is None or value.low > largest.low:
+            largest = value
+    return findings
+
+
+def _one_mrr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
+    """Return what MRR and HMR, which is 1 / MRR, together say of MRR."""
+    mrr, hmr = values.get("MRR"), values.get("HMR")
+    if hmr is None:
+        return mrr, []
+    inverse = Value("1/HMR", f"1/{hmr.text}", 1 / hmr.high, 1 / hmr.low)
+    if mrr is None:
+        return inverse, []
+    low, high = max(mrr.low, inverse.low), min(mrr.high, inverse.high)
+    if low > high:
+        between = f"{_text(inverse.low)} .. {_text(inverse.high)}"
+        return mrr, [Finding(("MRR", "HMR"), f"{mrr} is not 1 / HMR, which for {hmr} is {between}")]
+    return replace(mrr, low=low, high=high), []
+
+
+def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | None, list[Finding]]:
+    """Return what MR and AMRI together say of MR.
+
+    AMRI = 1 - (MR - 1) / (E[MR] - 1), and E[MR] - 1, half the mean number of rivals, is at most (C - 1) / 2.
+    """
+    mr, amri, n = values.get("MR"), values.get("AMRI"), setting.n_candidates
+    if amri is None or n is None:
+        return mr, []
+    most = 1 + (1 - amri.low) * Fraction(n - 1, 2)
+    if mr is None:
+        return Value("AMRI", amri.text, ONE, most), []
+    if mr.low > most:
+        message = (
+            f"{_at_least(mr)} exceeds {_text(most)}, the most that {_at_least(amri)} and {n} candidates allow: "
+            "1 + (1 - AMRI) (C - 1)/2"
+        )
+        return mr, [Finding(("MR", "AMRI"), message)]
+    return replace(mr, high=min(mr.high, most)), []
+
+
+def _mrr_against_hits(mrr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
+    """Compare MRR with the least and the most that hits@k allow."""
+    if mrr is None:
+        return []
+    least, most = bands.least_mrr(), bands.most_mrr()
+    if mrr.low > most.mrr:
+        start = f"{_at_least(mrr)} exceeds {_text(most.mrr)}, the most that {_allowed(given, None)} allow"
+        proviso = setting.proviso if bands.cuts else ""
+        return [Finding(_value_names(mrr, bands), f"{start}{proviso}: {_formula(bands, most, '/')}")]
+    if mrr.high < least.mrr:
+        start = f"{_at_most(mrr)} is below {_text(least.mrr)}, the least that {_allowed(given, bands.top)} allow"
+        return [Finding(_value_names(mrr, bands), f"{start}: {_formula(bands, least, '/')}")]
+    return []
+
+
+def _mr_against_hits(mr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
+    """Compare MR with the least and the most that hits@k allow."""
+    if mr is None:
+        return []
+    least, most = bands.least_mr(), bands.most_mr()
+    if mr.high < least.mr:
+        start = f"{_highest_mr(mr)} is below {_text(least.mr)}, the least that {_allowed(given, None)} allow"
+        return [Finding(_value_names(mr, bands), f"{start}{setting.proviso}: {_formula(bands, least, '*')}")]
+    if most is not None and mr.low > most.mr:
+        start = f"{_at_least(mr)} exceeds {_text(most.mr)}, the most that {_allowed(given, bands.top)} allow"
+        return [Finding(_value_names(mr, bands), f"{start}: {_formula(bands, most, '*')}")]
+    return []
+
+
+def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
+    """Compare MR with the least and the most that MRR and hits@k together allow."""
+    line = bands.least_mr_given(mrr.high, mr.high)
+    if mr.high < line.mr:
+        allowed = _allowed([_at_most(mrr), *given], None)
+        start = f"{_highest_mr(mr)} is below {_text(line.mr)}, the least that {allowed} allow{setting.proviso}"
+        return [Finding(_value_names(mr, bands, mrr), f"{start}: {_line_text(line, bands, 'least', '>=')}")]
+    upper = bands.most_mr_given(mrr.low)
+    if upper is not None and mr.low > upper.mr:
+        allowed = _allowed([_at_least(mrr), *given], bands.top)
+        start = f"{_at_least(mr)} exceeds {_text(upper.mr)}, the most that {allowed} allow{setting.proviso}"
+        return [Finding(_value_names(mr, bands, mrr), f"{start}: {_line_text(upper, bands, 'most', '<=')}")]
+    return []
+
+
+def _geometric(
+    gmr: Value | None, mr: Value | None, mrr: Value | None, bands: Bands, given: list[str], setting: Setting
+) -> list[Finding]:
+    """Compare GMR with MR, 1 / MRR and hits@k; logarithms are floats, so with some slack."""
+    if gmr is None:
+        return []
+    if mr is not None and gmr.low > mr.high:
+        return [Finding(("GMR", mr.name), f"{_at_least(gmr)} exceeds {_highest_mr(mr)}: a geometric mean never does")]
+    if mrr is not None and gmr.high * mrr.high < 1:
+        message = (
+            f"{_at_most(gmr)} is below 1/MRR = {_text(1 / mrr.high)}: a geometric mean is no less than a harmonic one"
+        )
+        return [Finding(("GMR", mrr.name), message)]
+    least, most = _geometric_mean(bands.least_mr()), _geometric_mean(bands.most_mr())
+    if least is not None and gmr.high < least * (1 - FLOAT_SLACK):
+        start = f"{_at_most(gmr)} is below {_text(least)}, the least that {_allowed(given, None)} allow"
+        return [Finding(_value_names(gmr, bands), f"{start}{setting.proviso}")]
+    if most is not None and gmr.low > most * (1 + FLOAT_SLACK):
+        start = f"{_at_least(gmr)} exceeds {_text(most)}, the most that {_allowed(given, bands.top)} allow"
+        return [Finding(_value_names(gmr, bands), start)]
+    return []
+
+
+def _geometric_mean(corner: Corner | None) -> float | None:
+    if corner is None:
+        return None
+    pairs = zip(corner.masses, corner.ranks)
+    return math.exp(sum(float(mass) * math.log(rank) for mass, rank in pairs if rank is not None))
+
+
+def _value_names(value: Value, bands: Bands, *others: Value) -> tuple[str, ...]:
+    return tuple(name.removeprefix("1/") for name in (value.name, *(other.name for other in others))) + tuple(
+        f"hits@{k}" for k in bands.cuts
+    )
+
+
+def _at_least(value: Value) -> str:
+    return f"{value} (at least {_text(value.low)})"
+
+
+def _at_most(value: Value) -> str:
+    return f"{value} (at most {_text(value.high)})"
+
+
+def _highest_mr(mr: Value) -> str:
+    return f"MR (at most {_text(mr.high)} by AMRI {mr.text})" if mr.name == "AMRI" else _at_most(mr)
+
+
+def _allowed(given: Iterable[str], top: int | None) -> str:
+    """Return what a bound was made of, as part of a sentence."""
+    parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _formula(bands: Bands, corner: Corner, sign: str) -> str:
+    """Return the sum over the bands, in symbols and then with the numbers put in."""
+    shares = [f"H{k}" for k in bands.cuts]
+    symbols = [f"({b} - {a})" for a, b in zip(["0", *shares], [*shares, "1"])]
+    symbols[0] = symbols[0].removeprefix("(").removesuffix(" - 0)") if shares else "1"
+    terms, numbers = [], []
+    for symbol, mass, rank in zip(symbols, corner.masses, corner.ranks):
+        if rank is not None:
+            end = "" if rank == 1 else f"{sign}{_text(rank)}"
+            terms.append(symbol + end)
+            numbers.append(_text(mass) + end)
+    return f"{' + '.join(terms)} = {' + '.join(numbers)}"
+
+
+def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
+    """Return the inequality between MR and MRR and where it comes from."""
+    slope = _text(line.slope)
+    places = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
+    costs = [_text(rank + line.slope / rank) for rank in line.corner.ranks if rank is not None]
+    steps = ", ".join(f"{cost} {place}" for cost, place in zip(costs, places))
+    return f"r + {slope}/r is at {extreme} {steps}, so MR + {slope} MRR {relation} {_text(line.total)}"
+
+
+def _text(number: Any) -> str:
+    return f"{float(number):.6g}"

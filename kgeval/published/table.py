@@ -1,0 +1,395 @@
+"""Whether reported rows of hits@k, MRR and MR are possible, and what would explain those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, islice
+from typing import Any
+
+import pandas as pd
+
+from kgeval.checks import check_one_of, check_positive_int
+from kgeval.errors import MetricError
+from kgeval.metrics import TIE_POLICIES
+from kgeval.published.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
+from kgeval.published.rules import Finding, Setting, judge
+from kgeval.report import printable
+
+ROUNDINGS = ("nearest", "any")
+MAX_SWAPS = 2
+Kinds = dict[str, bool]
+
+
+@dataclass(frozen=True)
+class RowCheck:
+    """What was found of one row.
+
+    Parameters
+    ----------
+    label : str
+    values : dict of str to Value
+        As they were read: the numbers that each reported one can stand for.
+    findings : tuple of Finding
+        The inequalities that fail; empty if the row is possible.
+    unless : str
+        Under what weaker assumption the row would be possible, if there is one.
+    hints : tuple of str
+        Known mistakes that would explain the row.
+    notes : tuple of str
+        How the row was read, and what was not checked.
+    """
+
+    label: str
+    values: dict[str, Value]
+    findings: tuple[Finding, ...] = ()
+    unless: str = ""
+    hints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether some ranks give these numbers."""
+        return not self.findings
+
+    @property
+    def verdict(self) -> str:
+        """``"possible"``, ``"impossible"``, or under what weaker assumption it is possible."""
+        return "possible" if self.possible else f"possible only {self.unless}" if self.unless else "impossible"
+
+    def record(self) -> dict[str, Any]:
+        """Return the row as plain values for JSON."""
+        values = {n: {"text": v.text, "low": float(v.low), "high": float(v.high)} for n, v in self.values.items()}
+        findings = [{"metrics": list(found.metrics), "message": found.message} for found in self.findings]
+        return {
+            "label": self.label,
+            "possible": self.possible,
+            "verdict": self.verdict,
+            "values": values,
+            "findings": findings,
+            "hints": list(self.hints),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What was found of a table; printed, it names each inequality that fails.
+
+    Parameters
+    ----------
+    rows : tuple of RowCheck
+    assumed : str
+        What was taken for granted of ranks and rounding.
+    notes : tuple of str
+        What concerns several rows.
+    """
+
+    rows: tuple[RowCheck, ...]
+    assumed: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether every row is possible."""
+        return all(row.possible for row in self.rows)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of all rows."""
+        return tuple(found for row in self.rows for found in row.findings)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dict per row, of plain values for JSON."""
+        return [row.record() for row in self.rows]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one line per row: numbers as reported, ``possible``, ``verdict``, ``why`` and ``hint``."""
+        names = list(dict.fromkeys(name for row in self.rows for name in row.values))
+        lines = [
+            {name: row.values[name].text if name in row.values else "" for name in names}
+            | {
+                "possible": row.possible,
+                "verdict": row.verdict,
+                "why": "; ".join(found.message for found in row.findings),
+                "hint": "; ".join(row.hints),
+            }
+            for row in self.rows
+        ]
+        return pd.DataFrame(lines, index=pd.Index([row.label for row in self.rows], name="row"))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        n = sum(row.possible for row in self.rows)
+        lines = [f"{n} of {len(self.rows)} rows possible ({self.assumed})"]
+        for row in self.rows:
+            lines.append(f"  {row.label}: {row.verdict}")
+            lines += [f"    {found.message}" for found in row.findings]
+            lines += [f"    hint: {hint}" for hint in row.hints]
+            lines += [f"    note: {note}" for note in row.notes]
+        return "\n".join(printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def check_table(
+    values: Any,
+    *,
+    n_candidates: int | None = None,
+    n_ranks: int | None = None,
+    ties: str | None = None,
+    places: int | Mapping[str, int] | None = None,
+    percent: bool | None = None,
+    rounding: str = "nearest",
+) -> TableCheck:
+    """Tell whether reported hits@k, MRR and MR are possible together, and which inequality fails.
+
+    A row is refused only if no ranks at all give numbers that are rounded to the reported ones; the
+    decision is exact (see `kgeval.published.bounds`). It holds for any mean over ranks: of both sides, weighted,
+    or over several runs; but all numbers of a row must be means over the same ranks, and GMR and HMR not
+    means of such. For integer ranks and hits@1, 3, 10, for example,
+    ``H1 + (H3 - H1)/3 + (H10 - H3)/10 <= MRR <= H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11``,
+    ``MR >= H1 + (H3 - H1)*2 + (H10 - H3)*4 + (1 - H10)*11``, and ``MR + j (j + 1) MRR >= 2 j + 1`` for each j.
+
+    Parameters
+    ----------
+    values : mapping, sequence of mappings, mapping of mappings, or DataFrame
+        One row or several: hits@k for any k, MRR, MR, GMR, HMR, AMRI, in any usual spelling (``H@1``, ``Hits@10``,
+        ``hits_at_3``, ``mean rank``). Other columns with text label the row; others with numbers are not
+        checked, and a note says so. `read_reported` reads them from a file.
+    n_candidates : int, optional
+        The most candidates of any query (for all entities: their number). Bounds MR and the AMRI.
+    n_ranks : int, optional
+        Of how many ranks the plain mean was taken (test triples times sides). Then hits@k must be a multiple
+        of 1 / n_ranks, and MR one of the rank's step: the GRIM test. What the number says of MRR, or of
+        several numbers together, is not used. Not for ``ties="expected"``, nor for numbers with a spread (±).
+    ties : str, optional
+        ``"realistic"`` allows half ranks such as 1.5; under the other policies ranks are integers, or
+        (``"expected"``) numbers are means over such. None: integers, and bounds that need it say so.
+    places : int or mapping, optional
+        Decimals shown, where numbers are not texts: of hits@k, MRR and AMRI, or by metric,
+        ``{"hits": 3, "MR": 0}``. A text shows its own; a float its shortest form's, zeros at the end not counted.
+    percent : bool, optional
+        Whether hits@k, MRR and AMRI are percentages. None: hits@k if one of the row exceeds 1, and so MRR and AMRI.
+        What does not exceed 1 beside percentages is tried as a share, then as a percentage.
+    rounding : str
+        ``"nearest"``: a number stands for all within half a unit of its last decimal, both ends included,
+        so halves may go either way. ``"any"``: numbers may be cut off too, up to a whole unit above. No number
+        is taken for surer than a millionth of itself.
+
+    Returns
+    -------
+    TableCheck
+
+    Raises
+    ------
+    DataError
+        If a cell is no number, naming row (or file and line) and column, or two columns are one metric.
+    MetricError
+        If no column is a metric, or an option is wrong.
+
+    References
+    ----------
+    Brown and Heathers (2017), The GRIM Test, Social Psychological and Personality Science 8(4), for the
+    multiples of 1 / n_ranks. The bounds are derived in `kgeval.published.bounds`.
+
+    Examples
+    --------
+    >>> print(check_table({"hits@1": "0.06", "hits@10": "0.30", "MRR": "0.06"}))
+    0 of 1 rows possible (integer ranks, rounded to nearest)
+      row 1: impossible
+        MRR 0.06 (at most 0.065) is below 0.079, the least that hits@1 0.06 and hits@10 0.30 allow: \
+H1 + (H10 - H1)/10 = 0.055 + 0.24/10
+        hint: MRR equals hits@1, as if each 1/rank below 1 had been cut to 0
+    >>> check_table({"H@1": 22.7, "H@10": 48.6, "MRR": 0.314, "MR": 219}, n_candidates=14541).possible
+    True
+    """
+    check_one_of("rounding", rounding, ROUNDINGS, MetricError)
+    if ties is not None:
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
+    if percent not in (None, True, False):
+        raise MetricError(f"percent must be True, False or None; got {percent!r}")
+    for name, number in (("n_candidates", n_candidates), ("n_ranks", n_ranks)):
+        if number is not None:
+            check_positive_int(name, number, MetricError)
+    table = _Table(Setting(n_candidates, n_ranks, ties), percent, rounding)
+    rows = tuple(table.check(row) for row in reported_rows(values, places))
+    ranks = {None: "integer ranks", "realistic": "half ranks allowed"}.get(ties, f"integer ranks, {ties} ties")
+    limits = [f"{n} {what}" for n, what in ((n_candidates, "candidates"), (n_ranks, "ranks")) if n is not None]
+    assumed = ", ".join([ranks, "rounded to nearest" if rounding == "nearest" else "rounded or cut off", *limits])
+    return TableCheck(rows, assumed, tuple(_mix_of_rows(rows)))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The assumptions under which rows are judged."""
+
+    setting: Setting
+    percent: bool | None
+    rounding: str
+
+    def check(self, row: Row) -> RowCheck:
+        """Return what is found of one row."""
+        here = self._for(row.cells)
+        kinds, findings = here._best(row)
+        values = _readings_of_values(row.cells, kinds, self.rounding)
+        notes = [f"not checked: {', '.join(row.ignored)}"] if row.ignored else []
+        if not row.cells:
+            notes.append("no number to check")
+        if len(set(kinds.values())) == 2 and self.percent is None:
+            words = {"hits": "hits@k"}
+            each = [
+                f"{words.get(kind, kind)} as {'percentages' if is_percent else 'shares'}"
+                for kind, is_percent in kinds.items()
+            ]
+            notes.append(f"a mix: read {', '.join(each)}")
+        if self.setting.n_ranks is not None and here.setting.n_ranks is None:
+            notes.append("the numbers are means over runs (±), so n_ranks is not used")
+        if not findings and _is_inverse(values):
+            notes.append("MRR is 1 / MR within rounding, as only where all ranks are equal; was it computed so?")
+        unless = here._unless(row) if findings else ""
+        hints = [*here._mistakes(row, kinds)] if findings else []
+        if findings and not hints:
+            hints = here._slips(row, kinds) + ([] if unless else here._swaps(row))
+        if findings and not hints and not unless:
+            hints = here._odd_ones(row)
+        return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
+
+    def _for(self, cells: dict[str, ReportedCell]) -> _Table:
+        if not any(cell.is_mean for cell in cells.values()):
+            return self
+        return replace(self, setting=replace(self.setting, n_ranks=None))
+
+    def _best(self, row: Row) -> tuple[Kinds, list[Finding]]:
+        """Return the first reading that is possible, or the first, with its findings."""
+        first = None
+        for kinds in _readings(row, self.percent):
+            findings = judge(_readings_of_values(row.cells, kinds, self.rounding), self.setting)
+            if not findings:
+                return kinds, []
+            first = first or (kinds, findings)
+        return first or ({}, [])
+
+    def _allows(self, row: Row, cells: dict[str, ReportedCell]) -> bool:
+        return not self._best(replace(row, cells=cells))[1]
+
+    def _unless(self, row: Row) -> str:
+        """Return the weaker assumption under which the row is possible."""
+        half = replace(self, setting=replace(self.setting, ties="realistic"))
+        looser = {}
+        if self.setting.ties is None:
+            looser["with half ranks (ties='realistic')"] = half
+        if self.rounding == "nearest":
+            looser["if numbers were cut off, not rounded (rounding='any')"] = replace(self, rounding="any")
+            if self.setting.ties is None:
+                looser["with half ranks and numbers cut off (ties='realistic', rounding='any')"] = replace(
+                    half, rounding="any"
+                )
+        return next((what for what, table in looser.items() if table._allows(row, row.cells)), "")
+
+    def _mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
+        """Yield the known mistake that MRR shows, if the row would be possible without MRR."""
+        cells = row.cells
+        if "MRR" not in cells or len(cells) < 2 or not self._allows(row, _without(cells, "MRR")):
+            return
+        if _is_inverse(_readings_of_values(cells, kinds, self.rounding)):
+            yield "MRR equals 1 / MR: the reciprocal of the mean rank is not the mean reciprocal rank"
+        elif "hits@1" in cells and cells["hits@1"].number == cells["MRR"].number:
+            yield "MRR equals hits@1, as if each 1/rank below 1 had been cut to 0"
+
+    def _slips(self, row: Row, kinds: Kinds) -> list[str]:
+        """Return the other ways of counting and of writing shares that would make the row possible."""
+        changed = (*_counting(row.cells), *_units(row, kinds))
+        return [f"possible if {hint}" for hint, cells in changed if self._allows(row, cells)]
+
+    def _swaps(self, row: Row) -> list[str]:
+        """Return which two numbers, swapped, would make the row possible."""
+        swaps = (pair for pair in combinations(row.cells, 2) if self._allows(row, _swapped(row.cells, *pair)))
+        return [f"possible if {first} and {second} are swapped" for first, second in islice(swaps, MAX_SWAPS)]
+
+    def _odd_ones(self, row: Row) -> list[str]:
+        """Return which single number stands against the others."""
+        odd = [name for name in row.cells if self._allows(row, _without(row.cells, name))]
+        if len(row.cells) < 3 or not odd:
+            return []
+        return [f"the others are possible together without {' or without '.join(odd)}"]
+
+
+def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
+    """Yield a note if hits@k are read as percentages in some rows and as shares in others."""
+    first: dict[bool, str] = {}
+    for row in rows:
+        texts = [value.text for name, value in row.values.items() if kind_of_metric(name) == "hits"]
+        if texts:
+            first.setdefault("%" in texts[0], row.label)
+    if len(first) == 2:
+        yield (
+            f"hits@k are read as percentages in some rows (first: {first[True]}) and as shares in others "
+            f"(first: {first[False]}); say percent=True or False if that is wrong"
+        )
+
+
+def _readings(row: Row, percent: bool | None) -> Iterator[Kinds]:
+    """Yield for each kind of share whether it is read as percentages, the likeliest first."""
+    kinds: Kinds = {}
+    for name, cell in row.cells.items():
+        kind = kind_of_metric(name)
+        if kind in SHARES:
+            exceeds = abs(cell.number) > 1 if percent is None else percent
+            kinds[kind] = kinds.get(kind, False) or exceeds or cell.is_percent or name in row.percent
+    yield kinds
+    if percent is None and any(kinds.values()):
+        others = [kind for kind, is_percent in kinds.items() if not is_percent]
+        for n in range(1, len(others) + 1):
+            for chosen in combinations(others, n):
+                yield kinds | dict.fromkeys(chosen, True)
+
+
+def _readings_of_values(cells: dict[str, ReportedCell], kinds: Kinds, rounding: str) -> dict[str, Value]:
+    return {name: cell.value(name, kinds.get(kind_of_metric(name), False), rounding) for name, cell in cells.items()}
+
+
+def _is_inverse(values: dict[str, Value]) -> bool:
+    """Tell whether MRR is 1 / MR, within rounding, where both say something."""
+    mr, mrr = values.get("MR"), values.get("MRR")
+    if mr is None or mrr is None or mr.low <= 1 or mrr.low <= 0:
+        return False
+    return mrr.low * mr.low <= 1 <= mrr.high * mr.high
+
+
+def _without(cells: dict[str, ReportedCell], name: str) -> dict[str, ReportedCell]:
+    return {other: cell for other, cell in cells.items() if other != name}
+
+
+def _swapped(cells: dict[str, ReportedCell], first: str, second: str) -> dict[str, ReportedCell]:
+    return cells | {first: cells[second], second: cells[first]}
+
+
+def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
+    """Yield what the numbers would be if ranks had been counted from 0."""
+    later = {f"hits@{cut_off(n) + 1}" if kind_of_metric(n) == "hits" else n: cell for n, cell in cells.items()}
+    if "MR" in cells:
+        one_more = replace(cells["MR"], number=cells["MR"].number + 1)
+        yield "the ranks behind MR are counted from 0 (MR + 1)", cells | {"MR": one_more}
+    if list(later) != list(cells):
+        yield "hits@k counts ranks up to k + 1, as with ranks from 0", later
+        if "MR" in cells:
+            yield "all ranks are counted from 0 (MR + 1, hits@k up to k + 1)", later | {"MR": one_more}
+
+
+def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
+    """Yield the other readings of percentages and shares: of all numbers, and of single ones up to 1."""
+    names = [name for name in row.cells if kind_of_metric(name) in SHARES]
+    small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]
+
+    def scaled(chosen: list[str], factor: Fraction) -> dict[str, ReportedCell]:
+        cells = {name: row.cells[name] for name in chosen}
+        return row.cells | {n: replace(c, number=c.number * factor, unit=c.unit * factor) for n, c in cells.items()}
+
+    if len(small) == len(names) > 0:
+        yield "its percentages are shares (percent=False)", scaled(names, Fraction(100))
+    elif any(row.cells[name].number > 1 for name in names) and not any(kinds.values()):
+        yield "its shares are percentages (percent=True)", scaled(names, Fraction(1, 100))
+    else:
+        yield from ((f"{name} is a share beside percentages", scaled([name], Fraction(100))) for name in small)

@@ -1,0 +1,203 @@
+"""The ranker: tasks in, integer counts of every positive out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from kgeval.checks import Reals
+from kgeval.data import Queries
+from kgeval.errors import ProtocolError, ScoreError
+from kgeval.kernels import Counter, Counts, address, check_device, largest_in_rows, make_counter, row_counter
+from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.ranking.tasks import Task
+from kgeval.ranking.threads import workers
+from kgeval.scorers import GeometryRows, Limits, RowScorer, check_dimensions, check_no_nan, describe_query, row_batch
+
+MIN_BATCH, BATCHES = 128, 4  # batches of this many queries or more, so that each worker has a few
+TASKS_AT_ONCE = 2  # both sides of a run over all entities; of many small pools, few candidates are held at a time
+MAX_SIZE = 1e145  # squares of larger numbers, summed, can overflow float64
+
+
+def rank(
+    scorer: RowScorer, tasks: Sequence[Task], limits: Limits, threads: int = 1, progress: bool = True
+) -> list[TaskCounts]:
+    """Rank every positive of every task among the task's candidates.
+
+    Parameters
+    ----------
+    scorer : RowScorer
+    tasks : sequence of Task
+    limits : Limits
+        Sizes of batches and blocks.
+    threads : int
+        Workers of the embedding kernels; other scorers are called from one thread.
+    progress : bool
+        Whether a terminal shows a bar.
+
+    Returns
+    -------
+    list of TaskCounts
+        One for each task.
+
+    Raises
+    ------
+    ScoreError
+        If a score is NaN or has a wrong shape; names query and candidate.
+    ProtocolError
+        If a device is not there, or `scorer` is no embedding model, which alone can be moved to one.
+    """
+    if limits.device is not None and not isinstance(scorer, GeometryRows):
+        raise ProtocolError(
+            f"device={limits.device!r} is for embedding models; {scorer.name} computes where it likes, and tensors "
+            "that it returns are counted where they are. Leave device= out"
+        )
+    check_device(limits.device)
+    total = sum(len(task.queries) for task in tasks)
+    found: list[TaskCounts] = []
+    with (
+        tqdm(total=total, desc="queries", unit="q", disable=None if progress else True, leave=False) as bar,
+        workers(threads if isinstance(scorer, GeometryRows) else 0) as in_order,
+    ):
+        for first in range(0, len(tasks), TASKS_AT_ONCE):
+            some = tasks[first : first + TASKS_AT_ONCE]
+            batches = _batches(scorer, some, limits, max(MIN_BATCH, -(-total // (BATCHES * max(1, threads)))))
+            parts: dict[int, list[TaskCounts]] = {id(task): [] for task in some}
+            for batch, part in zip(batches, in_order(methodcaller("count"), batches)):
+                parts[id(batch.task)].append(part)
+                bar.update(batch.stop - batch.start)
+            found += [TaskCounts.joined(parts[id(task)]) for task in some]
+    return found
+
+
+@dataclass(frozen=True)
+class RowBatch:
+    """Queries ``start:stop`` of a task, for scorers of whole rows: every count comes from the row itself."""
+
+    scorer: RowScorer
+    task: Task
+    start: int
+    stop: int
+
+    def count(self) -> TaskCounts:
+        """Score the queries with every candidate, and count."""
+        task, queries = self.task, self.task.queries.part(self.start, self.stop)
+        rows = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
+        largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
+        count_rows = row_counter(rows)
+        counts = count_rows(rows, task.places(self.start, self.stop))
+        return replace(_without_positives(task, self.start, self.stop, counts), is_infinite=largest == np.inf)
+
+
+@dataclass(frozen=True)
+class VectorBatch:
+    """Queries ``start:stop`` of a task, for embedding models: the vectors are compared by the exact kernels."""
+
+    scorer: GeometryRows
+    task: Task
+    start: int
+    stop: int
+    candidates: _Candidates
+
+    def count(self) -> TaskCounts:
+        """Make the query vectors, and count."""
+        task, queries = self.task, self.task.queries.part(self.start, self.stop)
+        vectors = self.scorer.queries(queries.side, queries.given, queries.relation)
+        check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
+        _check_queries(largest_in_rows(vectors) + self.candidates.largest, queries, task, self.scorer.name)
+        counts = self.candidates.counter.count(vectors, task.places(self.start, self.stop))
+        return _without_positives(task, self.start, self.stop, counts)
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Candidate vectors, the largest number of each row, and the counter that holds them."""
+
+    vectors: Any
+    largest_of: Reals
+    counter: Counter
+
+    @property
+    def largest(self) -> float:
+        return float(self.largest_of.max())
+
+
+def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: int) -> Sequence[RowBatch | VectorBatch]:
+    """Return the queries of tasks in batches, of at most `share` where nothing else says how many."""
+    if not isinstance(scorer, GeometryRows):
+        return [
+            RowBatch(scorer, task, start, min(start + size, len(task.queries)))
+            for task in tasks
+            for size in (row_batch(scorer, limits, len(task.candidates)),)
+            for start in range(0, len(task.queries), size)
+        ]
+    held: dict[Any, _Candidates] = {}  # sides with the same candidate vectors share a counter
+    batches = []
+    for task in tasks:
+        candidates = _hold_candidates(scorer, task, limits, held)
+        size = limits.batch_size or min(candidates.counter.batch_size, share)
+        batches += [
+            VectorBatch(scorer, task, start, min(start + size, len(task.queries)), candidates)
+            for start in range(0, len(task.queries), size)
+        ]
+    return batches
+
+
+def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dict[Any, _Candidates]) -> _Candidates:
+    """Return the candidates of a task from `held`, where they are put if they are not there."""
+    vectors = scorer.vectors(task.queries.side, task.candidates)
+    key, largest_of = address(vectors), largest_in_rows(vectors)
+    if key not in held:
+        _check_candidates(largest_of, task, scorer.name)
+        counter = make_counter(scorer.model.geometry, vectors, limits.device, limits.block_size)
+        held[key] = _Candidates(vectors, largest_of, counter)
+    if not np.array_equal(held[key].largest_of, largest_of):
+        raise ScoreError(
+            f"{scorer.name}.candidate_vectors gave the same memory with other numbers for each side; both are needed "
+            "during a run, so give each side an array of its own"
+        )
+    return held[key]
+
+
+def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
+    """Take each positive out of its own counts: it equals itself, also where it is known."""
+    offsets = task.queries.offsets[start : stop + 1]
+    is_known = task.is_known[offsets[0] : offsets[-1]]
+    if (counts.equal < 1).any() or (counts.known_equal < is_known).any():
+        raise ScoreError("a positive did not equal its own score; this is a fault of kgeval, please report it")
+    n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
+    n_rivals = np.full(len(is_known), len(task.candidates) - 1, dtype=np.int64)
+    return TaskCounts(
+        RankCounts(counts.better, counts.equal - 1, n_rivals),
+        RankCounts(counts.known_better, counts.known_equal - is_known, n_known - is_known),
+        counts.scores,
+    )
+
+
+def _check_candidates(largest: Reals, task: Task, name: str) -> None:
+    bad = np.flatnonzero(~(largest < MAX_SIZE))
+    if len(bad):
+        label = task.dataset.entities.labels[task.candidates[bad[0]]]
+        what = "is so large that its scores overflow float64; it"
+        if not np.isfinite(largest[bad[0]]):
+            what = "is not finite; a NaN or infinite parameter"
+        raise ScoreError(
+            f"{name}: the vector of entity {label!r} and of {len(bad) - 1} more {what} cannot be ranked. "
+            "Did the training diverge?"
+        )
+
+
+def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
+    is_bad = ~(largest < MAX_SIZE)
+    if is_bad.any():
+        i = int(np.flatnonzero(is_bad)[0])
+        query = describe_query(task.dataset, queries.side, queries.given[i], queries.relation[i])
+        raise ScoreError(
+            f"{name}: the vector of query {query} is not finite, or so large that its scores overflow float64; "
+            "check the parameters of this entity and relation"
+        )

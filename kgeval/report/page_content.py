@@ -1,0 +1,403 @@
+"""What the report page shows, as one JSON-able value: every number of the page is made here, none in the browser."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.comparison import Comparison, mismatches
+from kgeval.data import SIDES, Dataset
+from kgeval.errors import DataError, MetricError
+from kgeval.features import OVER_SPLITS
+from kgeval.metrics import Metric, display_of, parse_all
+from kgeval.report.tables import printable
+from kgeval.results import (
+    CONFIDENCE,
+    DEFAULT_METRICS,
+    N_EXAMPLES,
+    EvaluationResult,
+    extreme_rows,
+    kept_rivals,
+    metric_cautions,
+    rank_groups,
+    says_splits,
+    with_all_features,
+)
+
+RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
+MAX_RELATIONS, MAX_GROUPS, MAX_CUTS, MAX_CONTRIBUTIONS = 2_000, 40, 60, 15
+MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40
+BIN_STARTS = (1, 2, 3, 5)  # times each power of ten
+
+
+def page_data(
+    results: Sequence[EvaluationResult],
+    names: Sequence[str],
+    dataset: Dataset | None = None,
+    comparison: Comparison | None = None,
+) -> dict[str, Any]:
+    """Return everything that the page shows.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+        One for each result, distinct.
+    dataset : Dataset, optional
+        Audited on the page; must be the one that was ranked.
+    comparison : Comparison, optional
+
+    Returns
+    -------
+    dict
+        Of lists, dicts, strings, numbers and None: no NaN and no infinity. Control and direction characters of
+        strings are escaped as `kgeval.report.tables.printable` does. A number with its interval is a list: value,
+        low, high, and why something of it is None.
+
+    Raises
+    ------
+    DataError
+        If `dataset` is not the one that a result is of.
+    """
+    if dataset is not None:
+        _check_dataset(dataset, results, names)
+    results = [with_all_features(result, dataset) for result in results]
+    data = {
+        "models": list(names),
+        "confidence": CONFIDENCE,
+        "head": _head(results),
+        "differences": [str(mismatch) for mismatch in mismatches(results, names)],
+        "metrics": _metrics(DEFAULT_METRICS),
+        "displays": _displays(comparison),
+        "summary": _summary(results, names),
+        "comparison": None if comparison is None else _comparison(comparison),
+        "distribution": _distribution(results),
+        "hits": _hits_curve(results),
+        "relations": _relations(results),
+        "breakdowns": _breakdowns(results),
+        "triples": [_triples(result) for result in results],
+        "audit": None if dataset is None else _audit(dataset),
+    }
+    plain: dict[str, Any] = _plain_values(data)
+    return plain
+
+
+def shown_label(label: str) -> str:
+    """Return `label` as one printable line of at most about 200 characters.
+
+    Examples
+    --------
+    >>> shown_label("a\\nb"), shown_label("")
+    ('a\\\\nb', '(empty label)')
+    >>> shown_label("x" * 1000)[130:]
+    'xxxxxxxxxx … (1,000 characters) … xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+    """
+    if not label:
+        return "(empty label)"
+    if len(label) > MAX_LABEL:
+        label = f"{label[:LABEL_START]} … ({len(label):,} characters) … {label[-LABEL_END:]}"
+    return printable(label)
+
+
+def _plain_values(value: Any) -> Any:
+    """Return `value` with numpy's numbers as Python's, what is not finite as None, and every string printable."""
+    if isinstance(value, dict):
+        return {printable(str(key)): _plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain_values(item) for item in value]
+    if isinstance(value, str):
+        return printable(value)
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return float(value) if math.isfinite(value) else None
+
+
+def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return the lines that say what was measured: those of all results once, and those of each."""
+    lines = [[*r.header(), *(f"note: {said}" for said in metric_cautions(r, DEFAULT_METRICS))] for r in results]
+    common = [line for line in dict.fromkeys(lines[0]) if all(line in other for other in lines)]
+    own = [[line for line in dict.fromkeys(one) if line not in common] for one in lines]
+    return {"common": common, "own": own, "scorers": [str(r.about.get("scorer", "")) for r in results]}
+
+
+def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
+    return [_described(metric) for metric in parse_all(specs)]
+
+
+def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
+    """Return how many decimals numbers have, and whether charts show them on a log scale, by heading and by key."""
+    keys = [
+        *map(str, parse_all([*DEFAULT_METRICS, *RELATION_METRICS])),
+        *([] if comparison is None else comparison.keys),
+    ]
+    displays = {key: display_of(key) for key in keys}
+    displays |= {display.heading: display for display in displays.values()}
+    return {
+        name: {"decimals": display.decimals, "is_log": display.unit == "ranks"} for name, display in displays.items()
+    }
+
+
+def _described(metric: Metric) -> dict[str, Any]:
+    about = (type(metric).__doc__ or "").strip().partition("\n")[0].replace("`", "")
+    return {
+        "heading": metric.heading,
+        "key": str(metric),
+        "about": about,
+        "higher_is_better": bool(metric.higher_is_better),
+    }
+
+
+def _cell(result: EvaluationResult, key: str) -> list[Any]:
+    interval = result.interval(key, confidence=CONFIDENCE)
+    if not math.isfinite(interval.value):
+        return [None, None, None, result.value(key).reason or interval.reason or "not finite"]
+    return [interval.value, interval.low, interval.high, interval.reason]
+
+
+def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one group for each setting and side: a row for each model, and what chance gives."""
+    groups = []
+    for setting in ("filtered", "raw"):
+        for side in [side for side in ("both", *SIDES) if any(side in result.rank_table.sides for result in results)]:
+            rows, chance = [], []
+            for i, result in enumerate(results):
+                if side not in result.rank_table.sides:
+                    continue
+                keys = [f"{setting}.{side}.{metric}" for metric in DEFAULT_METRICS]
+                n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
+                rows.append({"model": i, "name": names[i], "n": n, "cells": [_cell(result, key) for key in keys]})
+                levels = [result.chance(key) for key in keys]
+                chance.append({"name": f"chance, {names[i]}", "n": n, "cells": [_chance_cell(v) for v in levels]})
+            if all(row["cells"] == chance[0]["cells"] for row in chance):
+                chance = [chance[0] | {"name": "chance"}]
+            groups.append({"setting": setting, "side": side, "rows": rows, "chance": chance})
+    return groups
+
+
+def _chance_cell(level: Any) -> list[Any]:
+    is_number = math.isfinite(level.value)
+    return [level.value if is_number else None, None, None, "" if is_number else level.reason or "not finite"]
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    """Return the table of a comparison, and where the differences of its first metric come from."""
+    metric = next(iter(comparison.keys))
+    pairs = comparison.table[["first", "second"]].drop_duplicates()
+    return {
+        "head": comparison.header(),
+        "confidence": comparison.terms.confidence,
+        "rows": _frame_rows(comparison.table),
+        "contributions": [
+            {
+                "metric": metric,
+                "first": first,
+                "second": second,
+                "rows": _largest_contributions(comparison, metric, first, second),
+            }
+            for first, second in zip(pairs["first"], pairs["second"])
+        ],
+    }
+
+
+def _largest_contributions(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
+    """Return the relations that move the difference of two models most, in whatever direction."""
+    try:
+        frame = comparison.by_relation(metric, first, second)
+    except MetricError:  # of a metric that is no function of means: the table says so as well
+        return []
+    order = np.argsort(-frame["contribution"].abs().to_numpy(), kind="stable")[:MAX_CONTRIBUTIONS]
+    kept = frame.iloc[order]
+    labels = [shown_label(str(label)) for label in kept.index]
+    return [{"relation": label, **row} for label, row in zip(labels, _frame_rows(kept))]
+
+
+def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame, values by column."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _most_candidates(results: Sequence[EvaluationResult]) -> int:
+    return max((int(r.table["rivals_filtered"].max()) + 1 for r in results if len(r.table)), default=1)
+
+
+def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return how many ranks lie in each of the bins 1, 2, 3-4, 5-9, 10-19, ..., by model and side."""
+    most = _most_candidates(results)
+    starts = [start * 10**power for power in range(len(str(most))) for start in BIN_STARTS]
+    starts = sorted({start for start in starts if start <= most})
+    ends = [*(start - 1 for start in starts[1:]), most]
+    counts = []
+    for result in results:
+        bins = np.searchsorted(starts, result.rank_table.ranks("filtered"), side="right") - 1
+        sides = result.table["side"].to_numpy().astype(str)
+        counts.append(
+            {side: np.bincount(bins[sides == side], minlength=len(starts)).tolist() for side in result.protocol.sides}
+        )
+    labels = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends)]
+    return {"bins": labels, "counts": counts}
+
+
+def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return hits@k of filtered ranks of both sides at cut-offs that are even on a log scale."""
+    cuts = np.unique(np.geomspace(1, _most_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
+    return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results]}
+
+
+def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[Any]]]:
+    """Return for each metric the columns value, low and high of a breakdown, each a list."""
+    return [[frame[name].tolist() for name in (key, f"{key} low", f"{key} high")] for key in metrics]
+
+
+def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return metrics of each relation and model: ``values[model][metric]`` is the lists value, low, high."""
+    metrics = _metrics(RELATION_METRICS)
+    frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
+    total: Counter[str] = Counter()
+    for frame in frames:
+        total.update(dict(zip(frame.index, frame["n"])))
+    order = sorted(total, key=lambda label: (-total[label], label))
+    labels = order[:MAX_RELATIONS]
+    frames = [frame.reindex(pd.Index(labels, dtype=object)) for frame in frames]
+    return {
+        "labels": [shown_label(label) for label in labels],
+        "n_all": len(order),
+        "metrics": metrics,
+        "n": [frame["n"].fillna(0).astype(np.int64).tolist() for frame in frames],
+        "values": [_frame_cells(frame, [metric["key"] for metric in metrics]) for frame in frames],
+    }
+
+
+def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+    """Return metrics by each further column that a result has: the same groups for all models, in one order."""
+    columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
+    return {
+        "metrics": _metrics(RELATION_METRICS),
+        "columns": [_breakdown(results, column) for column in columns],
+        "notes": [_over_splits(result) for result in results],
+    }
+
+
+def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, Any]:
+    """Return metrics by one column: the 40 groups with most ranks over all results; only these are computed."""
+    found = [dict(rank_groups(result, [column])) if column in result.columns else None for result in results]
+    total: Counter[Any] = Counter()
+    for groups in found:
+        total.update({group: len(rows) for group, rows in (groups or {}).items()})
+    largest = dict(total.most_common(MAX_GROUPS))  # of equals the first: in order of numbers and categories
+    order = _groups_in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
+    parsed = parse_all(RELATION_METRICS)
+    models: list[dict[str, Any] | None] = [None] * len(results)
+    for i, groups in enumerate(found):
+        if groups is None:
+            continue
+        result = results[i]
+        kept = [group for group in order if group in groups]
+        frame = result.rank_table.metric_frame(
+            {group: ("filtered", groups[group]) for group in kept}, [column], parsed, confidence=CONFIDENCE
+        )
+        shares = [n / len(result.table) for n in frame["n"]]
+        models[i] = {
+            "groups": [shown_label(group) for (group,) in kept],
+            "places": [order.index(group) for group in kept],
+            "n_all": len(groups),
+            "share_left": sum(map(len, groups.values())) / max(1, len(result.table)) - sum(shares),
+            "n": frame["n"].tolist(),
+            "share": shares,
+            "values": _frame_cells(frame, [str(metric) for metric in parsed]),
+        }
+    return {"name": column, "groups": [shown_label(group) for (group,) in order], "models": models}
+
+
+def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
+    """Return groups in the order of their categories, or of their numbers; else as they are, the largest first."""
+    if all(pd.api.types.is_numeric_dtype(column) for column in columns):
+        values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
+    elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        lists = sorted((list(column.cat.categories) for column in columns), key=len, reverse=True)
+        values = [value for categories in lists for value in categories]  # buckets of degrees: one list begins another
+    else:
+        return list(groups)
+    place = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
+    return sorted(groups, key=lambda group: place.get(group[0], len(place)))
+
+
+def _triples(result: EvaluationResult) -> dict[str, Any]:
+    """Return the triples with the worst and the best filtered ranks, with their best rivals where these are known."""
+    rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
+    shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
+    rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] > 0).any() else "none"
+    return {"hardest": shown[:N_EXAMPLES], "easiest": shown[N_EXAMPLES:], "rivals": rivals}
+
+
+def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[str, Any]:
+    found: dict[str, Any] = {str(name): value for name, value in result.table.iloc[row].items()}
+    entities = result.entities.labels
+    return {
+        "s": shown_label(entities[int(found["s"])]),
+        "p": shown_label(result.relations.labels[int(found["p"])]),
+        "o": shown_label(entities[int(found["o"])]),
+        "side": str(found["side"]),
+        "rank": result.rank_table.ranks("filtered", rows=np.array([row]))[0],
+        "of": int(found["rivals_filtered"]) + 1,
+        "tied": int(found["tied_filtered"]),
+        "score": _score(found["score"]),
+        "rivals": [
+            {"label": shown_label(entities[entity]), "score": _score(score), "stands": _stands(score, found["score"])}
+            for entity, score in zip(rivals["entity"].tolist(), rivals["score"].tolist())
+        ],
+    }
+
+
+def _stands(rival: float, score: float) -> str:
+    return "above" if rival > score else "tied" if rival == score else "below"
+
+
+def _score(score: float) -> float | str:
+    """Return a score, infinities by name: JSON has no word for them."""
+    return float(score) if math.isfinite(score) else str(float(score))
+
+
+def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
+    for result, name in zip(results, names):
+        if result.about["dataset_fingerprint"] != dataset.fingerprint:
+            raise DataError(
+                f"the dataset given is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} is of "
+                f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); give the dataset that was "
+                "ranked, or none"
+            )
+
+
+def _over_splits(result: EvaluationResult) -> str:
+    """Return what `result` does not say itself: that columns are taken over all splits."""
+    names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
+    return names and f"{names} {'are' if ' ' in names else 'is'} taken over all splits"
+
+
+def _audit(dataset: Dataset) -> dict[str, Any]:
+    """Return counts of each split and what is doubtful about it."""
+    splits = []
+    for split, triples in dataset.splits.items():
+        used = np.unique(np.concatenate([triples.s, triples.o]))
+        unseen = dataset.unseen.get(split)
+        counts = {"triples": len(triples), "entities": len(used), "relations": len(np.unique(triples.p))}
+        found = {
+            "duplicates": dataset.duplicates[split],
+            "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
+            "unseen": None if unseen is None or "train" not in dataset else unseen,
+        }
+        splits.append({"split": split, **counts, **found})
+    return {
+        "name": dataset.name,
+        "fingerprint": dataset.fingerprint,
+        "entities": len(dataset.entities),
+        "relations": len(dataset.relations),
+        "splits": splits,
+        "observations": dataset.observations(),
+    }

@@ -1,0 +1,62 @@
+"""Results: the rank table with its numbers, keys, columns, explanations and files."""
+
+from kgeval.results.columns import dataset_of, group_labels, group_names, join_columns, same_columns, says_splits
+from kgeval.results.display import show_html, show_text, with_headings
+from kgeval.results.evaluation_result import (
+    BREAKDOWNS,
+    CONFIDENCE,
+    DEFAULT_METRICS,
+    EvaluationResult,
+    have_same_ranks,
+    kept_rivals,
+    metric_cautions,
+    rank_groups,
+    with_all_features,
+)
+from kgeval.results.explanations import N_EXAMPLES, Source, explain_triple, extreme_rows
+from kgeval.results.files import (
+    READERS,
+    load_result,
+    pack_columns,
+    pack_vocabularies,
+    unpack_columns,
+    unpack_vocabularies,
+    write_result,
+)
+from kgeval.results.keys import Key
+from kgeval.results.rank_table import CLUSTERS, RankTable
+
+__all__ = [
+    "BREAKDOWNS",
+    "CLUSTERS",
+    "CONFIDENCE",
+    "DEFAULT_METRICS",
+    "N_EXAMPLES",
+    "READERS",
+    "EvaluationResult",
+    "Key",
+    "RankTable",
+    "Source",
+    "dataset_of",
+    "explain_triple",
+    "extreme_rows",
+    "group_labels",
+    "group_names",
+    "have_same_ranks",
+    "join_columns",
+    "kept_rivals",
+    "load_result",
+    "metric_cautions",
+    "pack_columns",
+    "pack_vocabularies",
+    "rank_groups",
+    "same_columns",
+    "says_splits",
+    "show_html",
+    "show_text",
+    "unpack_columns",
+    "unpack_vocabularies",
+    "with_all_features",
+    "with_headings",
+    "write_result",
+]

@@ -1,0 +1,206 @@
+"""The files of results: one archive of arrays and a header that says what it holds, without pickle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import check_ids
+from kgeval.data import SETTINGS, Protocol, TripleSet, Vocabulary
+from kgeval.errors import DataError, KgevalError
+from kgeval.files import Arrays, pack_labels, read_archive, unpack_labels, write_archive
+from kgeval.results.columns import text_codes
+
+TABLE_COLUMNS = (
+    "s", "p", "o", "side", "split", "score",
+    "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
+)  # fmt: skip
+RIVAL_COLUMNS = ("row", "place", "entity", "score")
+VERSION = 2  # of the files; 1 is that of kgeval 0.1.0
+READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}  # of each kind of result, given its version
+_WANTED = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
+_ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
+
+
+def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, Any], overwrite: bool) -> None:
+    """Write a result to one file, complete or not at all.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        One of `READERS`.
+    arrays : dict of str to array
+    header : dict
+        JSON-able.
+    overwrite : bool
+    """
+    write_archive(path, arrays, {**header, "format": f"kgeval {kind} {VERSION}"}, overwrite=overwrite)
+
+
+def load_result(path: str | Path) -> Any:
+    """Read a result that ``save`` wrote.
+
+    Returns
+    -------
+    EvaluationResult or ClassificationResult
+        What was saved.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, damaged, not a result of kgeval, or of a later version of kgeval than this.
+    """
+    arrays, header = read_archive(path)
+    kinds = "|".join(READERS)
+    found = re.fullmatch(rf"kgeval ({kinds}) ([0-9]+)", str(header.get("format")))
+    if not found:
+        raise DataError(f"{path}: expected a result of kgeval ({', '.join(READERS)}); found {header.get('format')!r}")
+    kind, version = found[1], int(found[2])
+    if not 1 <= version <= VERSION:
+        raise DataError(
+            f"{path}: is written in version {version} of the format, and this kgeval reads up to {VERSION}; "
+            "upgrade kgeval"
+        )
+    try:
+        return READERS[kind](arrays, header, version)
+    except (KgevalError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = error if isinstance(error, KgevalError) else f"{type(error).__name__}: {error}"
+        raise DataError(f"{path}: is damaged: {what}") from error
+
+
+def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays and the header of the parts of an EvaluationResult.
+
+    Parameters
+    ----------
+    parts : dict
+        By the names of the parameters of EvaluationResult, but ``source``.
+    """
+    table, columns, rivals = parts["table"], parts["columns"], parts["rivals"]
+    header: dict[str, Any] = {
+        "protocol": parts["protocol"].to_dict(),
+        "notes": list(parts["notes"]),
+        **{name: parts[name] for name in ("about", "dropped")},
+    }
+    arrays: Arrays = {}
+    for column in TABLE_COLUMNS:
+        values = table[column]
+        if column in ("side", "split"):
+            header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
+            values = values.cat.codes
+        arrays[column] = values.to_numpy()
+    pack_vocabularies(parts["entities"], parts["relations"], arrays)
+    pack_columns(columns, arrays, header)
+    if rivals is not None:
+        arrays |= {_RIVAL.format(name): rivals[name].to_numpy() for name in RIVAL_COLUMNS}
+    return arrays, header
+
+
+def pack_vocabularies(entities: Vocabulary, relations: Vocabulary, arrays: Arrays) -> None:
+    """Put the labels of entities and relations among `arrays`."""
+    arrays[_ENTITIES], arrays[_RELATIONS] = pack_labels(entities.labels), pack_labels(relations.labels)
+
+
+def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
+    """Return the entities and the relations that `pack_vocabularies` packed."""
+    entities, relations = (Vocabulary(unpack_labels(arrays[name])) for name in (_ENTITIES, _RELATIONS))
+    return entities, relations
+
+
+def pack_columns(columns: pd.DataFrame, arrays: Arrays, header: dict[str, Any]) -> None:
+    """Put further columns among `arrays`, and what must be known of them into `header`."""
+    if len(columns.columns):
+        header["columns"] = [_pack_column(columns[name], i, arrays) for i, name in enumerate(columns)]
+
+
+def _pack_column(column: pd.Series, i: int, arrays: Arrays) -> dict[str, Any]:
+    """Put a further column among `arrays`; return its name, and the categories of one that holds no numbers."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        arrays[_COLUMN.format(i)] = column.to_numpy()
+        return {"name": str(column.name)}
+    texts, arrays[_COLUMN.format(i)] = text_codes(column.array)
+    is_ordered = isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
+    return {"name": str(column.name), "categories": texts, "ordered": is_ordered}
+
+
+def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return the parts that `pack_ranks` packed; those of kgeval 0.1.0 too.
+
+    Raises
+    ------
+    DataError
+        If something is lacking or impossible.
+    """
+    missing = [name for name in (*TABLE_COLUMNS, _ENTITIES, _RELATIONS) if name not in arrays]
+    missing += [name for name in _WANTED if name not in header]
+    missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("about", {})) else []
+    if missing:
+        raise DataError(f"lacks {', '.join(missing)}")
+    entities, relations = unpack_vocabularies(arrays)
+    _check_table(arrays, header, len(entities), len(relations))
+    columns: dict[str, Any] = {name: arrays[name] for name in TABLE_COLUMNS}
+    for name in ("side", "split"):
+        columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
+    return {
+        "table": pd.DataFrame(columns),
+        "entities": entities,
+        "relations": relations,
+        "protocol": Protocol.from_dict(header["protocol"]),
+        "notes": header["notes"],
+        "about": header["about"] | ({"n_read": header["n_read"]} if version == 1 else {}),
+        "dropped": header["dropped"],
+        "columns": unpack_columns(arrays, header, len(arrays["s"])),
+        "rivals": _unpack_rivals(arrays, len(arrays["s"]), len(entities)),
+    }
+
+
+def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:
+    """Return the columns that `pack_columns` packed, or None."""
+    if "columns" not in header:
+        return None
+    columns: dict[str, Any] = {}
+    for i, said in enumerate(header["columns"]):
+        values: Any = arrays[_COLUMN.format(i)]
+        if values.shape != (n_rows,):
+            raise DataError(f"column {said['name']!r} has shape {values.shape}; the table has {n_rows} rows")
+        if "categories" in said:
+            categories = pd.Index(said["categories"], dtype=object)
+            values = pd.Categorical.from_codes(values, categories, ordered=said["ordered"])
+        columns[said["name"]] = values
+    return pd.DataFrame(columns, index=pd.RangeIndex(n_rows))
+
+
+def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame | None:
+    if _RIVAL.format("row") not in arrays:
+        return None
+    rivals = {name: arrays[_RIVAL.format(name)] for name in RIVAL_COLUMNS}
+    if len({values.shape for values in rivals.values()}) > 1:
+        raise DataError(f"columns of the rivals differ in length: {[values.shape for values in rivals.values()]}")
+    check_ids("row of a rival", rivals["row"], n_rows, (None,))
+    check_ids("entity of a rival", rivals["entity"], n_entities, (None,))
+    return pd.DataFrame(rivals)
+
+
+def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
+    """Raise a DataError unless the columns of a saved table are possible."""
+    lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
+    if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
+        raise DataError(f"columns differ in length: {lengths}")
+    TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
+    for name in ("side", "split"):
+        check_ids(name, arrays[name], len(header[f"categories_{name}"]), (None,))
+    for setting in SETTINGS:
+        better, tied, rivals = (
+            check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], n_entities, (None,))
+            for name in ("better", "tied", "rivals")
+        )
+        if (better + tied > rivals).any():
+            raise DataError(f"better_{setting} + tied_{setting} exceed rivals_{setting}")
+    if any((arrays[f"{name}_filtered"] > arrays[f"{name}_raw"]).any() for name in ("better", "tied", "rivals")):
+        raise DataError("filtered counts exceed raw ones")

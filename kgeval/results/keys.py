@@ -1,0 +1,74 @@
+"""Keys: how a number of a result is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgeval.checks import suggest
+from kgeval.data import SETTINGS, SIDE_NAMES
+from kgeval.errors import MetricError
+from kgeval.metrics import TIE_POLICIES, Metric, QueryLevel, RankMetric, parse
+
+SIDE_WORDS = {"both": "both", **SIDE_NAMES}
+
+
+@dataclass(frozen=True)
+class Key:
+    """Where a number is looked up: ``[setting.][side.][ties.]metric``.
+
+    Ties that are not said are the metric's own default: realistic for metrics of ranks, expected for
+    query-level ones.
+    """
+
+    metric: RankMetric | QueryLevel
+    setting: str = "filtered"
+    side: str = "both"
+    ties: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ties", self.ties or self.metric.default_ties)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value of the metric."""
+        return self.metric.metric.bounds if isinstance(self.metric, QueryLevel) else self.metric.bounds
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a greater value is a better one."""
+        metric = self.metric
+        return metric.metric.higher_is_better if isinstance(metric, QueryLevel) else metric.higher_is_better
+
+    @classmethod
+    def parse(cls, text: str | Metric | Key) -> Key:
+        """Return the key that `text` writes; a key is returned as it is.
+
+        Examples
+        --------
+        >>> Key.parse("raw.object.optimistic.hits@1")
+        Key(metric=Hits(k=1), setting='raw', side='object', ties='optimistic')
+        >>> str(Key.parse("raw.query.micro.recall@10").metric)
+        'query.micro.recall@10'
+        """
+        if isinstance(text, Key):
+            return text
+        if isinstance(text, Metric):
+            return cls(parse(text))
+        if not isinstance(text, str):
+            raise MetricError(f"a result key is a string such as 'mrr' or 'raw.object.hits@10'; got {text!r}")
+        parts: dict[str, str] = {}
+        rest = text.strip()
+        for name, choices in (("setting", SETTINGS), ("side", SIDE_WORDS), ("ties", TIE_POLICIES)):
+            head, dot, tail = rest.partition(".")
+            if dot and head in choices:
+                parts[name], rest = (SIDE_WORDS[head] if name == "side" else head), tail
+        before_options = rest.partition("(")[0].partition("@")[0]
+        if "." in before_options and not before_options.lower().startswith("query."):
+            head = rest.partition(".")[0]
+            words = (*SETTINGS, *SIDE_WORDS, *TIE_POLICIES)
+            hint = "" if head in words else suggest(head, words)
+            raise MetricError(
+                f"in result key {text!r}: {head!r} is out of place{hint}; "
+                "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
+            )
+        return cls(parse(rest), **parts)

@@ -1,0 +1,42 @@
+"""Scorers: what can score triples, the adapters that give each the same interface, and their check."""
+
+from kgeval.scorers import models
+from kgeval.scorers.adapters import (
+    MAX_PAIRS,
+    GeometryRows,
+    Limits,
+    RowScorer,
+    as_row_scorer,
+    check_dimensions,
+    check_triple_scores,
+    missing_ids,
+    pair_side,
+    row_batch,
+    score_triples,
+)
+from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES, ScorerReport, check_missing, check_scorer, probe
+from kgeval.scorers.values import as_scores, check_no_nan, describe_query
+
+__all__ = [
+    "MAX_PAIRS",
+    "TOLERANCE",
+    "TOLERANCE_OF_HALVES",
+    "GeometryRows",
+    "Limits",
+    "RowScorer",
+    "ScorerReport",
+    "as_row_scorer",
+    "as_scores",
+    "check_dimensions",
+    "check_missing",
+    "check_no_nan",
+    "check_scorer",
+    "check_triple_scores",
+    "describe_query",
+    "missing_ids",
+    "models",
+    "pair_side",
+    "probe",
+    "row_batch",
+    "score_triples",
+]

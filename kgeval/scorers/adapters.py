@@ -1,0 +1,408 @@
+"""What can score triples, and the adapters that give every such thing the same face."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import threading
+import typing
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids, Reals, Scores, check_one_of
+from kgeval.data import SIDES, Dataset, Queries, triple_labels
+from kgeval.errors import ScoreError
+from kgeval.kernels import (
+    GEOMETRIES,
+    MAX_DIMENSION,
+    Array,
+    Vectors,
+    double_copy,
+    empty_like,
+    exact_pair_scores,
+    exact_scores,
+    float_tensor,
+    library,
+    on_host,
+    pair_parts,
+)
+from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
+
+MAX_PAIRS = 1 << 17  # ids and scores stay in a processor's cache, and their memory is used again without new pages
+ROW_BATCH_BYTES = 1 << 26
+FUNCTION_BATCH_BYTES = 1 << 23
+MAX_QUERIES = 1024
+
+
+class TripleScorer(typing.Protocol):
+    """The simplest scorer: a function of three equal-length int64 arrays, one score per triple."""
+
+    def __call__(self, s: Ids, p: Ids, o: Ids, /) -> Any:
+        """Return scores, shape (n,); higher is more plausible."""
+
+
+class GeometryScorer(typing.Protocol):
+    """An embedding model that says how its vectors meet; the exact kernels rank it.
+
+    ``geometry`` is ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"`` (see `kgeval.kernels.geometry`).
+    The methods are called one at a time; candidate vectors must stay as they are during a run.
+    """
+
+    geometry: str
+
+    def query_vectors(self, side: str, given: Ids, relation: Ids) -> Reals:
+        """Return one vector per query that asks `side`, shape (n, d); row by row the same in any batch."""
+
+    def candidate_vectors(self, side: str) -> Vectors:
+        """Return one vector per entity, shape (entities, d)."""
+
+
+class RowScorer(typing.Protocol):
+    """The common face of all adapters."""
+
+    @property
+    def kind(self) -> str:
+        """``"function"``, ``"matrix"`` or ``"geometry"``."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the scorer."""
+
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+        """Return the scores of each query with each candidate, shape (queries, candidates), where they are."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is done at a time; nothing here changes a number.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Queries at a time.
+    block_size : int, optional
+        Candidates at a time, where the scorer can be asked for some only.
+    max_pairs : int
+        The longest arrays that a function ``score(s, p, o)`` is given.
+    device : str, optional
+        Where embedding models are ranked; see `kgeval.kernels.backends.check_device`.
+    """
+
+    batch_size: int | None = None
+    block_size: int | None = None
+    max_pairs: int = MAX_PAIRS
+    device: str | None = None
+
+
+@dataclass(frozen=True)
+class FunctionRows:
+    """Array from a function ``score(s, p, o)``."""
+
+    function: TripleScorer
+    limits: Limits
+    name: str
+    kind: str = "function"
+
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+        """See `RowScorer`."""
+        width = min(len(candidates), self.limits.max_pairs, self.limits.block_size or len(candidates))
+        height = max(1, self.limits.max_pairs // width)
+        result: Array | None = None
+        for top in range(0, len(given), height):
+            for left in range(0, len(candidates), width):
+                r, c = slice(top, top + height), slice(left, left + width)
+                part = self._block(side, given[r], relation[r], candidates[c])
+                if part.shape == (len(given), len(candidates)):
+                    return part
+                if result is None:
+                    result = empty_like(part, (len(given), len(candidates)))
+                check_same_dtype(self.name, result, part)
+                result[r, c] = part
+        return np.empty((0, len(candidates))) if result is None else result
+
+    def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+        n, c = len(given), len(candidates)
+        fixed, asked = np.repeat(given, c), np.tile(candidates, n)
+        s, o = (asked, fixed) if side == "subject" else (fixed, asked)
+        return self.pairs(s, np.repeat(relation, c), o).reshape(n, c)
+
+    def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
+        """Return the scores of triples, shape (n,), from one call, where they are."""
+        with _naming_the_scorer(self.name, len(s), "triples"):
+            raw = self.function(s, p, o)
+        scores = as_rows(raw, self.name)
+        shape = tuple(scores.shape)
+        if shape != s.shape:
+            hint = "" if math.prod(shape) == len(s) else "; the function must score each triple by itself"
+            raise ScoreError(
+                f"{self.name} was given {len(s)} triples and must return shape ({len(s)},); got {shape}{hint}"
+            )
+        return scores
+
+
+@dataclass(frozen=True)
+class MatrixRows:
+    """Array from an object with ``score_objects`` and ``score_subjects``."""
+
+    scorer: Any
+    n_entities: int
+    limits: Limits
+    name: str
+    kind: str = "matrix"
+
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
+        """See `RowScorer`."""
+        if not self.takes_candidates(side):
+            scores = self._call(side, given, relation, None)
+            return scores if len(candidates) == self.n_entities else scores[:, candidates]
+        width = min(len(candidates), self.limits.block_size or len(candidates))
+        if width == len(candidates):
+            return self._call(side, given, relation, candidates)
+        result: Array | None = None
+        for left in range(0, len(candidates), width):
+            part = self._call(side, given, relation, candidates[left : left + width])
+            if result is None:
+                result = empty_like(part, (len(given), len(candidates)))
+            check_same_dtype(self.name, result, part)
+            result[:, left : left + width] = part
+        return result
+
+    def takes_candidates(self, side: str) -> bool:
+        """Tell whether the method of `side` can be asked for some columns only."""
+        try:
+            return "candidates" in inspect.signature(self._method(side)).parameters
+        except (TypeError, ValueError):
+            return False
+
+    def _method(self, side: str) -> Any:
+        method = getattr(self.scorer, f"score_{side}s", None)
+        if method is None:
+            raise ScoreError(
+                f"{self.name} has no score_{side}s, which the {side} side needs; add it, or evaluate one side: "
+                f"Protocol(sides=({next(other for other in SIDES if other != side)!r},))"
+            )
+        return method
+
+    def _call(self, side: str, given: Ids, relation: Ids, candidates: Ids | None) -> Array:
+        arguments = (relation, given) if side == "subject" else (given, relation)
+        options = {} if candidates is None else {"candidates": candidates.copy()}
+        with _naming_the_scorer(f"{self.name}.score_{side}s", len(given), "queries"):
+            raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
+        scores = as_rows(raw, self.name)
+        shape, wanted = tuple(scores.shape), (len(given), self.n_entities if candidates is None else len(candidates))
+        if shape != wanted:
+            hint = "; is it transposed?" if shape == wanted[::-1] else ""
+            raise ScoreError(
+                f"{self.name}.score_{side}s must return shape (queries, candidates) = {wanted}; got {shape}{hint}"
+            )
+        return scores
+
+
+@dataclass(frozen=True)
+class GeometryRows:
+    """Exact rows from an embedding model; the ranker itself takes the faster kernels instead."""
+
+    model: GeometryScorer
+    n_entities: int
+    name: str
+    kind: str = "geometry"
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def queries(self, side: str, given: Ids, relation: Ids) -> Any:
+        """Return the query vectors as float64, array or tensor as the model has them, shape (n, d), checked."""
+        with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", len(given), "queries"):
+            vectors = self._numbers(self.model.query_vectors(side, given.copy(), relation.copy()))
+            vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
+        if vectors.ndim != 2 or len(vectors) != len(given):
+            raise ScoreError(
+                f"{self.name}.query_vectors must return shape ({len(given)}, d); got {tuple(vectors.shape)}"
+            )
+        return vectors
+
+    def vectors(self, side: str, candidates: Ids) -> Any:
+        """Return the candidate vectors in their own precision, shape (candidates, d), checked.
+
+        The same array or tensor as the model's own where all entities are candidates.
+        """
+        with _naming_the_scorer(f"{self.name}.candidate_vectors", self.n_entities, "entities"):
+            raw = self._numbers(self.model.candidate_vectors(side))
+        if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
+            raise ScoreError(
+                f"{self.name}.candidate_vectors({side!r}) must return shape ({self.n_entities}, d), one row per "
+                f"entity; got {tuple(raw.shape)}"
+            )
+        n_parts = GEOMETRIES[self.model.geometry].n_parts
+        if raw.shape[1] % n_parts:
+            raise ScoreError(
+                f"{self.name}: geometry {self.model.geometry!r} needs a multiple of {n_parts} columns; "
+                f"got {raw.shape[1]}"
+            )
+        if library(raw) is np and raw.dtype not in (np.float32, np.float64):
+            raw = raw.astype(np.float64)
+        return raw if len(candidates) == self.n_entities else raw[candidates]
+
+    def _numbers(self, values: Any) -> Any:
+        """Return vectors as a numeric array, or the tensor itself where it holds floats."""
+        tensor = float_tensor(values)
+        return as_scores(values, self.name) if tensor is None else tensor
+
+    def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
+        """See `RowScorer`."""
+        q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
+        check_dimensions(q, e, self.name)
+        scores = np.empty((len(q), len(e)))
+        for part in pair_parts(len(e), e.shape[1]):
+            for i in range(len(q)):
+                scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
+        return scores
+
+
+def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:
+    """Wrap any scorer; what it can do decides: geometry before matrix before function.
+
+    Raises
+    ------
+    ScoreError
+        If `scorer` is none of the three.
+    """
+    name = getattr(scorer, "__name__", type(scorer).__name__)
+    limits = limits or Limits()
+    if isinstance(scorer, type):
+        raise ScoreError(f"expected a scorer; got the class {name}. Make an instance of it first")
+    if hasattr(scorer, "query_vectors") != hasattr(scorer, "candidate_vectors"):
+        lacks = (
+            "candidate_vectors(side)" if hasattr(scorer, "query_vectors") else "query_vectors(side, given, relation)"
+        )
+        raise ScoreError(f"{name} lacks {lacks}; an embedding model has geometry, query_vectors and candidate_vectors")
+    if hasattr(scorer, "query_vectors"):
+        check_one_of(f"{name}.geometry", getattr(scorer, "geometry", None), GEOMETRIES, ScoreError)
+        return GeometryRows(scorer, n_entities, name)
+    if hasattr(scorer, "score_objects") or hasattr(scorer, "score_subjects"):
+        return MatrixRows(scorer, n_entities, limits, name)
+    if callable(scorer):
+        return FunctionRows(scorer, limits, name)
+    raise ScoreError(
+        f"expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of "
+        f"kgeval.models; got {type(scorer).__name__}"
+    )
+
+
+def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
+    """Return how many queries whole rows are asked for at a time."""
+    n_bytes = ROW_BATCH_BYTES
+    if isinstance(rows, FunctionRows):  # made of several calls anyway, they are few enough to be counted in the cache
+        n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
+    return limits.batch_size or max(1, min(MAX_QUERIES, n_bytes // (8 * n_candidates)))
+
+
+def pair_side(rows: RowScorer) -> str:
+    """Return the side that is asked where single triples are scored: object, unless a scorer has subjects only."""
+    return "subject" if isinstance(rows, MatrixRows) and not hasattr(rows.scorer, "score_objects") else "object"
+
+
+def score_triples(rows: RowScorer, triples: Ids) -> Scores:
+    """Return the score of each triple, as the ranker has it when it asks `pair_side`.
+
+    A function is called with at most ``max_pairs`` triples at a time. Other scorers are asked each distinct query
+    once, in batches; embedding models are exact in float64.
+
+    Parameters
+    ----------
+    rows : RowScorer
+        See `as_row_scorer`.
+    triples : int64 array, shape (n, 3)
+
+    Returns
+    -------
+    array, shape (n,)
+        In the scorer's dtype; float64 where n is 0.
+
+    Raises
+    ------
+    ScoreError
+        If shape or dtype are wrong; NaN is left to `check_triple_scores`.
+
+    Examples
+    --------
+    >>> rows = as_row_scorer(lambda s, p, o: s + 10 * o, n_entities=3)
+    >>> score_triples(rows, np.array([[0, 0, 1], [2, 0, 1]]))
+    array([10, 12])
+    """
+    scores: Scores | None = None
+    for places, part in _scored_parts(rows, triples):
+        if scores is None:
+            scores = np.empty(len(triples), dtype=part.dtype)
+        check_same_dtype(rows.name, scores, part)
+        scores[places] = part
+    return np.empty(0) if scores is None else scores
+
+
+def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]:
+    """Yield places in `triples` with their scores, which are good until the next ones are asked for."""
+    if isinstance(rows, FunctionRows):
+        for start in range(0, len(triples), rows.limits.max_pairs):
+            places = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
+            yield places, as_scores(rows.pairs(*(triples[places, column] for column in range(3))), rows.name)
+        return
+    queries = Queries.of(triples, pair_side(rows))
+    size = MAX_QUERIES
+    if isinstance(rows, MatrixRows):
+        size = row_batch(rows, rows.limits, rows.n_entities)
+    for start in range(0, len(queries), size):
+        part = queries.part(start, min(start + size, len(queries)))
+        yield part.rows, _answer_scores(rows, part)
+
+
+def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
+    """Return the score of each answer of `queries`."""
+    row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
+    asked, column_of = np.unique(queries.answers, return_inverse=True)
+    if isinstance(rows, GeometryRows):
+        vectors = on_host(rows.queries(queries.side, queries.given, queries.relation))
+        candidates = on_host(rows.vectors(queries.side, asked))
+        check_dimensions(vectors, candidates, rows.name)
+        return exact_pair_scores(rows.model.geometry, vectors, candidates, row_of, column_of.reshape(-1))
+    scores = rows.rows(queries.side, queries.given, queries.relation, asked)
+    return as_scores(scores[row_of, column_of], rows.name)
+
+
+def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: RowScorer) -> None:
+    """Raise a ScoreError that names the first triple whose score is NaN, or infinite from an embedding model."""
+    wrong = np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        what = "NaN" if np.isnan(scores[place]) else str(scores[place])
+        raise ScoreError(
+            f"{rows.name} gave {what} for {triple_labels(dataset, *triples[place])} and {int(wrong.sum()) - 1} more of "
+            f"the {len(scores)} triples are like it; such a score cannot be compared. Check the parameters of these "
+            "entities, or run kgeval.check_scorer"
+        )
+
+
+def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
+    """Raise a ScoreError unless query and candidate vectors have the same number of dimensions."""
+    if queries.shape[1] != candidates.shape[1]:
+        raise ScoreError(f"{name}: query vectors have {queries.shape[1]} dimensions, candidates {candidates.shape[1]}")
+
+
+def missing_ids(scorer: Any, what: str) -> Ids:
+    """Return the ids that `scorer` says it has no vector for (`missing_entities`, `missing_relations`)."""
+    return np.asarray(getattr(scorer, f"missing_{what}", ()), dtype=np.int64)
+
+
+@contextmanager
+def _naming_the_scorer(name: str, n: int, what: str) -> Iterator[None]:
+    """Say what a scorer was doing when it failed; its tensors, if torch is there, keep no graph."""
+    torch = sys.modules.get("torch")
+    try:
+        with torch.no_grad() if torch else nullcontext():
+            yield
+    except ScoreError:
+        raise
+    except Exception as error:
+        raise ScoreError(f"{name} raised {type(error).__name__} when given {n} {what}: {error}") from error

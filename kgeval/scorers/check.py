@@ -1,0 +1,183 @@
+"""The probe: a few queries that show whether a scorer can be trusted, before the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids, Scores
+from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
+from kgeval.errors import ScoreError
+from kgeval.scorers.adapters import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
+from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.values import as_scores, check_no_nan, describe_query
+
+PROBED_CANDIDATES = 256
+PROBED_QUERIES = 3
+TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
+
+
+@dataclass(frozen=True)
+class ScorerReport:
+    """What the probe found: nothing that would make ranks wrong.
+
+    Parameters
+    ----------
+    kind : str
+        ``"function"``, ``"matrix"`` or ``"geometry"``.
+    dtype : str
+        Of the scores.
+    notes : tuple of str
+        Cautions, for example scores that differ in the last digits between calls.
+    """
+
+    kind: str
+    dtype: str
+    notes: tuple[str, ...]
+
+
+def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
+    """Probe `scorer` on a few queries of `dataset`.
+
+    Checked are shape (with as many queries as never to equal the number of candidates), dtype, NaN,
+    the same score alone and in a batch, the same score twice, and that every entity of train has a vector.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+        See `kgeval.evaluate`.
+    dataset : Dataset
+    sides : sequence of str
+        The sides that will be asked.
+
+    Returns
+    -------
+    ScorerReport
+
+    Raises
+    ------
+    ScoreError
+        Naming query and candidate by label, what was expected and what came.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    >>> check_scorer(lambda s, p, o: -np.abs(s - o), dataset).dtype
+    'int64'
+    """
+    sides = check_sides(sides)
+    check_missing(scorer, dataset)
+    rows = as_row_scorer(scorer, len(dataset.entities), Limits())
+    triples = np.concatenate([split.array for split in reversed(dataset.splits.values())])
+    usable = ~np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
+    usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))
+    candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
+    if not usable.any():
+        raise ScoreError(f"{rows.name} has vectors for no triple of {dataset.name!r}; do its labels fit the dataset's?")
+    return probe(rows, dataset, triples[usable], candidates, sides)
+
+
+def check_missing(scorer: Any, dataset: Dataset) -> None:
+    """Raise a ScoreError if a model's tables do not fit the dataset, or lack what occurs in train."""
+    if isinstance(scorer, EmbeddingModel) and scorer.n_relations != len(dataset.relations):
+        doubled = scorer.n_relations == 2 * len(dataset.relations)
+        hint = "; does its table hold inverse relations? Say inverse_relations='after' or 'alternating'"
+        raise ScoreError(
+            f"{type(scorer).__name__} has rows for {scorer.n_relations} relations, dataset {dataset.name!r} has "
+            f"{len(dataset.relations)}{hint if doubled else ''}"
+        )
+    for what, vocabulary, is_seen in (
+        ("entities", dataset.entities, dataset.is_seen_entity),
+        ("relations", dataset.relations, dataset.is_seen_relation),
+    ):
+        missing = missing_ids(scorer, what)
+        wrong = missing[is_seen[missing]] if "train" in dataset else missing
+        if len(wrong):
+            raise ScoreError(
+                f"the model has no vector for {len(wrong)} {what} that it should know, first "
+                f"{vocabulary.labels[wrong[0]]!r}; was it trained on another dataset?"
+            )
+
+
+def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, sides: Sequence[str]) -> ScorerReport:
+    """Score a few queries of `triples` with some candidates in several ways, which must agree."""
+    notes: list[str] = []
+    dtype = ""
+    for side in sides:
+        queries = _some_queries(triples, side, len(candidates))
+        columns = _some_candidates(rows, candidates)
+        together = _fetched(rows, queries, columns).copy()
+        check_no_nan(together, queries, columns, dataset, rows.name)
+        dtype = str(together.dtype)
+        again = _fetched(rows, queries, columns)
+        notes += _compare_scores(
+            together, again, rows, dataset, queries, columns, "called twice", "is dropout still on?"
+        )
+        for i in range(len(queries)):
+            one = queries.part(i, i + 1)
+            alone = _fetched(rows, one, columns)
+            how = "scored alone and in a batch"
+            hint = "does it normalise over the batch?"
+            notes += _compare_scores(together[i : i + 1], alone, rows, dataset, one, columns, how, hint)
+        few = np.unique(columns[[0, -1]])
+        if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
+            part = _fetched(rows, queries, few)
+            whole = together[:, np.searchsorted(columns, few)]
+            how = "scored among few candidates and among many"
+            hint = "does it depend on the other candidates, or score places instead of ids?"
+            notes += _compare_scores(whole, part, rows, dataset, queries, few, how, hint)
+    return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
+
+
+def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
+    """Return a few queries, as many as never to equal the number of candidates (so a transpose shows)."""
+    n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
+    picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
+    given, answers = given_and_asked(picked, side)
+    return Queries(side, given, picked[:, 1], answers, np.arange(n), np.arange(n + 1))
+
+
+def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
+    """Return the scores of these few queries as a numpy array, wherever the scorer made them."""
+    return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
+
+
+def _some_candidates(rows: RowScorer, candidates: Ids) -> Ids:
+    if isinstance(rows, MatrixRows) or len(candidates) <= PROBED_CANDIDATES:
+        return candidates
+    return candidates[np.linspace(0, len(candidates) - 1, PROBED_CANDIDATES).astype(np.int64)]
+
+
+def _compare_scores(
+    one: Scores,
+    other: Scores,
+    rows: RowScorer,
+    dataset: Dataset,
+    queries: Queries,
+    columns: Ids,
+    how: str,
+    hint: str,
+) -> list[str]:
+    """Return a note if the scores differ by rounding alone; raise if they differ by more."""
+    if one.dtype != other.dtype:
+        raise ScoreError(f"{rows.name} {how} gave {one.dtype} and {other.dtype} scores; keep to one dtype")
+    a, b = one.astype(np.float64), other.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        difference = np.where(a == b, 0.0, np.abs(a - b))
+    difference[np.isnan(difference)] = np.inf
+    if not difference.any():
+        return []
+    finite = np.abs(a[np.isfinite(a)])
+    scale = float(finite.max()) if finite.size else 0.0
+    i, j = np.unravel_index(int(np.argmax(difference)), difference.shape)
+    if difference[i, j] > (TOLERANCE_OF_HALVES if one.dtype.itemsize == 2 else TOLERANCE) * scale:
+        query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
+        raise ScoreError(
+            f"{rows.name}: {query} with candidate {dataset.entities.labels[columns[j]]!r}, {how}, scored "
+            f"{a[i, j]:.9g} and {b[i, j]:.9g}; a score must depend on its triple alone: {hint}"
+        )
+    return [f"scores {how} differ by up to {difference[i, j]:.1g}; ranks of near ties may depend on the batch"]

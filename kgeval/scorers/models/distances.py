@@ -1,0 +1,115 @@
+"""Models that score by a distance: TransE and RotatE."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids
+from kgeval.errors import DataError
+from kgeval.kernels import Array, as_array, as_double, kind_of, like, on_host
+from kgeval.scorers.models.arithmetic import parts, rows
+from kgeval.scorers.models.base import (
+    EmbeddingModel,
+    check_width,
+    complex_product,
+    in_halves,
+    norm_geometry,
+    real_tables,
+)
+
+UNIT_TOLERANCE = 1e-3
+
+
+class TransE(EmbeddingModel):
+    """Minus the distance of s + p and o.
+
+    Parameters
+    ----------
+    entities, relations : real arrays, shapes (entities, d) and (relations, d)
+    norm : int
+        1 or 2: which distance.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS.
+
+    Examples
+    --------
+    >>> model = TransE([[0.0, 0.0], [1.0, 2.0]], [[1.0, 1.0]])
+    >>> model.score([0], [0], [1])
+    array([-1.])
+    """
+
+    def __init__(
+        self,
+        entities: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        norm: int = 1,
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.entities, self.relations = real_tables(entities=entities, relations=relations)
+        self.geometry = norm_geometry(norm, {1: "l1", 2: "l2"})
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return rows(self.entities, s) + rows(self.relations, row)
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return rows(self.entities, o) - rows(self.relations, row)
+
+
+class RotatE(EmbeddingModel):
+    """Minus the distance of s p and o, complex, every number of p of modulus 1.
+
+    Parameters
+    ----------
+    entities : complex array, shape (entities, d), or real array, shape (entities, 2 d)
+    relations : array
+        Like `entities`, each number of modulus 1 within 0.001; or phases in radians, real, shape (relations, d).
+    norm : int
+        1: sum of the moduli of the differences, as in the paper's code; 2: their Euclidean norm.
+    layout : str
+        Of real arrays: ``"halves"`` or ``"interleaved"``.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Sun et al. (2019), RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space, ICLR.
+
+    Examples
+    --------
+    >>> RotatE([[1.0, 0.0], [3.0, 4.0]], [[0.0]]).score([0], [0], [1])
+    array([-4.47213595])
+    """
+
+    def __init__(
+        self,
+        entities: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        norm: int = 1,
+        layout: str = "halves",
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.entities = in_halves("entities", entities, layout)
+        phases = as_array(relations)
+        if phases.ndim == 2 and kind_of(phases) == "f" and 2 * phases.shape[1] == self.entities.shape[1]:
+            relations = like(phases, np.exp(1j * on_host(as_double(phases))))  # devices round exp differently
+        self.relations = in_halves("relations", relations, layout)
+        check_width(entities=self.entities, relations=self.relations)
+        self.geometry = norm_geometry(norm, {1: "modulus", 2: "l2"})
+        off = np.abs(np.hypot(*parts(on_host(self.relations), 2)) - 1.0)
+        if (off > UNIT_TOLERANCE).any():
+            row, k = np.argwhere(off > UNIT_TOLERANCE)[0]
+            raise DataError(
+                f"RotatE: relation row {row}, number {k} has modulus {1 + off[row, k]:.4g} or {1 - off[row, k]:.4g}; "
+                "rotations have modulus 1. Divide by the modulus, or give phases"
+            )
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return complex_product(rows(self.entities, s), rows(self.relations, row))
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return complex_product(rows(self.entities, o), rows(self.relations, row), conjugate=True)

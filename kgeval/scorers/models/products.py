@@ -1,0 +1,270 @@
+"""Models that score by a product of vectors: DistMult, ComplEx, CP, SimplE, HolE and QuatE."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids
+from kgeval.kernels import Array, library
+from kgeval.scorers.models.arithmetic import join, parts, rows, square_root
+from kgeval.scorers.models.base import (
+    EmbeddingModel,
+    check_same_shape,
+    check_width,
+    complex_product,
+    complex_tables,
+    in_parts,
+    real_tables,
+)
+
+
+class DistMult(EmbeddingModel):
+    """Sum of s p o over the dimensions.
+
+    Parameters
+    ----------
+    entities, relations : real arrays, shapes (entities, d) and (relations, d)
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Yang et al. (2015), Embedding Entities and Relations for Learning and Inference in Knowledge
+    Bases, ICLR.
+
+    Examples
+    --------
+    >>> DistMult([[1.0, 2.0], [3.0, 4.0]], [[1.0, -1.0]]).score([0], [0], [1])
+    array([-5.])
+    """
+
+    def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
+        self.entities, self.relations = real_tables(entities=entities, relations=relations)
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return rows(self.entities, s) * rows(self.relations, row)
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return self._object_queries(o, row)
+
+
+class ComplEx(EmbeddingModel):
+    """Real part of the sum of s p conj(o).
+
+    Parameters
+    ----------
+    entities, relations : complex arrays, shape (n, d), or real arrays, shape (n, 2 d)
+    layout : str
+        Of real arrays: ``"halves"`` (all real parts, then all imaginary ones) or ``"interleaved"``.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Trouillon et al. (2016), Complex Embeddings for Simple Link Prediction, ICML.
+
+    Examples
+    --------
+    >>> ComplEx([[1 + 2j], [3 - 1j]], [[1j]]).score([0], [0], [1])
+    array([-7.])
+    """
+
+    def __init__(
+        self,
+        entities: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        layout: str = "halves",
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.entities, self.relations = complex_tables(layout, entities=entities, relations=relations)
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return complex_product(rows(self.entities, s), rows(self.relations, row))
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return complex_product(rows(self.entities, o), rows(self.relations, row), conjugate=True)
+
+
+class CP(EmbeddingModel):
+    """Sum of s p o with one table for subjects and one for objects.
+
+    Parameters
+    ----------
+    subjects, objects : real arrays, shape (entities, d)
+    relations : real array, shape (relations, d)
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Lacroix et al. (2018), Canonical Tensor Decomposition for Knowledge Base Completion, ICML.
+
+    Examples
+    --------
+    >>> CP([[1.0], [2.0]], [[3.0], [4.0]], [[10.0]]).score([0], [0], [1])
+    array([40.])
+    """
+
+    def __init__(
+        self,
+        subjects: npt.ArrayLike,
+        objects: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.subjects, self.objects, self.relations = real_tables(
+            subjects=subjects, objects=objects, relations=relations
+        )
+        check_same_shape(self.subjects, self.objects)
+        super().__init__(self.objects, len(self.relations), inverse_relations)
+        self._subjects = self.subjects
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return rows(self.subjects, s) * rows(self.relations, row)
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return rows(self.objects, o) * rows(self.relations, row)
+
+
+class SimplE(EmbeddingModel):
+    """Mean of two CP scores, one of them through the inverse relation.
+
+    Parameters
+    ----------
+    subjects, objects : real arrays, shape (entities, d)
+        The vectors of an entity as subject and as object.
+    relations, relations_inverse : real arrays, shape (relations, d)
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Kazemi and Poole (2018), SimplE Embedding for Link Prediction in Knowledge Graphs, NeurIPS.
+
+    Examples
+    --------
+    >>> SimplE([[1.0], [2.0]], [[3.0], [4.0]], [[10.0]], [[1.0]]).score([0], [0], [1])
+    array([23.])
+    """
+
+    def __init__(
+        self,
+        subjects: npt.ArrayLike,
+        objects: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        relations_inverse: npt.ArrayLike,
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.subjects, self.objects, self.relations, self.relations_inverse = real_tables(
+            subjects=subjects, objects=objects, relations=relations, relations_inverse=relations_inverse
+        )
+        check_same_shape(self.subjects, self.objects)
+        check_same_shape(self.relations, self.relations_inverse)
+        super().__init__(join([self.objects, self.subjects]), len(self.relations), inverse_relations)
+        self._subjects = join([self.subjects, self.objects])
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        forward = rows(self.subjects, s) * rows(self.relations, row)
+        backward = rows(self.objects, s) * rows(self.relations_inverse, row)
+        return 0.5 * join([forward, backward])
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        forward = rows(self.objects, o) * rows(self.relations, row)
+        backward = rows(self.subjects, o) * rows(self.relations_inverse, row)
+        return 0.5 * join([forward, backward])
+
+
+class HolE(EmbeddingModel):
+    """p . corr(s, o), circular correlation.
+
+    Parameters
+    ----------
+    entities, relations : real arrays, shapes (entities, d) and (relations, d)
+    inverse_relations : str, optional
+
+    Notes
+    -----
+    corr(s, o)_k is the sum over i of s_i o_(i + k mod d).
+
+    References
+    ----------
+    Nickel et al. (2016), Holographic Embeddings of Knowledge Graphs, AAAI.
+
+    Examples
+    --------
+    >>> HolE([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0]]).score([0], [0], [1])
+    array([11.])
+    """
+
+    def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
+        self.entities, self.relations = real_tables(entities=entities, relations=relations)
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        vectors, weights = rows(self.entities, s), rows(self.relations, row)
+        result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
+        for k in range(vectors.shape[1]):
+            result += weights[:, k, None] * roll(vectors, k, 1)
+        return result
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        vectors, weights = rows(self.entities, o), rows(self.relations, row)
+        result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
+        for k in range(vectors.shape[1]):
+            result += weights[:, k, None] * roll(vectors, -k, 1)
+        return result
+
+
+class QuatE(EmbeddingModel):
+    """(s times p) . o, Hamilton product, every quaternion of p of norm 1.
+
+    Parameters
+    ----------
+    entities, relations : real arrays, shapes (entities, 4 d) and (relations, 4 d)
+        Relations are divided by the norm of each of their quaternions, as in the paper.
+    layout : str
+        ``"halves"``: all of the first parts, then all of the second, third and fourth;
+        ``"interleaved"``: quaternion by quaternion.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Zhang et al. (2019), Quaternion Knowledge Graph Embeddings, NeurIPS.
+
+    Examples
+    --------
+    >>> QuatE([[1.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0]], [[0.0, 2.0, 0.0, 0.0]]).score([0], [0], [1])
+    array([3.])
+    """
+
+    def __init__(
+        self,
+        entities: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        layout: str = "halves",
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.entities = in_parts("entities", entities, layout, 4)
+        self.relations = in_parts("relations", relations, layout, 4)
+        check_width(entities=self.entities, relations=self.relations)
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return self._rotated(s, row, 1.0)
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return self._rotated(o, row, -1.0)
+
+    def _rotated(self, entity: Ids, row: Ids, sign: float) -> Array:
+        a, b, c, d = parts(rows(self.entities, entity), 4)
+        w, x, y, z = parts(rows(self.relations, row), 4)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            norm = square_root(w * w + x * x + y * y + z * z)
+            w, x, y, z = w / norm, sign * x / norm, sign * y / norm, sign * z / norm
+        return join(
+            [
+                a * w - b * x - c * y - d * z,
+                a * x + b * w + c * z - d * y,
+                a * y - b * z + c * w + d * x,
+                a * z + b * y - c * x + d * w,
+            ]
+        )

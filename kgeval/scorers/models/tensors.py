@@ -1,0 +1,150 @@
+"""Models with a matrix or a tensor between the vectors: RESCAL and TuckER."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, Reals
+from kgeval.errors import DataError
+from kgeval.kernels import Array, as_double, library, like, on_host
+from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, join, row_sums, rows
+from kgeval.scorers.models.base import EmbeddingModel, times_matrices
+
+
+class RESCAL(EmbeddingModel):
+    """s' W o with one matrix W per relation.
+
+    Parameters
+    ----------
+    entities : real array, shape (entities, d)
+    relations : real array, shape (relations, d, d)
+        Row index belongs to the subject.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Nickel et al. (2011), A Three-Way Model for Collective Learning on Multi-Relational Data, ICML.
+
+    Examples
+    --------
+    >>> RESCAL([[1.0, 0.0], [0.0, 1.0]], [[[0.0, 5.0], [7.0, 0.0]]]).score([0, 1], [0, 0], [1, 0])
+    array([5., 7.])
+    """
+
+    def __init__(self, entities: npt.ArrayLike, relations: npt.ArrayLike, inverse_relations: str | None = None) -> None:
+        self.entities = check_float_parameters("entities", entities, 2)
+        self.relations = check_float_parameters("relations", relations, 3)
+        check_one_place(entities=self.entities, relations=self.relations)
+        d = self.entities.shape[1]
+        if not d or self.relations.shape[1:] != (d, d):
+            raise DataError(f"relations must have shape (relations, {d}, {d}); got {tuple(self.relations.shape)}")
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        return times_matrices(rows(self.entities, s), row, lambda p: self.relations[p])
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        return times_matrices(rows(self.entities, o), row, lambda p: self.relations[p].T)
+
+
+class TuckER(EmbeddingModel):
+    """Core tensor times s, p and o.
+
+    Parameters
+    ----------
+    entities : real array, shape (entities, d)
+    relations : real array, shape (relations, d_relation)
+    core : real array, shape (d, d_relation, d)
+        Indices belong to subject, relation, object.
+    subject_norm, product_norm : BatchNorm, optional
+        Applied to the subject vector, and to the product of subject, relation and core.
+    inverse_relations : str, optional
+
+    References
+    ----------
+    Balazevic et al. (2019), TuckER: Tensor Factorization for Knowledge Graph Completion, EMNLP.
+
+    Examples
+    --------
+    >>> TuckER([[1.0, 0.0], [0.0, 1.0]], [[2.0]], [[[0.0, 5.0]], [[7.0, 0.0]]]).score([0], [0], [1])
+    array([10.])
+    """
+
+    def __init__(
+        self,
+        entities: npt.ArrayLike,
+        relations: npt.ArrayLike,
+        core: npt.ArrayLike,
+        subject_norm: BatchNorm | None = None,
+        product_norm: BatchNorm | None = None,
+        inverse_relations: str | None = None,
+    ) -> None:
+        self.entities = check_float_parameters("entities", entities, 2)
+        self.relations = check_float_parameters("relations", relations, 2)
+        self.core = check_float_parameters("core", core, 3)
+        check_one_place(entities=self.entities, relations=self.relations, core=self.core)
+        d = self.entities.shape[1]
+        if not d or self.core.shape != (d, self.relations.shape[1], d):
+            raise DataError(f"core must have shape {(d, self.relations.shape[1], d)}; got {tuple(self.core.shape)}")
+        (self._scale_in, self._shift_in), (self._scale_out, self._shift_out) = (
+            [like(self.entities, values) for values in (norm.affine(d) if norm else (np.ones(d), np.zeros(d)))]
+            for norm in (subject_norm, product_norm)
+        )
+        super().__init__(self.entities, len(self.relations), inverse_relations)
+        if inverse_relations is None:  # the constant of a subject query is a weight on a column of ones
+            self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
+
+    def _matrix(self, row: int) -> Array:
+        weights = as_double(self.relations[row])
+        total = like(self.core, np.zeros((self.core.shape[0], self.core.shape[2])))
+        for k in range(len(weights)):
+            total += as_double(self.core[:, k]) * weights[k]
+        return total
+
+    def _object_queries(self, s: Ids, row: Ids) -> Array:
+        inputs = rows(self.entities, s) * self._scale_in + self._shift_in
+        return times_matrices(inputs, row, self._matrix) * self._scale_out + self._shift_out
+
+    def _subject_queries(self, row: Ids, o: Ids) -> Array:
+        outputs = rows(self.entities, o)
+        weights = times_matrices(outputs * self._scale_out, row, lambda p: self._matrix(p).T)
+        constant = row_sums(weights * self._shift_in) + row_sums(outputs * self._shift_out)
+        return join([weights * self._scale_in, constant])
+
+
+class BatchNorm:
+    """Batch normalisation as it stands after training: (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Parameters
+    ----------
+    weight, bias, mean, var : real arrays, shape (d,)
+        Tensors are fetched to the host, so that they may lie elsewhere than the model's.
+    eps : float
+
+    Examples
+    --------
+    >>> BatchNorm([1.0], [0.0], [2.0], [4.0], eps=0.0).affine(1)
+    (array([0.5]), array([-1.]))
+    """
+
+    def __init__(
+        self,
+        weight: npt.ArrayLike,
+        bias: npt.ArrayLike,
+        mean: npt.ArrayLike,
+        var: npt.ArrayLike,
+        eps: float = 1e-5,
+    ) -> None:
+        values = {"weight": weight, "bias": bias, "mean": mean, "var": var}
+        arrays = {name: on_host(as_double(check_float_parameters(name, value, 1))) for name, value in values.items()}
+        if not (arrays["var"] + eps > 0).all():
+            raise DataError("batch normalisation needs var + eps above 0")
+        self._scale = arrays["weight"] / np.sqrt(arrays["var"] + eps)
+        self._shift = arrays["bias"] - arrays["mean"] * self._scale
+
+    def affine(self, d: int) -> tuple[Reals, Reals]:
+        """Return the scale and the shift that the normalisation amounts to, shape (d,) each."""
+        if self._scale.shape != (d,):
+            raise DataError(f"batch normalisation must have shape ({d},); got {self._scale.shape}")
+        return self._scale, self._shift

@@ -1,0 +1,17 @@
+"""TREC runs: their files, lists, measures and tables."""
+
+from kgeval.trec.measures import parse_measures
+from kgeval.trec.run_files import read_qrels, read_run
+from kgeval.trec.tables import TREC_TIES, TrecOptions, TrecTable, format_trec, trec_lists, trec_table
+
+__all__ = [
+    "TREC_TIES",
+    "TrecOptions",
+    "TrecTable",
+    "format_trec",
+    "parse_measures",
+    "read_qrels",
+    "read_run",
+    "trec_lists",
+    "trec_table",
+]

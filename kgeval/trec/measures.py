@@ -1,0 +1,291 @@
+"""The measures of trec_eval, under its names, made of the metrics of kgeval.
+
+Each is a ratio per query. As in trec_eval, a query for which a ratio is undefined counts 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids, Reals
+from kgeval.errors import MetricError
+from kgeval.metrics import MetricValue, split_list
+from kgeval.metrics.retrieval import (
+    INFINITY,
+    LISTS,
+    MAP,
+    NDCG,
+    RR,
+    FBeta,
+    HitCounts,
+    ListMetric,
+    Lists,
+    Precision,
+    Recall,
+    RPrecision,
+    Success,
+    expected_hits,
+)
+
+MIN_IN_GM_MAP = 1e-5
+CUT_OFFS = "5,10,15,20,30,100,200,500,1000"
+RECALLS = "0,.1,.2,.3,.4,.5,.6,.7,.8,.9,1"
+MULTIPLES = ".2,.4,.6,.8,1,1.2,1.4,1.6,1.8,2"
+
+Ratio = Callable[[Lists], tuple[Reals, Reals]]
+
+
+@dataclass(frozen=True)
+class TrecMeasure:
+    """A measure of trec_eval: a ratio per query, and what becomes of those of all queries.
+
+    Parameters
+    ----------
+    name : str
+        As trec_eval prints it.
+    ratio : callable
+        Gives numerator and denominator per query, as `ListMetric.ratio`.
+    total : str
+        ``"mean"``; ``"geometric"``, for which a value below 0.00001 counts as that; or ``"sum"``, of counts.
+    has_expectation : bool
+        Whether there is an exact expectation over random orders of tied documents.
+    """
+
+    name: str
+    ratio: Ratio
+    total: str = "mean"
+    has_expectation: bool = True
+
+    def per_query(self, lists: Lists, ties: str) -> Reals:
+        """Return the measure of each list, float64 (queries,); 0 where the denominator is 0."""
+        if self._lacks_expectation(lists, ties):
+            return np.full(len(lists), np.nan)
+        above, below = self.ratio(lists.under(ties))
+        return np.divide(above, below, out=np.zeros(len(lists)), where=below > 0)
+
+    def compute(self, lists: Lists, ties: str) -> MetricValue:
+        """Return the measure of all lists together."""
+        if self._lacks_expectation(lists, ties):
+            return MetricValue.undefined("no exact expectation over random tie breaking; ask for other ties")
+        values = self.per_query(lists, ties)
+        if self.total == "geometric":
+            return MetricValue(math.exp(np.log(np.maximum(values, MIN_IN_GM_MAP)).mean()))
+        return MetricValue(float(values.sum() if self.total == "sum" else values.mean()))
+
+    def _lacks_expectation(self, lists: Lists, ties: str) -> bool:
+        return ties == "expected" and not self.has_expectation and lists.has_mixed_ties
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
+    """Return the measures that are named as in trec_eval or as in kgeval, each once.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``, ``"all_trec"``:
+        trec_eval's, which count 0 for a query that has no relevant document; ``"ndcg@10"``,
+        ``"err(g_max=4)@20"``: kgeval's, which leave it out unless they say otherwise. Several in one text
+        stand between commas.
+
+    Raises
+    ------
+    MetricError
+        If a name is unknown, with all that are known, or a parameter is wrong.
+
+    Examples
+    --------
+    >>> [str(measure) for measure in parse_measures(["P.10,5,map", "ndcg@10"])]
+    ['P_5', 'P_10', 'map', 'ndcg@10']
+    """
+    measures: dict[str, TrecMeasure | ListMetric] = {}
+    for text in texts:
+        parts: list[str] = []
+        for part in split_list(text):
+            if parts and re.fullmatch(r"[-+.=0-9]+", part):  # the 10 of P.5,10
+                parts[-1] += f",{part}"
+            else:
+                parts.append(part)
+        for part in parts:
+            for measure in _named(part):
+                measures.setdefault(str(measure), measure)
+    return list(measures.values())
+
+
+def _named(text: str) -> Sequence[TrecMeasure | ListMetric]:
+    if text in SETS:
+        return [measure for name in SETS[text] for measure in MEASURES[name](name, "")]
+    parts = re.fullmatch(rf"({'|'.join(MEASURES)})(?:\.(.*)|_([-+.=,0-9]+))?", text)
+    if parts:
+        return MEASURES[parts[1]](parts[1], parts[2] or parts[3] or "")
+    metric = LISTS.parse(text, [*MEASURES, *SETS])
+    if str(metric) in MEASURES:
+        raise MetricError(f"{text!r} would be shown as {str(metric)!r}, which is trec_eval's here; write that")
+    return [metric]
+
+
+Maker = Callable[[str, str], list[TrecMeasure]]  # of the name, and of what was written behind it
+
+
+def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = True) -> Maker:
+    """A measure without parameters."""
+
+    def make(name: str, text: str) -> list[TrecMeasure]:
+        if text:
+            raise MetricError(f"{name} takes no parameters; got '{name}.{text}'")
+        return [TrecMeasure(name, ratio, total, has_expectation)]
+
+    return make
+
+
+def _count(values: Callable[[Lists], Any]) -> Maker:
+    """The sum of a number of each query."""
+    return _plain_measure(lambda lists: (np.asarray(values(lists), dtype=np.float64), np.ones(len(lists))), "sum")
+
+
+def _whole(ratio: Callable[[str, str], Ratio], has_expectation: bool = True) -> Maker:
+    """One measure, whatever its parameters; they follow its name as they were written."""
+
+    def make(name: str, text: str) -> list[TrecMeasure]:
+        return [TrecMeasure(f"{name}_{text}" if text else name, ratio(name, text), "mean", has_expectation)]
+
+    return make
+
+
+def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Maker:
+    """One measure per cut-off, ascending."""
+
+    def make(name: str, text: str) -> list[TrecMeasure]:
+        cut_offs = _numbers(name, text or default, int, "positive integers", lambda k: k > 0)
+        return [TrecMeasure(f"{name}_{k}", ratio(k)) for k in sorted(cut_offs)]
+
+    return make
+
+
+def _per_share(ratio: Callable[[float], Ratio], default: str, most: float, has_expectation: bool = True) -> Maker:
+    """One measure per share of the relevant documents, ascending."""
+
+    def make(name: str, text: str) -> list[TrecMeasure]:
+        shares = _numbers(name, text or default, float, f"numbers from 0 to {most:g}", lambda c: 0 <= c <= most)
+        shown = {c: f"{c:.2f}" if float(f"{c:.2f}") == c else f"{c:g}" for c in sorted(shares)}
+        return [TrecMeasure(f"{name}_{shown[c]}", ratio(c), "mean", has_expectation) for c in shown]
+
+    return make
+
+
+def _numbers(name: str, text: str, kind: type, what: str, is_right: Callable[[Any], bool]) -> list[Any]:
+    """Return the numbers between commas."""
+    try:
+        numbers = [kind(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(map(is_right, numbers)):
+        raise MetricError(f"{name} takes {what}; got '{name}.{text}'")
+    return numbers
+
+
+def _hits(lists: Lists) -> Reals:
+    return expected_hits(lists, INFINITY)
+
+
+def _relative_precision(k: int) -> Ratio:
+    """HitCounts by the most that there could be among the first k."""
+    return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
+
+
+def _set_relative_precision(lists: Lists) -> tuple[Reals, Reals]:
+    return _hits(lists), np.minimum(lists.n_relevant, lists.length).astype(np.float64)
+
+
+def _set_map(lists: Lists) -> tuple[Reals, Reals]:
+    return _hits(lists) ** 2, (lists.length * lists.n_relevant).astype(np.float64)
+
+
+def _precision_at_share(share: float) -> Ratio:
+    """Precision among the first c R documents, rounded up unless c R is less than a tenth above an integer."""
+
+    def ratio(lists: Lists) -> tuple[Reals, Reals]:
+        reach: Ids = (share * lists.n_relevant + 0.9).astype(np.int64)
+        return expected_hits(lists, reach), reach.astype(np.float64)
+
+    return ratio
+
+
+def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
+    """Mean over recalls c of the largest precision where at least c R relevant documents are found.
+
+    trec_eval rounds c R to the nearest integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
+    """
+
+    def ratio(lists: Lists) -> tuple[Reals, Reals]:
+        hits, total = HitCounts.of(lists), np.zeros(len(lists))
+        for recall in recalls:
+            needed = np.maximum(np.floor(recall * lists.n_relevant + 0.5), 1)
+            is_there = hits.number == needed[hits.query]
+            total += lists.per_list(hits.query[is_there], hits.interpolated[is_there])
+        return total, np.full(len(lists), float(len(recalls)))
+
+    return ratio
+
+
+def _mean_over_recalls(name: str, text: str) -> Ratio:
+    recalls = _numbers(name, text or RECALLS, float, "numbers from 0 to 1", lambda recall: 0 <= recall <= 1)
+    return _interpolated_precision(recalls)
+
+
+def _f_of_set(name: str, text: str) -> Ratio:
+    """(1 + x) P R / (R + x P), so the weight x is the square of the beta of F-beta."""
+    weights = _numbers(name, text or "1", float, "a positive number", lambda x: 0 < x < math.inf)
+    if len(weights) > 1:
+        raise MetricError(f"{name} takes one number; got '{name}.{text}'")
+    return FBeta(beta=math.sqrt(weights[0])).ratio
+
+
+def _ndcg(name: str, text: str) -> Ratio:
+    if not text:
+        return NDCG().ratio
+    if not re.fullmatch(r"\d+=[.\d]+(,\d+=[.\d]+)*", text) or re.search(r"(^|,)0+=", text):
+        raise MetricError(f"{name} takes gains of positive grades, such as '{name}.1=3,2=9'; got '{name}.{text}'")
+    return NDCG(gain=text.replace("=", ":").replace(",", ";")).ratio
+
+
+MEASURES: dict[str, Maker] = {  # in the order in which trec_eval prints them
+    "runid": _count(lambda lists: np.ones(len(lists))),  # a text, which `trec_table` puts in
+    "num_q": _count(lambda lists: np.ones(len(lists))),
+    "num_ret": _count(lambda lists: lists.length),
+    "num_rel": _count(lambda lists: lists.n_relevant),
+    "num_rel_ret": _count(_hits),
+    "map": _plain_measure(MAP().ratio),
+    "gm_map": _plain_measure(MAP().ratio, "geometric", has_expectation=False),
+    "Rprec": _plain_measure(RPrecision().ratio),
+    "recip_rank": _plain_measure(RR().ratio),
+    "iprec_at_recall": _per_share(lambda c: _interpolated_precision([c]), RECALLS, 1, has_expectation=False),
+    "P": _per_cut_off(lambda k: Precision(k).ratio),
+    "recall": _per_cut_off(lambda k: Recall(k).ratio),
+    "Rprec_mult": _per_share(_precision_at_share, MULTIPLES, 1000),
+    "11pt_avg": _whole(_mean_over_recalls, has_expectation=False),
+    "ndcg": _whole(_ndcg),
+    "ndcg_cut": _per_cut_off(lambda k: NDCG(k).ratio),
+    "map_cut": _per_cut_off(lambda k: MAP(k).ratio),
+    "relative_P": _per_cut_off(_relative_precision),
+    "success": _per_cut_off(lambda k: Success(k).ratio, "1,5,10"),
+    "set_P": _plain_measure(Precision().ratio),
+    "set_relative_P": _plain_measure(_set_relative_precision),
+    "set_recall": _plain_measure(Recall().ratio),
+    "set_map": _plain_measure(_set_map),
+    "set_F": _whole(_f_of_set),
+}
+_COUNTS = ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret")
+SETS: dict[str, tuple[str, ...]] = {
+    "official": (*_COUNTS, "map", "gm_map", "Rprec", "recip_rank", "iprec_at_recall", "P"),
+    "set": (*_COUNTS, "set_P", "set_relative_P", "set_recall", "set_map", "set_F"),
+    "all_trec": tuple(MEASURES),
+}

@@ -1,0 +1,158 @@
+"""Judgements and runs in the format of TREC: white-space separated text, one document a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kgeval.errors import DataError
+from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes
+from kgeval.formats import NUMBER
+
+GRADE = r"[+-]?[0-9]{1,18}"
+_QRELS = ("query", "iteration", "document", "grade", "more")
+_RUN = ("query", "Q0", "document", "rank", "score", "tag")
+_COMMENT = re.compile(rb"^[ \t]*#.*$", re.M)
+
+
+def read_qrels(file: str | Path) -> pd.DataFrame:
+    """Read relevance judgements: ``query iteration document grade`` a line.
+
+    Parameters
+    ----------
+    file : str or path
+        UTF-8, columns separated by blanks or tabs. Names are strings exactly as written; the iteration is
+        ignored. A byte order mark, CRLF or CR line ends, empty lines and lines that start with ``#`` are
+        accepted.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns query, item (str) and grade (int64), one row per line. A negative grade means, as in
+        trec_eval, that nobody judged the document.
+
+    Raises
+    ------
+    DataError
+        Naming file and line, if a line has not four columns, a grade is no integer, a document stands
+        twice for a query, the bytes are not UTF-8, or the file is missing, empty or UTF-16.
+    """
+    path = Path(file)
+    raw = _read_without_comments(path)
+    frame = _parse_lines(path, raw, _QRELS)
+    codes, texts = pd.factorize(frame["grade"])
+    is_integer = [re.fullmatch(GRADE, text) is not None for text in texts]
+    if not all(is_integer) or (frame["more"] != "").any() or frame.duplicated(["query", "document"]).any():
+        _check_lines(path, raw, _wrong_judgement)
+    grades = np.array([int(text) if ok else 0 for text, ok in zip(texts, is_integer)], dtype=np.int64)[codes]
+    return pd.DataFrame({"query": frame["query"], "item": frame["document"], "grade": grades})
+
+
+def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
+    """Read what a system returned: ``query Q0 document rank score tag`` a line.
+
+    Parameters
+    ----------
+    file : str or path
+        As in `read_qrels`. The rank is ignored: the score tells the order, higher first. What follows the tag
+        is ignored, as in trec_eval.
+
+    Returns
+    -------
+    run : pandas.DataFrame
+        Columns query, item (str) and score (float64), one row per line.
+    tag : str
+        Of the last line.
+
+    Raises
+    ------
+    DataError
+        Naming file and line, if a line has fewer than six columns or a score is no number (trec_eval takes
+        it for 0) or NaN; and as in `read_qrels`.
+    """
+    path = Path(file)
+    raw = _read_without_comments(path)
+    frame = _parse_lines(path, raw, _RUN)
+    texts = frame["score"].to_numpy(dtype=object)
+    try:
+        scores = texts.astype(np.float64)
+    except ValueError:
+        scores = np.full(len(texts), np.nan)
+    said = "".join(texts)  # float() also reads 1_000, digits of other scripts, and 1e999 as infinity
+    is_odd = not np.isfinite(scores).all() or "_" in said or not said.isascii()
+    if is_odd or (frame["tag"] == "").any() or frame.duplicated(["query", "document"]).any():
+        _check_lines(path, raw, _wrong_result)
+    run = pd.DataFrame({"query": frame["query"], "item": frame["document"], "score": scores})
+    return run, str(frame["tag"].iloc[-1])
+
+
+def _read_without_comments(path: Path) -> bytes:
+    """Return the text with LF line ends, comments emptied, and no byte order mark."""
+    raw = one_line_end(read_bytes(path))
+    raw = _COMMENT.sub(b"", raw) if b"#" in raw else raw
+    check_no_nul(path, raw)
+    return raw
+
+
+def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return the columns as strings, empty where a line is too short; what is beyond them is ignored."""
+    header = " ".join(columns).encode() + b"\n"  # tells pandas the width, whatever the first line has
+    used = [name for name in columns if name not in ("iteration", "Q0", "rank")]
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(header + raw),
+            sep=r"\s+",
+            header=0,
+            usecols=used,
+            index_col=False,
+            dtype=str,
+            na_filter=False,
+            quoting=csv.QUOTE_NONE,
+            low_memory=False,
+            encoding="utf-8",
+        )
+    except UnicodeDecodeError:
+        raise encoding_error(path) from None
+    if not len(frame):
+        raise DataError(f"{path}: the file is empty; expected lines of {' '.join(columns).removesuffix(' more')}")
+    return frame
+
+
+def _check_lines(path: Path, raw: bytes, what_is_wrong: Callable[[list[str]], str]) -> None:
+    """Raise a DataError for the first wrong line, if there is one."""
+    seen: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(raw.decode("utf-8").split("\n"), start=1):
+        words = line.replace("\t", " ").split(" ")
+        words = [word for word in words if word]
+        if not words:
+            continue
+        wrong = what_is_wrong(words)
+        if wrong:
+            raise DataError(f"{path}, line {number}: {wrong}: {line[:80]!r}")
+        first = seen.setdefault((words[0], words[2]), number)
+        if first != number:
+            raise DataError(
+                f"{path}, line {number}: document {words[2]!r} of query {words[0]!r} stands on line {first} already; "
+                "keep one"
+            )
+
+
+def _wrong_judgement(words: list[str]) -> str:
+    if len(words) != 4:
+        hint = "; is this a run?" if len(words) >= 6 else ""
+        return f"expected 4 columns (query, iteration, document, grade), found {len(words)}{hint}"
+    return "" if re.fullmatch(GRADE, words[3]) else f"expected an integer as grade, found {words[3]!r}"
+
+
+def _wrong_result(words: list[str]) -> str:
+    if len(words) < 6:
+        hint = "; are these judgements?" if len(words) == 4 else ""
+        return f"expected 6 columns (query, Q0, document, rank, score, tag), found {len(words)}{hint}"
+    is_number = re.fullmatch(NUMBER, words[4]) and (np.isfinite(float(words[4])) or "inf" in words[4].lower())
+    return "" if is_number else f"expected a number as score, found {words[4]!r}"

@@ -1,0 +1,253 @@
+"""TREC runs measured as trec_eval does, and tables in its format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import check_one_of, check_positive_int
+from kgeval.errors import DataError, MetricError
+from kgeval.metrics import REASON, Cell, join_reasons
+from kgeval.metrics.retrieval import ListMetric, Lists, from_run
+from kgeval.report import printable
+from kgeval.trec.measures import TrecMeasure
+
+TREC_TIES = ("trec", "expected", "optimistic", "pessimistic")
+ALL = "all"
+OF_ALL_ONLY = ("num_q", "gm_map")
+_STAYS = "which of them stay depends on their names, as in trec_eval"
+_BY_NAME = "which come first depends on their names, as in trec_eval, unless --ties expected"
+
+
+@dataclass(frozen=True)
+class TrecOptions:
+    """What decides which lists a run gives, as the options of trec_eval.
+
+    Parameters
+    ----------
+    ties : str
+        ``"trec"``: scores are rounded to single precision, as in version 9 of trec_eval, and tied documents
+        stand in falling order of their names. Otherwise scores are compared as they are.
+    relevance_level : int
+        The lowest grade that is relevant to measures that know no grades (``-l``).
+    depth : int, optional
+        How many documents of each query count, the best ones (``-M``).
+    judged_only : bool
+        Whether documents that are not judged leave the lists, after `depth` has cut them (``-J``).
+    complete : bool
+        Whether judged queries that the run lacks have an empty list (``-c``), or none.
+
+    Raises
+    ------
+    MetricError
+        If `ties` is none of `TREC_TIES`, or `relevance_level` or `depth` no positive integer.
+    """
+
+    ties: str = "trec"
+    relevance_level: int = 1
+    depth: int | None = None
+    judged_only: bool = False
+    complete: bool = False
+
+    def __post_init__(self) -> None:
+        check_one_of("ties", self.ties, TREC_TIES, MetricError)
+        check_positive_int("relevance_level (-l)", self.relevance_level, MetricError)
+        if self.depth is not None:
+            check_positive_int("depth (-M)", self.depth, MetricError)
+
+
+def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = TrecOptions()) -> Lists:
+    """Make ranked lists of a run as trec_eval does.
+
+    Parameters
+    ----------
+    qrels : DataFrame
+        Columns query, item, grade, as of `kgeval.trec.run_files.read_qrels`. Documents that it lacks, or whose
+        grade is negative, are not judged and count as irrelevant.
+    run : DataFrame
+        Columns query, item, score, as of `kgeval.trec.run_files.read_run`.
+    options : TrecOptions
+
+    Returns
+    -------
+    Lists
+        Of the queries that are judged. ``notes`` count what was left out, and the queries in which the names
+        of documents decide.
+
+    Raises
+    ------
+    DataError
+        If no query of the run is judged.
+    MetricError
+        If the depth cuts through tied documents whose order the ties do not tell.
+
+    Examples
+    --------
+    >>> from kgeval.metrics.retrieval import RR
+    >>> qrels = pd.DataFrame({"query": ["q", "q"], "item": ["a", "b"], "grade": [1, 0]})
+    >>> run = pd.DataFrame({"query": ["q", "q"], "item": ["a", "b"], "score": [0.5, 0.5]})
+    >>> [RR().compute(trec_lists(qrels, run), ties).value for ties in ("stable", "expected")]
+    [0.5, 0.75]
+    """
+    judged, returned = set(qrels["query"]), set(run["query"])
+    if not judged & returned:
+        raise DataError(
+            f"no query of the run is judged: it has {min(returned, default='none')!r}, the judgements have "
+            f"{min(judged, default='none')!r}; do the files belong together?"
+        )
+    absent = "count 0" if options.complete else "are left out; -c counts them 0"
+    notes = [
+        (len(judged - returned), f"judged queries have no document in the run and {absent}"),
+        (len(returned - judged), "queries of the run are not judged and are left out"),
+    ]
+    if not options.complete:
+        qrels = qrels[qrels["query"].isin(returned)]
+    run, more_notes = _listed(qrels, run[run["query"].isin(judged)], options)
+    lists = from_run(qrels, run, relevance_level=options.relevance_level, queries="judged")
+    n_hopeless = int((lists.n_relevant == 0).sum())
+    notes += [*more_notes, (n_hopeless, "queries have no relevant document; trec_eval's measures count 0 for them")]
+    if options.ties == "trec":
+        notes.append((_n_tied(lists), f"queries have tied documents of different grades; {_BY_NAME}"))
+    return replace(lists, notes=tuple(f"{n} {what}" for n, what in notes if n))
+
+
+def _listed(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
+    """Return the part of the run that counts, and how many documents each option left out."""
+    notes = []
+    if options.ties == "trec":
+        with np.errstate(over="ignore"):
+            run = run.assign(score=run["score"].to_numpy().astype(np.float32))
+    n_before = len(run)
+    if options.depth is not None:
+        run, tied = _best(run, options.depth)
+        if len(tied) and options.ties != "trec":
+            raise MetricError(
+                f"place {options.depth} (-M) lies among tied documents in {len(tied)} queries, first {tied[0]!r}; "
+                "which of them stay is known with ties='trec' (--ties trec) only"
+            )
+        notes = [
+            (n_before - len(run), f"documents beyond place {options.depth} of their query are left out"),
+            (len(tied), f"queries have tied documents on both sides of place {options.depth}; {_STAYS}"),
+        ]
+        n_before = len(run)
+    if options.judged_only:
+        run = run.merge(qrels.loc[qrels["grade"] >= 0, ["query", "item"]], on=["query", "item"])
+        notes.append((n_before - len(run), "documents are not judged and are left out"))
+    return run, notes
+
+
+def _best(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return the first `depth` documents of each query, and the queries that have a tie across this border."""
+    ordered = run.sort_values(["query", "score", "item"], ascending=[True, False, False])
+    place = ordered.groupby("query", sort=False).cumcount() + 1
+    tied = ordered[place == depth].merge(ordered[place == depth + 1], on=["query", "score"])
+    return ordered[place <= depth], list(tied["query"])
+
+
+def _n_tied(lists: Lists) -> int:
+    """Return in how many lists the order of tied items matters."""
+    items = pd.DataFrame({"query": lists.query, "before": lists.before, "size": lists.size, "grade": lists.grade})
+    n_alike = items.groupby(["query", "before", "grade"])["size"].transform("size")
+    return int(items["query"][n_alike < items["size"]].nunique())
+
+
+@dataclass(frozen=True, eq=False)
+class TrecTable:
+    """Measures of a run, per query and of all queries together.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Indexed by query, the last row ``"all"``; one column per measure, counts int64, others float64; the last column,
+        ``reason``, says why numbers of all queries are NaN.
+    notes : tuple of str
+        Which means leave queries out.
+    tag : str or None
+        The run's, if the measure ``runid`` was asked for.
+    """
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    tag: str | None = None
+
+
+def trec_table(
+    lists: Lists, measures: Sequence[TrecMeasure | ListMetric], ties: str = "trec", tag: str = ""
+) -> TrecTable:
+    """Tabulate measures per query, and of all queries together in the last row.
+
+    Parameters
+    ----------
+    lists : Lists
+        As `trec_lists` makes them, with the same `ties`.
+    measures : sequence of TrecMeasure or ListMetric
+        See `kgeval.trec.measures.parse_measures`.
+    ties : str
+        One of `TREC_TIES`.
+    tag : str
+        The run's, for the measure ``runid``.
+
+    Returns
+    -------
+    TrecTable
+
+    Examples
+    --------
+    >>> from kgeval.trec.measures import parse_measures
+    >>> lists = from_run({"q": {"A"}, "r": {"B"}}, {"q": ["B", "A"], "r": ["B"]})
+    >>> trec_table(lists, parse_measures(["num_ret", "recip_rank"])).frame.to_dict("records")[-1]
+    {'num_ret': 3, 'recip_rank': 0.75, 'reason': ''}
+    """
+    policy = "stable" if check_one_of("ties", ties, TREC_TIES, MetricError) == "trec" else ties
+    columns, totals, notes = {}, {}, []
+    for measure in measures:
+        name, total = str(measure), measure.compute(lists, policy)
+        column = np.append(measure.per_query(lists, policy), total.value)
+        is_count = isinstance(measure, TrecMeasure) and measure.total == "sum"
+        columns[name] = column.astype(np.int64) if is_count else column
+        totals[name] = Cell.of(total)
+        if total.excluded and not total.reason:
+            notes.append(
+                f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; empty=zero counts all"
+            )
+    is_asked = columns.pop("runid", None) is not None
+    names = [*(range(len(lists)) if lists.names is None else lists.names), ALL]
+    frame = pd.DataFrame(columns, index=pd.Index(names, dtype=object, name="query"))
+    frame[REASON] = pd.Series([*[""] * len(lists), join_reasons(totals)], index=frame.index, dtype=object)
+    return TrecTable(frame, tuple(notes), tag if is_asked else None)
+
+
+def format_trec(table: TrecTable, per_query: bool = True) -> str:
+    """Return a table as trec_eval prints it: name, query and value, one a line.
+
+    Parameters
+    ----------
+    table : TrecTable
+    per_query : bool
+        Whether single queries stand above all queries together; for them trec_eval prints no ``num_q`` and no
+        ``gm_map``.
+
+    Examples
+    --------
+    >>> from kgeval.trec.measures import parse_measures
+    >>> lists = from_run({"q": {"A"}, "r": {"B"}}, {"q": ["B", "A"], "r": ["B"]})
+    >>> print(format_trec(trec_table(lists, parse_measures(["num_q", "P.1"])), per_query=False).expandtabs(4))
+    num_q                   all 2
+    P_1                     all 0.5000
+    """
+    frame = (table.frame if per_query else table.frame.tail(1)).drop(columns=REASON)
+    texts = {
+        str(name): [f"{value}" if column.dtype.kind == "i" else f"{value:6.4f}" for value in column.tolist()]
+        for name, column in frame.items()
+    }
+    lines: list[tuple[str, Any, str]] = []
+    for row, query in enumerate(frame.index):
+        is_last = row == len(frame) - 1
+        if is_last and table.tag is not None:
+            lines.append(("runid", query, printable(table.tag)))
+        lines += [(name, query, texts[name][row]) for name in texts if is_last or name not in OF_ALL_ONLY]
+    return "\n".join(f"{name:<22}\t{printable(str(query))}\t{text}" for name, query, text in lines)

@@ -1,0 +1,171 @@
+"""Candidates as a value: pools of queries, of relations and of single positives, against the loops of oracle.py."""
+
+import random
+
+import numpy as np
+import oracle
+import pytest
+
+import kgeval as kg
+from kgeval.data.candidates import All, Candidates, Recorded, candidates_from_json
+from kgeval.data.known import KnownIndex
+
+pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+
+COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in ("better", "tied", "rivals")]
+
+
+class ByRelation(Candidates):
+    """A pool for each relation and side: what a type-aware protocol would say."""
+
+    kind = "by_relation"
+
+    def __init__(self, pools):
+        self.of = pools
+
+    def pools(self, queries, entities):
+        for relation in np.unique(queries.relation):
+            pool = np.array(sorted(self.of[queries.side, int(relation)]))
+            yield queries.take(np.flatnonzero(queries.relation == relation)), pool
+
+
+class Each(Candidates):
+    """A list for each positive, its answer included."""
+
+    kind = "each"
+
+    def __init__(self, lists):
+        self.of = lists
+
+    def pools(self, queries, entities):
+        queries = queries.one_each()
+        for i in range(len(queries)):
+            yield queries.take(np.array([i])), np.array(sorted(self.of[queries.side][queries.rows[i]]))
+
+
+def draw(seed):
+    """A tiny graph, its dataset, a table of few distinct scores, and ways to score with it."""
+    rng = random.Random(seed)
+    n, m, splits = oracle.random_graph(rng)
+    dataset = kg.Dataset.from_arrays(**{k: v or np.zeros((0, 3), int) for k, v in splits.items()}, n_entities=n,
+                                     n_relations=m)  # fmt: skip
+    table = np.array([[[rng.randrange(4) for _ in range(n)] for _ in range(m)] for _ in range(n)]) / 2
+    vectors = np.array([[rng.randrange(-2, 3) for _ in range(3)] for _ in range(n)], dtype=float)
+    weights = np.array([[rng.randrange(-2, 3) for _ in range(3)] for _ in range(m)], dtype=float)
+    return rng, n, m, splits, dataset, table, kg.models.DistMult(vectors, weights)
+
+
+def expected(score, splits, pool_of):
+    """The rows of the rank table when positive i of a side competes with ``pool_of(side, i, triple)``."""
+    known = {tuple(t) for rows in splits.values() for t in rows}
+    rows = []
+    for side in ("subject", "object"):
+        for i, triple in enumerate(splits["test"]):
+            (row,) = oracle.rank_counts(score, [triple], known, pool_of(side, i, triple), side)
+            rows.append([row[name] for name in COUNTS])
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["function", "vectors"])
+def test_pools_of_relations_and_of_positives_are_ranked_as_the_oracle_does(kind):
+    """On 150 graphs: every positive among the pool of its relation and side, and among a list of its own."""
+    for seed in range(150):
+        rng, n, m, splits, dataset, table, model = draw(seed)
+        scorer = model if kind == "vectors" else lambda s, p, o, table=table: table[s, p, o]
+        scores = table
+        if kind == "vectors":
+            s, p, o = np.indices((n, m, n)).reshape(3, -1)
+            scores = model.score(s, p, o).reshape(n, m, n)
+
+        def score(s, p, o, scores=scores):
+            return float(scores[s, p, o])
+
+        answers = {}
+        for s, p, o in splits["test"]:
+            answers.setdefault(("subject", p), set()).add(s)
+            answers.setdefault(("object", p), set()).add(o)
+        pools = {
+            (side, p): answers.get((side, p), set()) | {e for e in range(n) if rng.random() < 0.5} | {0}
+            for side in ("subject", "object")
+            for p in range(m)
+        }
+        lists = {
+            side: [{t[place]} | {e for e in range(n) if rng.random() < 0.4} for t in splits["test"]]
+            for side, place in (("subject", 0), ("object", 2))
+        }
+        for candidates, pool_of in (
+            (ByRelation(pools), lambda side, i, t, pools=pools: pools[side, t[1]]),
+            (Each(lists), lambda side, i, t, lists=lists: lists[side][i]),
+            (All(), lambda side, i, t, n=n: range(n)),
+        ):
+            result = kg.evaluate(scorer, dataset, kg.Protocol(candidates=candidates), progress=False)
+            assert result.table[COUNTS].to_numpy().tolist() == expected(score, splits, pool_of), (seed, candidates.kind)
+
+
+def test_an_answer_that_does_not_compete_is_an_error():
+    """It names the first positive and its side."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=4, n_relations=1)
+    candidates = Each({"object": [{1, 3}, {0, 3}], "subject": [{0}, {0}]})
+    message = r"the answer of \('0', '0', '2'\), object side, and of 0 more positives is not among its candidates"
+    with pytest.raises(kg.ProtocolError, match=message):
+        kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="o", candidates=candidates), progress=False)
+
+
+def test_equal_by_kind_and_digest():
+    """The content is compared by its digest, and hashes alike."""
+    one, same, other = Recorded("listed", "ab"), Recorded("listed", "ab"), Recorded("listed", "cd")
+    assert (one == same, hash(one) == hash(same), one == other, one == All()) == (True, True, False, False)
+    assert kg.Protocol(candidates=one) == kg.Protocol(candidates=same) != kg.Protocol(candidates=other)
+    assert kg.Protocol(candidates=one).fingerprint != kg.Protocol(candidates=other).fingerprint
+
+
+def test_protocols_with_all_entities_keep_their_fingerprints():
+    """Those that version 0.1.0 printed, when candidates were the word "all"."""
+    assert kg.Protocol().fingerprint == "0ae85dd1"
+    assert kg.Protocol(sides="o", filter_splits=("train",), unseen="drop", splits=("valid", "test")).fingerprint == (
+        "778e3108"
+    )
+    assert kg.Protocol(filter_splits=("train", "valid", "test"), unseen="rank").fingerprint == "8fc05966"
+
+
+@pytest.mark.parametrize("candidates", [All(), Recorded("listed", "ab"), Recorded("listed")])
+def test_files_give_back_the_same_value(candidates):
+    """Through what JSON holds; the word "listed" of version 0.1.0 has no digest."""
+    assert candidates_from_json(candidates.to_json()) == candidates
+    assert candidates_from_json("listed") == Recorded("listed", "")
+
+
+@pytest.mark.parametrize("said", [None, 3, {"kind": "x"}, {"kind": "x", "digest": "y", "more": 1}])
+def test_other_descriptions_are_refused(said):
+    """With what was expected, and what came."""
+    with pytest.raises(kg.ProtocolError, match="expected 'all', or kind and digest of candidates; got"):
+        candidates_from_json(said)
+
+
+def test_relations_can_be_asked_of_the_index():
+    """Keyed by (s, o), the index answers which relations hold between two entities; a loop decides."""
+    for seed in range(100):
+        rng = random.Random(seed)
+        n, m, splits = oracle.random_graph(rng)
+        facts = splits["train"] + splits["test"]
+        s, p, o = np.array(facts).T
+        index = KnownIndex.of((s, o), p)
+        pairs = [(a, b) for a in range(n) for b in range(n)]
+        offsets, answers = index.lookup(*np.array(pairs).T)
+        for i, (a, b) in enumerate(pairs):
+            wanted = sorted({r for x, r, y in facts if (x, y) == (a, b)})
+            assert answers[offsets[i] : offsets[i + 1]].tolist() == wanted
+        asked = [(rng.randrange(n), rng.randrange(n), rng.randrange(m)) for _ in range(20)]
+        found = index.contains(*np.array(asked).T)
+        assert found.tolist() == [(a, r, b) in set(facts) for a, b, r in asked]
+        others = index.count_others((s, o), p)
+        assert others.tolist() == [len({r for x, r, y in facts if (x, y) == (a, b)} - {r0}) for a, r0, b in facts]
+
+
+def test_a_time_stamp_is_one_more_given_part():
+    """Facts (s, p, o, t): objects of (s, p) at a time, known at no other time."""
+    facts = np.array([[0, 0, 1, 7], [0, 0, 2, 7], [0, 0, 3, 8]])
+    s, p, o, t = facts.T
+    index = KnownIndex.of((p, s, t), o)
+    offsets, answers = index.lookup(np.array([0, 0, 0]), np.array([0, 0, 0]), np.array([7, 8, 9]))
+    assert (offsets.tolist(), answers.tolist()) == ([0, 2, 3, 3], [1, 2, 3])
