@@ -1,5 +1,7 @@
 """kgeval: exact, comparable evaluation of knowledge-graph embedding models."""
 
+import sys
+
 from kgeval import features, metrics, report, stats
 from kgeval._version import __version__
 from kgeval.classification import classify
@@ -56,6 +58,10 @@ __all__ = [
     "sample_negatives",
     "stats",
 ]
+
+
+# `candidates` and `models` live in a package of their own, and are imported by the names that users know them by.
+sys.modules |= {f"{__name__}.candidates": candidates, f"{__name__}.models": models}
 
 
 def __dir__() -> list[str]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import importlib
 import json
 import os
-import pkgutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -39,21 +36,6 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     text = json.dumps(header, allow_nan=False)
     with replacing(target, overwrite) as stream:
         np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
-
-
-def import_modules(package: str, path: Iterable[str]) -> list[ModuleType]:
-    """Import every module in the folder of a package, in the order of their names.
-
-    So a file that is put there is found: a command, a model, a file format.
-
-    Parameters
-    ----------
-    package : str
-        Its ``__name__``.
-    path : iterable of str
-        Its ``__path__``.
-    """
-    return [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(path)]
 
 
 @contextmanager

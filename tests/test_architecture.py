@@ -35,11 +35,11 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("scorers",),
     ("metrics", "kernels", "features"),
     ("data", "stats"),
-    ("checks", "files"),
+    ("checks", "files", "discovery"),
     ("errors", "_version"),
 )
 FLOOR = {part: len(ORDER) - i for i, row in enumerate(ORDER) for part in row}
-LOOSE = {"__init__", "__main__", "_version", "checks", "errors", "files"}
+LOOSE = {"__init__", "__main__", "_version", "checks", "discovery", "errors", "files"}
 OPTIONAL = {"torch", "triton", "ray", "matplotlib", "plotly", "sklearn", "scipy", "pyarrow"}
 TOP_LEVEL = {"pyproject.toml", "README.md", "LICENSE", "kgeval", "tests", "data"}
 WITHOUT_EXAMPLE = {

@@ -32,7 +32,7 @@ class ByRelation(Candidates):
 class Each(Candidates):
     """A list for each positive, its answer included."""
 
-    kind = "each"
+    kind, digest = "each", "0123456789abcdef"
 
     def __init__(self, lists):
         self.of = lists
@@ -40,7 +40,8 @@ class Each(Candidates):
     def pools(self, queries, entities):
         queries = queries.one_each()
         for i in range(len(queries)):
-            yield queries.take(np.array([i])), np.array(sorted(self.of[queries.side][queries.rows[i]]))
+            mine = self.of[queries.side][queries.rows[i]] & set(entities.tolist())
+            yield queries.take(np.array([i])), np.array(sorted(mine))
 
 
 def draw(seed):
@@ -111,6 +112,81 @@ def test_an_answer_that_does_not_compete_is_an_error():
         kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="o", candidates=candidates), progress=False)
 
 
+class Broken(All):
+    """All entities, after something went wrong with the pools."""
+
+    kind = "broken"
+
+    def __init__(self, change):
+        self.change = change
+
+    def pools(self, queries, entities):
+        yield from self.change(queries, entities)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda q, e: [(q.part(0, 1), e)], "pools must give each of the 3 positives of the object side exactly once"),
+        (lambda q, e: [(q, e), (q.part(0, 1), e)], "they give 4 rows, 3 of them different"),
+        (lambda q, e: [], "they give 0 rows, 0 of them different"),
+        (
+            lambda q, e: [(q, e[::-1])],
+            r"must hold sorted distinct ids in 0..4; got \[4 3 2 1 0\] for queries of the ob",
+        ),
+        (lambda q, e: [(q, np.append(e, 4))], r"must hold sorted distinct ids in 0..4; got \[0 1 2 3 4 4\]"),
+        (lambda q, e: [(q, np.append(e, 5))], r"must hold sorted distinct ids in 0..4; got \[0 1 2 3 4 5\]"),
+        (lambda q, e: [(q, e - 1)], r"must hold sorted distinct ids in 0..4; got \[-1  0  1  2  3\]"),
+    ],
+)
+def test_pools_that_forget_or_repeat_are_refused(change, message):
+    """A positive that no pool serves would rank first; one in two pools would count twice."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2], [2, 0, 3]], n_entities=5, n_relations=1)
+    with pytest.raises(kg.ProtocolError, match=message):
+        kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="o", candidates=Broken(change)), progress=False)
+
+
+def test_worst_counts_the_rivals_of_the_pools():
+    """Entity 4 and the triple that names it are unseen; pools hold {0, 1, 2, 4}, of which 2 is a known object of 0.
+
+    (0, 0, 1) is ranked by the id of the object among 0 and 1: 4 is worse than any, 2 is known. (0, 0, 4) is last.
+    """
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 2], [1, 0, 3]], test=[[0, 0, 1], [0, 0, 4]], n_entities=5, n_relations=1
+    )
+    pool = np.array([0, 1, 2, 4])
+    candidates = Broken(lambda queries, entities: [(queries, np.intersect1d(pool, entities))])
+    protocol = kg.Protocol(sides="o", unseen="worst", candidates=candidates)
+    table = kg.evaluate(lambda s, p, o: -o, dataset, protocol, progress=False).table
+    assert table[COUNTS].to_numpy().tolist() == [[1, 0, 3, 1, 0, 1], [3, 0, 3, 1, 0, 1]]
+    assert kg.Protocol(unseen="worst", candidates=candidates).describe().startswith("filtered by every split, all ent")
+
+
+@pytest.mark.parametrize("unseen", ["rank", "drop", "worst"])
+def test_lists_of_positives_are_explained_and_saved(tmp_path, unseen):
+    """Each row asks for its own list again, whichever rows were dropped before it."""
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 2], [1, 0, 3], [4, 0, 1]],
+        test=[[5, 0, 1], [0, 0, 1], [0, 0, 4], [1, 0, 0]],
+        n_entities=6,
+        n_relations=1,
+    )
+    lists = {"object": [{1, 2}, {1, 3, 5}, {4, 2}, {0, 2, 3}], "subject": [{5, 0}, {0, 2}, {0, 3, 5}, {1, 4}]}
+    protocol = kg.Protocol(unseen=unseen, candidates=Each(lists))
+    result = kg.evaluate(lambda s, p, o: o - s, dataset, protocol, progress=False)
+    result.save(tmp_path / "run.kgeval")
+    place = {triple: i for i, triple in enumerate(map(tuple, dataset["test"].array.tolist()))}
+    allowed = set(range(6)) if unseen == "rank" else {0, 1, 2, 3, 4}
+    for side in ("subject", "object"):
+        for s, p, o in list(place)[0 if unseen == "rank" else 1 :]:
+            found = set(result.explain(s, p, o, side)["id"])
+            score = {e: o - e if side == "subject" else e - s for e in lists[side][place[s, p, o]] & allowed}
+            assert found == {e for e in score if score[e] >= o - s}
+    again = kg.load_result(tmp_path / "run.kgeval")
+    assert again.protocol == result.protocol
+    assert kg.compare([result, again], names=["one", "same"]).table["difference"].tolist() == [0.0] * 5
+
+
 def test_equal_by_kind_and_digest():
     """The content is compared by its digest, and hashes alike."""
     one, same, other = Recorded("listed", "ab"), Recorded("listed", "ab"), Recorded("listed", "cd")
@@ -130,12 +206,16 @@ def test_protocols_with_all_entities_keep_their_fingerprints():
 
 @pytest.mark.parametrize("candidates", [All(), Recorded("listed", "ab"), Recorded("listed")])
 def test_files_give_back_the_same_value(candidates):
-    """Through what JSON holds; the word "listed" of version 0.1.0 has no digest."""
+    """Through what JSON holds; the word "listed" of version 0.1.0 has no digest, and its fingerprints stay."""
     assert candidates_from_json(candidates.to_json()) == candidates
     assert candidates_from_json("listed") == Recorded("listed", "")
+    listed = kg.Protocol(sides="o", filter_splits=("test",), unseen="rank", candidates=Recorded("listed"))
+    assert listed.to_dict()["candidates"] == "listed"
 
 
-@pytest.mark.parametrize("said", [None, 3, {"kind": "x"}, {"kind": "x", "digest": "y", "more": 1}])
+@pytest.mark.parametrize(
+    "said", [None, 3, "listedd", {"kind": "x"}, {"kind": 1, "digest": "y"}, {"kind": "x", "digest": "y", "more": 1}]
+)
 def test_other_descriptions_are_refused(said):
     """With what was expected, and what came."""
     with pytest.raises(kg.ProtocolError, match="expected 'all', or kind and digest of candidates; got"):

@@ -377,3 +377,25 @@ def test_the_hash_of_negatives_is_of_triples():
     for valid, test in ((rows, rows[:2]), (rows[:1], rows), (rows[:2], rows[:1]), (rows + rows[:1], rows[:1])):
         changed = kg.classify(by_object, small(), {"valid": valid, "test": test})
         assert changed.about["negatives_sha256"] != first
+
+
+def test_negatives_drawn_as_ids_or_as_labels_are_the_same():
+    """A frame of `sample_negatives` holds ids where it was asked to, also where labels are numbers themselves."""
+    labels = ["3", "2", "1", "0", "4"]
+    dataset = kg.Dataset.from_arrays(
+        valid=[[0, 0, 3], [1, 0, 4]], test=[[0, 0, 2], [3, 0, 1]], entity_labels=labels, n_relations=1
+    )
+    drawn = {of: {p: kg.sample_negatives(dataset, p, ids=of) for p in ("valid", "test")} for of in (True, False)}
+    by_ids, by_labels = (kg.classify(lambda s, p, o: s + o, dataset, drawn[of]) for of in (True, False))
+    assert by_ids == by_labels
+    wanted = [drawn[True]["test"][name].tolist() for name in "spo"]
+    assert [by_ids.table[name].tolist()[2:] for name in "spo"] == wanted
+
+
+@pytest.mark.parametrize("key", ["accuracy(threshold=0.5)", "f1(threshold=0.3)"])
+def test_a_threshold_of_its_own_is_refused(key):
+    """Also the one that is the default elsewhere."""
+    dataset = kg.Dataset.from_arrays(valid=[[0, 0, 3]], test=[[0, 0, 2]], n_entities=4, n_relations=1)
+    result = kg.classify(lambda s, p, o: o, dataset, "uniform")
+    with pytest.raises(kg.MetricError, match="brings a threshold of its own"):
+        result[key]

@@ -458,11 +458,18 @@ THRESHOLDS = tuple(
         *({name: lambda ids: ids + 6} for name in ("s", "p", "o", "thresholds_relation", "column_1")),
         *({name: lambda ids: ids - 9} for name in ("s", "p", "o", "thresholds_relation")),
         {"entity_labels": lambda packed: packed[:-1]},
+        {"predicted": lambda flags: ~flags},
+        {"format": lambda text: text.replace("2", "1")},
+        *(
+            {"about": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
+            for name in ("seed", "version")
+        ),
     ],
     ids=lambda changes: next(iter(changes)),
 )
 def test_damaged_files_are_refused(tmp_path, changes):
-    """A column of another type or length, one that is lacking, ids of nothing: the path, and that it is damaged."""
+    """A column of another type or length, one that is lacking, ids of nothing, decisions against the
+    thresholds: the path, and that it is damaged."""
     path = rewritten(tmp_path / "run.kgeval", **changes)
     with pytest.raises(DataError, match=re.escape(f"{path}: is damaged: ")):
         kg.load_result(path)

@@ -234,7 +234,7 @@ def test_ties(capsys, ties, mrr, hits):
     assert (len(content["by"]), by["relation"], by["share"]) == (1, "r", 1.0)
     assert by["mrr low"] <= by["mrr"] <= by["mrr high"]
     assert (row["mrr"], row["hits@1"]) == pytest.approx((sum(mrr) / 4, hits), rel=1e-14)
-    assert (content["tie_rate"], content["protocol"]["ties"]) == (1.0, ties)
+    assert (content["tie_rate"], content["ties"]) == (1.0, ties)
     assert content["notes"][0].startswith("100.0% of the positives tie with a rival")
     assert f", {ties} ties (tie rate 100.0%); " in printed(capsys, "evaluate", "graph", *TIES_METRICS, "--ties", ties)
 
@@ -330,7 +330,7 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
     saved = kgeval.load_result("run.kgeval")
     names = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
     assert {name: saved[name] for name in names} | {"n": 4} == content["metrics"]["both"]
-    assert saved.protocol.fingerprint == content["protocol"]["fingerprint"]
+    assert saved.protocol.fingerprint == content["protocol_fingerprint"]
     assert saved["raw.object.mr"] == 3.0
     before = (tmp_path / "run.kgeval").read_bytes()
     with monkeypatch.context() as patch:

@@ -700,7 +700,7 @@ def test_listed_against_all_candidates_cannot_be_overridden():
     listed = replaced(result, protocol=protocol)
     assert refusal([result, listed], override=("dataset", "queries", "unseen", "filter_splits", "splits")) == [
         REFUSED,
-        "  candidates: all entities in A, listed negatives in B (cannot be overridden)",
+        "  candidates: all entities in A, listed candidates in B (cannot be overridden)",
         NO_WAY,
     ]
     said = "note: files of version 0.1.0 do not say which negatives were listed; only their number per row was checked"
@@ -716,7 +716,7 @@ def test_other_lists_of_as_many_negatives_are_refused():
     )
     assert refusal([one, other], override=()) == [
         REFUSED,
-        "  candidates: listed negatives aaaaaaaa in A, listed negatives bbbbbbbb in B (cannot be overridden)",
+        "  candidates: listed candidates aaaaaaaa in A, listed candidates bbbbbbbb in B (cannot be overridden)",
         NO_WAY,
     ]
 
@@ -806,7 +806,7 @@ def test_head_says_what_was_tested():
         "tested: p is how often a difference as large, either way, arises when the two models swap all their ranks "
         "of a query at random (1,234 times, seed 5; all ways where 13 or fewer differ); p_holm is adjusted for "
         "all tests here, 2 (pairs of models: 1, metrics: 2)",
-        "differences are first less second; intervals 90%, ranks of a query taken as dependent; in query. metrics "
+        "differences are first - second; intervals 90%, ranks of a query taken as dependent; in query. metrics "
         "each query is its own",
     ]
 
@@ -906,3 +906,17 @@ def test_default_names_differ():
     result = towns()
     called = [replaced(result, about={**result.about, "scorer": name}) for name in ("a", "a", "a (1)")]
     assert compare(called, metrics="mrr", n_resamples=9).names == ("a (1)", "a (2)", "a (1) (3)")
+
+
+def test_tables_name_metrics_by_their_keys():
+    """However a key was written: what is the default is left out, and the metric has its own name."""
+    found = compare(pair(), metrics=["filtered.both.MRR", "raw.tail.Hits@1", "mean_rank"], n_resamples=99)
+    assert list(found.keys) == ["mrr", "raw.object.hits@1", "mr"]
+    assert found.table["metric"].tolist() == list(found.keys)
+    assert found.best("MRR") == found.best("filtered.mrr") == found.best("mrr")
+
+
+def pair():
+    """Two results on one ring of eight entities."""
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 8] for i in range(8)], n_entities=8, n_relations=1)
+    return [kg.evaluate(lambda s, p, o, i=i: -((o - s - i) % 8), dataset, progress=False) for i in (1, 3)]

@@ -278,11 +278,11 @@ def test_negatives_equal_the_definition(seed):
 @pytest.mark.parametrize(
     ("triple", "said"),
     [
-        (("Jak", "father", "B"), "unknown label 'Jak'; did you mean 'Jack'?"),
-        (("Jack", "father", "Jake"), "unknown label 'Jake'; did you mean 'Jack'?"),
-        (("Jack", "fahter", "B"), "unknown label 'fahter'; did you mean 'father'?"),
-        (("Jack", "zzz", "B"), "unknown label 'zzz'"),
-        (("father", "father", "B"), "unknown label 'father'"),
+        (("Jak", "father", "B"), "unknown entity 'Jak'; did you mean 'Jack'?"),
+        (("Jack", "father", "Jake"), "unknown entity 'Jake'; did you mean 'Jack'?"),
+        (("Jack", "fahter", "B"), "unknown relation 'fahter'; did you mean 'father'?"),
+        (("Jack", "zzz", "B"), "unknown relation 'zzz'"),
+        (("father", "father", "B"), "unknown entity 'father'"),
         (("Jack", "father"), "triple must be (subject, relation, object) labels; got ('Jack', 'father')"),
     ],
 )

@@ -5,8 +5,11 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import kgeval as kg
+from kgeval.kernels.torch_kernels import TorchCounter
+from kgeval.ranking import ranker
 
 HOUSE = str(Path(kg.__file__).parent)
 EXECUTOR = str(Path(kg.__file__).parent / "ranking" / "threads.py")
@@ -65,6 +68,18 @@ def test_vectors_are_compared_six_jumps_below_evaluate():
     model = kg.models.DistMult(np.eye(5), np.ones((1, 5)))
     chain = chain_to("decide", "numpy_kernels.py", lambda: kg.evaluate(model, DATASET, progress=False))
     assert chain == ["evaluate", "evaluate", "rank", "count", "count", "_count_all", "decide"]
+
+
+def test_tensors_are_compared_six_jumps_below_evaluate(monkeypatch):
+    """evaluate, Evaluator.evaluate, rank, VectorBatch.count, TorchCounter.count, one block, one tile of it.
+
+    The counter of devices, here on the processor.
+    """
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(ranker, "make_counter", lambda geometry, vectors, *_: TorchCounter(geometry, vectors))
+    model = kg.models.DistMult(torch.eye(5), torch.ones((1, 5)))
+    chain = chain_to("_count_tile", "torch_kernels.py", lambda: kg.evaluate(model, DATASET, progress=False))
+    assert chain == ["evaluate", "evaluate", "rank", "count", "count", "_count_block", "_count_tile"]
 
 
 def test_a_number_is_four_jumps_from_its_key():

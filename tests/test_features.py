@@ -490,7 +490,13 @@ def test_without_train_its_columns_are_left_out():
     ("change", "options", "error", "said"),
     [
         ({}, {"names": ["degrees_given"]}, ProtocolError, "got 'degrees_given'; did you mean 'degree_given'?"),
-        ({}, {"names": ["type_given"]}, ProtocolError, "feature 'type_given' needs types=; see read_types"),
+        (
+            {},
+            {"names": ["type_given"]},
+            ProtocolError,
+            "feature 'type_given' needs types=; see read_types (result.with_features(types=read_types(file, "
+            "result.entities)[0]))",
+        ),
         ({}, {"splits_for_means": ["dev"]}, ProtocolError, "dataset 'small' has no split 'dev'"),
         (
             {},

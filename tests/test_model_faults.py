@@ -50,7 +50,7 @@ def with_vectors(query=None, candidates=None):
         (with_vectors(None, lambda e: e > 0), "must give real numbers (float or integer); got dtype bool"),
         (
             TransE(np.ones((7, 4)), np.ones((2, 4))),
-            "must return shape (6, d), one row per entity; got (7, 4)",
+            "TransE has rows for 7 entities, dataset 'dataset' has 6; row i must be the vector of",
         ),
         (TransE(np.ones((6, 4)), np.ones((1, 4))), "TransE has rows for 1 relations, dataset 'dataset' has 2"),
     ],

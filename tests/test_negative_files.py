@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kgeval.formats.datasets.tab_folder import read_labelled
 
 import kgeval as kg
 from kgeval.errors import DataError
+from kgeval.formats.datasets.tab_folder import read_labelled
 
 TRUE_OR_FALSE = {"1": True, "-1": False, "0": False, "true": True, "false": False, "True": True, "FALSE": False}
 PAIRS = (("1", "-1"), ("1", "0"), ("true", "false"), ("True", "FALSE"))

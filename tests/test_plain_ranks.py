@@ -15,7 +15,13 @@ def test_the_worked_example():
     """Ranks 2 and 1: MRR (1/2 + 1) / 2, MR 3/2, hits@1 one of two; among 5 candidates chance has MR 3, so AMRI
     1 - (1.5 - 1) / (3 - 1)."""
     summary = from_ranks([2, 1], n_candidates=5)
-    assert dict(summary) == {"mr": 1.5, "mrr": 0.75, "hits@1": 0.5, "hits@3": 1.0, "hits@10": 1.0}
+    assert {key: summary[key] for key in summary.metrics} == {
+        "mr": 1.5,
+        "mrr": 0.75,
+        "hits@1": 0.5,
+        "hits@3": 1.0,
+        "hits@10": 1.0,
+    }
     assert from_ranks([2, 1], "amri", n_candidates=5)["amri"] == 0.75
     assert kg.metrics.from_ranks is from_ranks
 
@@ -23,7 +29,7 @@ def test_the_worked_example():
 def test_halves_are_means_of_the_best_and_the_worst():
     """2.5 is 2 in the best and 3 in the worst order: its reciprocal is 1 / 2.5, and hits@2 does not count it."""
     summary = from_ranks([2.5, 1], "mr,mrr,hits@2,hits@3")
-    assert dict(summary) == {"mr": 1.75, "mrr": 0.7, "hits@2": 0.5, "hits@3": 1.0}
+    assert {key: summary[key] for key in summary.metrics} == {"mr": 1.75, "mrr": 0.7, "hits@2": 0.5, "hits@3": 1.0}
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -50,8 +56,8 @@ def test_against_the_oracle(seed):
 def test_what_needs_candidates_says_so():
     """NaN with the reason, in the summary as printed too."""
     summary = from_ranks([1, 3], "mrr,amri,adjusted(hits@1),z(mrr)")
-    said = {key: f"{key} needs the number of candidates; say n_candidates=" for key in list(summary)[1:]}
-    assert list(summary) == ["mrr", "amri", "adjusted(hits@1)", "z(mrr)"]
+    said = {key: f"{key} needs the number of candidates; say n_candidates=" for key in summary.metrics[1:]}
+    assert summary.metrics == ("mrr", "amri", "adjusted(hits@1)", "z(mrr)")
     assert summary.reasons == said
     assert all(math.isnan(summary[key]) for key in said)
     assert f"amri              nan  ({said['amri']})" in repr(summary).splitlines()
@@ -72,6 +78,7 @@ def test_no_ranks_have_no_numbers():
         ([1.25], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got 1.25"),
         ([math.nan], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got nan"),
         ([math.inf], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got inf"),
+        ([1, 2**52], {}, kg.DataError, "ranks, row 1: 4503599627370496 is no rank; expected less than 2**52"),
         ([[1, 2]], {}, kg.DataError, "ranks must be numbers of shape (n,); got int64 of shape (1, 2)"),
         ([True], {}, kg.DataError, "ranks must be numbers of shape (n,); got bool of shape (1,)"),
         ([3, 6], {"n_candidates": 5}, kg.DataError, "ranks, row 1: rank 6 among 5 candidates; the last is 5"),
@@ -82,7 +89,8 @@ def test_no_ranks_have_no_numbers():
             "n_candidates must be an integer, or 2 of them, one for each rank",
         ),
         ([1], {"n_candidates": 5.0}, kg.DataError, "n_candidates must be an integer, or 1 of them"),
-        ([1], {"metrics": "query.map"}, kg.MetricError, "query.map is of queries; ranks alone do not tell"),
+        ([1], {"metrics": "query.map"}, kg.MetricError, "query.map measures whole queries; ranks alone do not tell"),
+        ([1], {"metrics": ""}, kg.MetricError, "metrics names none; say which, such as 'mrr,hits@10'"),
     ],
 )
 def test_refused(ranks, options, error, said):

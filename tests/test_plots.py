@@ -79,7 +79,7 @@ def test_rank_distribution(drawing, results):
 
 def test_hits_curve(drawing, results):
     """Each point is the result's own hits@k, and the dotted line its chance level."""
-    figure = plots.hits_curve(results, NAMES, most=7)
+    figure = plots.hits_curve(results, NAMES, limit=7)
     axes = figure.axes[0]
     for result, line in zip(results, axes.lines):
         assert xy(line) == [[k, pytest.approx(result[f"hits@{k}"], rel=1e-12)] for k in range(1, 8)]
@@ -87,8 +87,8 @@ def test_hits_curve(drawing, results):
     assert xy(axes.lines[2]) == chance
     assert legend_texts(axes) == [*NAMES, "chance"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("k (candidates)", "hits@k (filtered, realistic ties)")
-    with pytest.raises(MetricError, match="most must be an integer of at least 1; got 0"):
-        plots.hits_curve(results, most=0)
+    with pytest.raises(MetricError, match="limit must be an integer of at least 1; got 0"):
+        plots.hits_curve(results, limit=0)
 
 
 def test_results_of_different_kinds_are_told_apart(drawing, results):
@@ -122,7 +122,7 @@ def segments(axes):
 
 def test_relation_comparison_of_tables(drawing):
     """Most ranks first, whatever the order of the tables; models 0.16 apart; an interval needs both ends."""
-    figure = plots.relation_comparison([FRAME, OTHER], names=NAMES, most=3)
+    figure = plots.relation_comparison([FRAME, OTHER], names=NAMES, limit=3)
     axes = figure.axes[0]
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels == ["$many$ (40)", "none (5)", "few (3)"]
@@ -275,7 +275,7 @@ def test_of_many_queries_a_seeded_sample_is_drawn(drawing, results):
     """The mean stays that of all queries, the sample follows the seed, and the title says so."""
     lists = results[0].lists()
     whole, few, same, other = (
-        plots.roc(lists, most_faint=most, seed=seed) for most, seed in ((999, 0), (5, 1), (5, 1), (5, 2))
+        plots.roc(lists, limit=limit, seed=seed) for limit, seed in ((999, 0), (5, 1), (5, 1), (5, 2))
     )
     drawn = [[xy(line) for line in figure.axes[0].lines] for figure in (whole, few, same, other)]
     assert [len(lines) for lines in drawn] == [len(lists) + 1, 6, 6, 6]
@@ -306,7 +306,7 @@ def test_difference_plot_of_a_comparison(drawing):
     assert (xy(ranks.lines[1]), xy(ranks.lines[2])) == ([], [[-20.0, 0.0]])
     assert segments(ranks) == [[[[-45.0, 0.0], [5.0, 0.0]]]]
     assert title_of(figure) == "3 of 4 differences, n = 480; filled: the interval leaves out 0"
-    relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), most=2)
+    relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
     assert title_of(relations) == "2 of 4 differences; filled: the interval leaves out 0"
     with pytest.raises(MetricError, match="needs difference, low and high; it lacks low, high"):

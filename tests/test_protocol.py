@@ -229,7 +229,7 @@ def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
         ),
         (
             {"filter_splits": "train", "candidates": Recorded("listed", "ab" * 32)},
-            "filtered by train, listed negatives abababab, both sides",
+            "filtered by train, listed candidates abababab, both sides",
         ),
     ],
 )
@@ -252,7 +252,7 @@ def test_evaluate_reports_the_protocol_it_used(dataset):
 def test_listed_candidates_need_a_table(dataset):
     """evaluate() cannot rank listed negatives; the error names the function that can."""
     with pytest.raises(
-        kg.ProtocolError, match="the protocol says listed negatives, but does not hold the lists; for a"
+        kg.ProtocolError, match="the protocol says listed candidates, but does not hold the lists; for a"
     ):
         kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates=Recorded("listed")))
 
@@ -332,3 +332,9 @@ def test_nothing_seen_is_left_out_with_error():
     """unseen='error' with nothing unseen ranks as 'rank' does."""
     one, other = (unseen_result(unseen, [(0, 0, 2)]) for unseen in ("error", "rank"))
     pd.testing.assert_frame_equal(one.table, other.table)
+
+
+def test_names_in_one_string():
+    """Commas separate splits and sides, as in a list of metrics."""
+    protocol = Protocol(splits="valid, test", filter_splits="train,test", sides="tail,head")
+    assert protocol == Protocol(splits=["valid", "test"], filter_splits=["train", "test"])

@@ -11,10 +11,12 @@ without parameters.
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from baselines import Frequency, InverseRule
 
 import kgeval as kg
+from kgeval.published.table import check_table
 from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import ComplEx
 from kgeval.scorers.models.tensors import BatchNorm, TuckER
@@ -168,3 +170,10 @@ def test_inverse_rule(shared, name, mr, mrr, hits):
     tied = result.table["tied_filtered"].to_numpy()
     deviation = np.sqrt(np.mean(((tied + 1.0) ** 2 - 1) / 12) / len(tied))
     assert abs(result["expected.mr"] - mr) < 3 * deviation < 0.1 * mr
+
+
+def test_a_breakdown_of_ours_is_checked_by_its_numbers():
+    """Its column `reason` is no label, and no number that was left out."""
+    frame = pd.DataFrame({"mrr": [0.5], "hits@1": [0.4], "reason": ["interval of mrr: one cluster only"]}, index=["r"])
+    found = check_table(frame)
+    assert (found.rows[0].label, found.rows[0].notes) == ("r", ())

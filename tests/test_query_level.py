@@ -265,7 +265,7 @@ def test_names(text, said):
         ("raw.query.micro.mapp", f"unknown list metric 'mapp'; did you mean 'map'?; known: {KNOWN}"),
         ("query.", f"unknown list metric ''; known: {KNOWN}"),
         ("query.micro.", f"unknown list metric ''; known: {KNOWN}"),
-        ("query.macro.micro.rr", f"unknown list metric 'micro.rr'; known: {KNOWN}"),
+        ("query.macro.micro.rr", f"unknown list metric 'micro.rr'; did you mean 'mrr'?; known: {KNOWN}"),
         ("query.raw.rr", f"unknown list metric 'raw.rr'; did you mean 'rr'?; known: {KNOWN}"),
         ("query.adjusted(mr)", f"unknown list metric 'adjusted(mr)'; known: {KNOWN}"),
         ("query.success", "success needs a cut-off, a positive integer, such as 'success@10'; got 'success'"),

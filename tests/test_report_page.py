@@ -257,7 +257,8 @@ def test_the_relations(made, data):
                 assert parts[0][place] == pytest.approx(mean_of(metric["heading"], ranks), abs=1e-12)
                 row = frame.loc[dataset.relations.labels[p]]
                 ends = [row[f"{metric['key']} {end}"] for end in ("low", "high")]
-                assert [part[place] for part in parts[1:]] == [None if math.isnan(end) else end for end in ends]
+                assert [part[place] for part in parts[1:3]] == [None if math.isnan(end) else end for end in ends]
+                assert parts[3][place] == (row["reason"] if math.isnan(ends[0]) else "")
 
 
 def test_few_of_very_many_relations_are_kept(made, monkeypatch):
@@ -281,6 +282,9 @@ def test_models_with_different_relations_stand_side_by_side():
     assert found["relations"]["labels"] == ["b", "c", "a"]
     assert found["relations"]["n"] == [[4, 0, 2], [2, 4, 0]]  # both sides
     missing = [[value is None for value in values[0][0]] for values in found["relations"]["values"]]
+    reasons = [values[0][3] for values in found["relations"]["values"]]
+    said = [[reason == "no rank of this relation" for reason in own] for own in reasons]
+    assert said == missing
     assert missing == [[False, True, False], [False, False, True]]
     shown = [f"{r.about['dataset']} {r.about['dataset_fingerprint'][:8]}" for r in results]
     assert found["differences"][:2] == [
@@ -512,7 +516,7 @@ def _rival_scores(result, row, known):
         triple = (entity, row["p"], row["o"]) if row["side"] == "subject" else (row["s"], row["p"], entity)
         if triple not in known:
             asked = np.array([row["s"], row["p"], row["o"]])
-            candidates, scores = result._source.candidate_scores(row["side"], asked)
+            candidates, scores = result._source.candidate_scores(row["side"], asked, None)
             yield entity, scores[list(candidates).index(entity)]
 
 
@@ -1118,7 +1122,7 @@ def test_every_number_of_the_relations_is_shown(fresh, data):
         cells = [[part[place] for part in found["values"][model][0]] for model in range(3)]
         n_intervals += sum(cell[1] is not None for cell in cells)
         assert row[:2] == [found["labels"][place], str(found["n"][0][place])]
-        assert row[2:5] == [with_interval(*cell, 4) for cell in cells]
+        assert row[2:5] == [with_interval(*cell[:3], 4) for cell in cells]
         for shown, model in zip(row[5:], (1, 2)):
             assert float(shown) == pytest.approx(cells[0][0] - cells[model][0], abs=5e-5)
     assert n_intervals > 40
@@ -1160,7 +1164,7 @@ def test_error_bars_reach_from_low_to_high(fresh, data):
     models = data["breakdowns"]["columns"][0]["models"]
     assert len(drawn) == 3
     for (y, up, down), model in zip(drawn, models):
-        value, low, high = model["values"][0]
+        value, low, high, _ = model["values"][0]
         assert y == value
         assert [v + arm for v, arm in zip(y, up)] == pytest.approx(high, abs=1e-12)
         assert [v - arm for v, arm in zip(y, down)] == pytest.approx(low, abs=1e-12)
@@ -1203,7 +1207,7 @@ def test_hover_boxes_keep_number_and_end(chrome, large_page):
     found = Reader(large_page).data()["relations"]
     label = found["labels"][0]
     assert len(label) > 60
-    (a, low, high), (b, low_b, high_b) = ([part[0] for part in found["values"][model][0]] for model in (0, 1))
+    (a, low, high, _), (b, low_b, high_b, _) = ([part[0] for part in found["values"][model][0]] for model in (0, 1))
     said = run(chrome, "return document.querySelector('.of-relations').data[0].hovertext[0]").split("<br>")
     assert said == [
         f"{label[:29]}…{label[-30:]}",
@@ -1540,7 +1544,7 @@ def test_the_model_switches(fresh, data):
     for model in (0, 2):
         Select(fresh.find_element("id", "model")).select_by_index(model)
         kind, hardest = data["breakdowns"]["columns"][0]["models"][model], data["triples"][model]["hardest"][0]
-        value, low, high = (part[0] for part in kind["values"][0])
+        value, low, high, _ = (part[0] for part in kind["values"][0])
         assert first_row("Metrics by kind")[:4] == [LINK, "200", "66.7%", f"{value:.4f}[{low:.4f}, {high:.4f}]"]
         row = first_row("The worst")
         given, asked = ("s", "o") if hardest["side"] == "object" else ("o", "s")

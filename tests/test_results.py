@@ -501,6 +501,10 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
         ),
         ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "nothing may be lost"),
         ({"about": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
+        (
+            {"about": lambda about: {k: v for k, v in about.items() if k != "version"}},
+            "is damaged: 'about' lacks version",
+        ),
         ({"protocol": lambda fields: {**fields, "seed": 1}}, "unknown protocol field 'seed'"),
         *(({name: None}, f"is damaged: lacks {name}") for name in LACKING),
         ({"side": lambda codes: codes + 5}, "is damaged: side, row 0: id 5 is not in 0..1"),
@@ -587,3 +591,23 @@ def test_text_says_what_the_numbers_are_of(small):
     assert all(line.startswith("note: ") for line in lines[len(wanted) : lines.index("")])
     assert 0 < n_dropped < 28
     assert f"{small['raw.object.mrr']:.4f}" in lines[-1]
+
+
+def test_what_is_asked_for_in_vain(small):
+    """No metric, a key in place of a metric, an unknown tie policy, a triple that was not ranked: each says so."""
+    with pytest.raises(kg.MetricError, match="metrics names none"):
+        small.summary([])
+    with pytest.raises(kg.MetricError, match=r"'raw.mrr' is the key of one number: result\['raw.mrr'\]"):
+        small.by("relation", metrics="raw.mrr")
+    with pytest.raises(kg.MetricError, match="ties must be one of"):
+        small.header(ties="best")
+
+
+def test_averages_under_other_ties(small):
+    """The micro average is the number of all ranks; intervals can be left out."""
+    frame = small.averages("relation", metrics="mrr,hits@1", ties="optimistic", confidence=None)
+    assert list(frame.columns) == ["n", "mrr", "hits@1", "reason"]
+    for key in ("mrr", "hits@1"):
+        assert frame.loc["micro", key] == small[f"optimistic.{key}"]
+        by_hand = small.by("relation", metrics=key, ties="optimistic", confidence=None)[key]
+        assert frame.loc["macro", key] == pytest.approx(by_hand.mean(), rel=1e-14)

@@ -143,15 +143,15 @@ def test_formats(files, capsys):
     assert content["measures"][3]["iprec_at_recall_1.00"] is None
     why = "no exact expectation over random tie breaking; ask for other ties"
     reason = f"iprec_at_recall_1.00: {why}"
-    assert [row.get("reason", "") for row in content["measures"]] == ["", "", "", reason]
+    assert [row.get("reason", "") for row in content["measures"]] == [reason] * 4
     text, notes = printed(capsys, *call, "--format", "csv")
-    assert notes[-1] == f"undefined in all: {reason}"
+    assert notes[-1] == f"undefined in q1, q2, q3 and 1 more: {reason}"
     rows = list(csv.DictReader(text.splitlines()))
     assert [(row["query"], row["num_rel"], row["iprec_at_recall_1.00"]) for row in rows][::3] == [
         ("q1", "3", ""),
         ("all", "5", ""),
     ]
-    assert [row["reason"] for row in rows] == ["", "", "", reason]
+    assert [row["reason"] for row in rows] == [reason] * 4
     assert [float(row["map"]) for row in rows] == [row["map"] for row in content["measures"]]
     call = ("-m", "map,P_1", "qrels", "run", "--format")
     assert printed(capsys, *call, "table")[0] == "query     map     P_1\nall    0.6389  0.5000\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kgeval.formats.datasets.tab_folder import read_columns
 
 import kgeval
 from kgeval.errors import DataError
+from kgeval.formats.datasets.tab_folder import read_columns
 
 LABELS = [
     "NA",

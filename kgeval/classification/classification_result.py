@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, check_ids, check_one_of
-from kgeval.data import Dataset, TripleSet, Vocabulary
+from kgeval.data import Dataset, TripleSet, Vocabulary, with_labels
 from kgeval.errors import DataError, MetricError
-from kgeval.features import FEATURES, features_at_hand, features_of
+from kgeval.features import FEATURES, NEED_SIDE, features_at_hand, features_of
 from kgeval.metrics import REASON, Cell, Metric, MetricValue, group_index, metric_frame, split_list
-from kgeval.metrics.pointwise import DEFAULT_THRESHOLD, POINTS, DecisionMetric, PointMetric
+from kgeval.metrics.pointwise import DEFAULT_THRESHOLD, POINTS, DecisionMetric, PointMetric, decide_by_threshold
 from kgeval.metrics.retrieval import AVERAGES
 from kgeval.results import (
     READERS,
+    check_about,
     dataset_of,
     group_labels,
     group_names,
@@ -39,6 +40,11 @@ NO_PROBABILITIES = (
     "scores are no probabilities; fit some on validation: classify(..., calibrate='platt') or 'isotonic' (--calibrate)"
 )
 _TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
+_ABOUT = (
+    "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "seed", "version",
+    "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
+)  # fmt: skip
+FIRST_VERSION = 2  # of the files that hold classifications
 _THRESHOLDS = {
     "thresholds_threshold": "f",
     "thresholds_n_valid_positive": "iu",
@@ -191,8 +197,8 @@ class ClassificationResult:
             return self.columns[name].array
         if name in FEATURES:
             return self.with_features(names=[name]).columns[name].array
-        known = dict.fromkeys(["relation", *self.columns.columns, *FEATURES])
-        return check_one_of("by", name, known, MetricError)
+        plain = [feature for feature in FEATURES if feature not in NEED_SIDE]
+        return check_one_of("by", name, dict.fromkeys(["relation", *self.columns.columns, *plain]), MetricError)
 
     def summary(self, metrics: Sequence[str | Metric] | str = CLASSIFIED_METRICS) -> pd.DataFrame:
         """Return a table of metrics over all test triples, and over relations.
@@ -221,7 +227,7 @@ class ClassificationResult:
         Parameters
         ----------
         *columns : str
-            One or more of ``"relation"``; a feature of the dataset that needs no side (``"cardinality"``,
+            One or more of ``"relation"``; a feature of the dataset that asks for no side (``"cardinality"``,
             ``"pattern"``, ``"relation_frequency"``, ``"seen"``); or a column of `with_columns`.
         metrics : sequence of str or Metric, or one string with commas
 
@@ -284,10 +290,7 @@ class ClassificationResult:
 
     def labelled(self) -> pd.DataFrame:
         """Return the table with labels in place of ids."""
-        frame = self.table.copy()
-        for column, vocabulary in (("s", self.entities), ("p", self.relations), ("o", self.entities)):
-            frame[column] = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
-        return frame
+        return with_labels(self.table, self.entities, self.relations)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write everything to one file, conventionally ``.kgeval``; read it with `kgeval.load_result`.
@@ -308,9 +311,9 @@ class ClassificationResult:
         arrays["thresholds_relation"] = self.relations.ids(self.thresholds.index.to_numpy())
         arrays["thresholds_is_own"] = (self.thresholds["source"] == "relation").to_numpy()
         arrays["global_threshold"] = np.array(self.global_threshold)
-        header = {name: parts[name] for name in ("about", "dropped")} | {"notes": list(self.notes)}
-        pack_vocabularies(self.entities, self.relations, arrays)
-        pack_columns(self.columns, arrays, header)
+        column_arrays, said = pack_columns(self.columns)
+        arrays |= pack_vocabularies(self.entities, self.relations) | column_arrays
+        header = {name: parts[name] for name in ("about", "dropped")} | {"notes": list(self.notes)} | said
         write_result(path, "classification", arrays, header, overwrite)
 
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
@@ -356,7 +359,8 @@ class ClassificationResult:
 
 def _parse_point(key: str | Metric) -> PointMetric:
     metric = POINTS.parse(key)
-    if isinstance(metric, DecisionMetric) and metric.threshold != DEFAULT_THRESHOLD:
+    is_said = isinstance(key, str) and "threshold" in key.lower()
+    if isinstance(metric, DecisionMetric) and (is_said or metric.threshold != DEFAULT_THRESHOLD):
         raise MetricError(
             f"{metric} brings a threshold of its own, but triples are classified by those chosen on validation; "
             f"ask for {metric.name!r}"
@@ -366,11 +370,17 @@ def _parse_point(key: str | Metric) -> PointMetric:
 
 def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
     """Return the metrics of a sequence, or of one string with commas, that can be asked of decisions already made."""
-    return [_parse_point(metric) for metric in (split_list(metrics) if isinstance(metrics, str) else metrics)]
+    asked = split_list(metrics) if isinstance(metrics, str) else list(metrics)
+    if not asked:
+        raise MetricError("metrics names none; say which, such as 'accuracy,f1'")
+    return [_parse_point(metric) for metric in asked]
 
 
 def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version: int) -> ClassificationResult:
     """Return the result that `ClassificationResult.save` wrote, checked."""
+    if version < FIRST_VERSION:
+        raise DataError(f"version {version} of the format knows no classification")
+    check_about(header["about"], _ABOUT)
     entities, relations = unpack_vocabularies(arrays)
     kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
     kinds |= {"probability": "f"} if "probability" in arrays else {}
@@ -379,6 +389,12 @@ def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version
             raise DataError(f"{name} holds {arrays[name].dtype}")
         if allowed == "f" and np.isnan(arrays[name]).any():
             raise DataError(f"{name} holds NaN")
+    for names in ([*_TABLE, *(["probability"] if "probability" in kinds else [])], [*_THRESHOLDS, "thresholds_is_own"]):
+        shapes = {name: arrays[name].shape for name in names}
+        if len(set(shapes.values())) > 1 or arrays[names[0]].ndim != 1:
+            raise DataError(f"columns differ in length: {shapes}")
+    if not np.array_equal(arrays["predicted"], decide_by_threshold(arrays["score"], arrays["threshold"])):
+        raise DataError("column predicted is not score >= threshold")
     table = pd.DataFrame({name: arrays[name] for name in kinds if name in _TABLE or name == "probability"})
     TripleSet(table[["s", "p", "o"]].to_numpy(), len(entities), len(relations), "columns s, p, o")
     of = check_ids("relation of a threshold", arrays["thresholds_relation"], len(relations), (None,))

@@ -71,9 +71,9 @@ def classify(
         With splits valid and test, the true triples.
     negatives : path, mapping or str
         A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; a mapping with keys ``"valid"`` and
-        ``"test"`` to ids, shape (n, 3), or to frames of labels; or ``"uniform"``: one negative per positive from
-        ``kgeval.sample_negatives(dataset, split, seed=seed)``. Given negatives that are known triples, or repeat
-        others, are kept and counted in the notes.
+        ``"test"`` to ids, shape (n, 3), or to frames of labels, or of `kgeval.sample_negatives`; or ``"uniform"``: one
+        negative per positive from ``kgeval.sample_negatives(dataset, split, seed=seed)``. Given negatives that are
+        known triples, or repeat others, are kept and counted in the notes.
     calibrate : str, optional
         ``"platt"`` or ``"isotonic"``: probabilities fitted on all validation scores together, needed for metrics
         such as log loss; needs scikit-learn.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -91,10 +92,12 @@ class NegativeSets:
 
 
 def _as_ids(dataset: Dataset, part: Any, given: Any) -> Ids:
-    """Return negatives as checked ids, shape (n, 3); frames hold labels."""
+    """Return negatives as checked ids, shape (n, 3); frames hold labels, or the ids of `sample_negatives`."""
     if part not in SPLITS:
         raise DataError(f"negatives must be those of 'valid' and 'test'; got {part!r}{suggest(str(part), PARTS)}")
     what = f"negatives of {part}"
+    if isinstance(given, pd.DataFrame) and "positive" in given and given.dtypes.get("s") == np.int64:
+        given = given[["s", "p", "o"]].to_numpy()
     if not isinstance(given, pd.DataFrame):
         return TripleSet(given, len(dataset.entities), len(dataset.relations), what).array
     return frame_ids(what, given, dataset.entities, dataset.relations, dataset.name)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
+from kgeval.comparison import check_names
 from kgeval.data import SIDE_NAMES, UNSEEN, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.files import check_target
@@ -81,13 +82,13 @@ def add_results(parser: argparse.ArgumentParser, how_many: str) -> None:
 
 def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], list[str]]:
     """Return the results and what to call them: the names given, or those of the files, or their paths."""
-    names = words(options.names or "")
-    if names and len(names) != len(options.results):
-        raise ProtocolError(f"--names must name {len(options.results)} models, one for each file; got {len(names)}")
     stems = [path.stem for path in options.results]
-    names = names or (stems if len(set(stems)) == len(stems) else [str(path) for path in options.results])
-    if len(set(names)) < len(names):
-        raise ProtocolError(f"the results need different names; got {', '.join(names)}. Say --names A,B")
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in options.results]
+    if options.names is not None:
+        names = words(options.names)
+    elif len(set(names)) < len(names):
+        raise ProtocolError(f"a file is given twice: {', '.join(names)}; say --names A,B")
+    names = check_names(names, len(options.results), "file")
     return [ranked_result(path) for path in options.results], names
 
 

@@ -77,7 +77,9 @@ def result_text(
     if options.format == "json":
         content = {
             "about": result.about,
-            "protocol": result.protocol.to_dict() | {"fingerprint": result.protocol.fingerprint, "ties": ties},
+            "protocol": result.protocol.to_dict(),
+            "protocol_fingerprint": result.protocol.fingerprint,
+            "ties": ties,
             "tie_rate": result.tie_rate,
             "n_read": result.about["n_read"],
             "dropped": result.dropped,

@@ -11,7 +11,7 @@ import numpy as np
 
 from kgeval.checks import Ids, check_one_of
 from kgeval.comparison.names import listed
-from kgeval.data import SETTINGS, SIDES, SPLITS, Candidates, Protocol, Recorded, Vocabulary, group_rows
+from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Vocabulary, group_rows
 from kgeval.errors import ProtocolError
 from kgeval.results import EvaluationResult, Key
 
@@ -225,10 +225,19 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
     for field in dataclasses.fields(Protocol):
         if field.name == "sides":
             continue
-        said = _said([_shown_value(getattr(result.protocol, field.name)) for result in results], names)
+        values = [getattr(result.protocol, field.name) for result in results]
+        if field.name == "candidates":
+            values = _known_candidates(values)
+        said = _said([_shown_value(value) for value in values], names)
         if said:
             found.append(Mismatch(field.name, said, (field.name,) if field.name in OVERRIDES else ()))
     return found
+
+
+def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
+    """Return the candidates, those without a digest as the first ones of their kind: their content is not known."""
+    with_content = {value.kind: value for value in reversed(values) if value.digest}
+    return [value if value.digest else with_content.get(value.kind, value) for value in values]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
@@ -353,7 +362,7 @@ def _shown_value(value: Any) -> str:
     if value is None:
         return "not said"
     if isinstance(value, Candidates):
-        return value.describe()
+        return value.describe() if value == All() else f"{value.kind} candidates {value.digest[:8]}".strip()
     return "+".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 

@@ -37,17 +37,17 @@ class Comparison:
     ----------
     table : pandas.DataFrame
         One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
-        (first less second) with its interval ``low, high``; ``p`` of the paired randomization test and ``p_holm``,
+        (first - second) with its interval ``low, high``; ``p`` of the paired randomization test and ``p_holm``,
         adjusted over the whole table; ``detectable``, the smallest difference that the test would find with a
         probability of 0.8; ``wins, ties, losses``, in how many of the ``n`` observations (ranks, or queries) the
         metric puts the first above, equal, below; ``n_clusters`` of them; ``better``, the name of the model that the
         metric favours, surely or not; ``reason``, why numbers are NaN.
     values : pandas.DataFrame
-        One row per model; columns are metrics as they were written, each with ``"<metric> low"`` and
+        One row per model; columns are metrics under their keys, each with ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
     names : tuple of str
     keys : dict of str to Key
-        The metrics, as they were written.
+        The metrics that were compared.
     results : tuple of EvaluationResult
     alignment : Alignment
         Which rows were compared, and what was overridden for it.
@@ -134,12 +134,11 @@ class Comparison:
         return i, j
 
     def _label(self, metric: str | Metric) -> str:
-        """Return how the metric was written when it was compared."""
-        key = Key.parse(metric)
-        for label, own in self.keys.items():
-            if own == key:
-                return label
-        raise MetricError(f"{metric} was not compared; there are {', '.join(self.keys)}")
+        """Return the key of a metric that was compared."""
+        key = str(Key.parse(metric))
+        if key not in self.keys:
+            raise MetricError(f"{key} was not compared; there are {', '.join(self.keys)}")
+        return key
 
     def header(self) -> list[str]:
         """Return the lines that say what was compared, on what terms, and what was tested."""
@@ -163,7 +162,7 @@ class Comparison:
             f"of a {terms.cluster} at random ({terms.n_resamples:,} times, seed {terms.seed}; all ways where "
             f"{MAX_ENUMERATED} or fewer differ); p_holm is adjusted for all tests here, {n_tested:,} "
             f"(pairs of models: {n_pairs:,}, metrics: {len(self.keys):,})",
-            f"differences are first less second; intervals {100 * terms.confidence:g}%, ranks of a {terms.cluster} "
+            f"differences are first - second; intervals {100 * terms.confidence:g}%, ranks of a {terms.cluster} "
             "taken as dependent" + ("; in query. metrics each query is its own" if has_queries else ""),
         ]
         return lines + [f"note: {note}" for note in self.notes]
@@ -276,11 +275,7 @@ def compare(
 def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
     """Return each key under its text, equal ones once."""
     asked = split_list(metrics) if isinstance(metrics, str) else list(metrics)
-    keys: dict[str, Key] = {}
-    for text in asked:
-        key = Key.parse(text)
-        if key not in keys.values():
-            keys[str(text).strip()] = key
+    keys = {str(key): key for key in map(Key.parse, asked)}
     if not keys:
         raise MetricError("say what to compare: metrics names none")
     return keys

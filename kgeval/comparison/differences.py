@@ -163,7 +163,7 @@ def value_table(
     samples: Mapping[str, Sample],
     confidence: float,
 ) -> pd.DataFrame:
-    """Return every value with its interval, one row per model; see `kgeval.results.metric_frame`."""
+    """Return every value with its interval, one row per model; see `kgeval.metrics.metric_frame`."""
     rows = [
         {label: Cell.of(samples[label].interval(result, i, key, confidence)) for label, key in keys.items()}
         for i, result in enumerate(results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgeval.errors import ProtocolError
@@ -48,7 +48,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     ProtocolError
         If they are not; names what came.
     """
-    given = [names] if isinstance(names, str) else list(names)
+    given = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     is_right = len(given) == n == len(set(map(str, given))) and all(
         isinstance(name, str) and name.strip() for name in given
     )

@@ -1,11 +1,11 @@
 """Datasets: labels and ids, triples in splits, queries, known triples, corruptions, and the protocol."""
 
 from kgeval.data import candidates
-from kgeval.data.candidates import Candidates, Recorded
+from kgeval.data.candidates import All, Candidates, Recorded
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import COLUMN_NAMES, as_labels, frame_columns, frame_ids
+from kgeval.data.frames import COLUMN_NAMES, as_labels, frame_columns, frame_ids, with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.protocol import UNSEEN, Protocol
 from kgeval.data.queries import (
@@ -29,6 +29,7 @@ __all__ = [
     "SIDE_NAMES",
     "SPLITS",
     "UNSEEN",
+    "All",
     "Candidates",
     "Dataset",
     "KnownIndex",
@@ -55,4 +56,5 @@ __all__ = [
     "sample_negatives",
     "triple_ids",
     "triple_labels",
+    "with_labels",
 ]

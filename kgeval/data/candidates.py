@@ -10,6 +10,8 @@ from kgeval.checks import Ids
 from kgeval.data.queries import Queries
 from kgeval.errors import ProtocolError
 
+__all__ = ["All", "Candidates", "Recorded"]
+
 
 class Candidates:
     """Base of every kind of candidates.
@@ -35,7 +37,8 @@ class Candidates:
         Parameters
         ----------
         queries : Queries
-            Of one side. ``queries.rows`` are the positives' rows in the splits that are ranked, one after another.
+            Of one side. ``queries.rows`` are the positives' rows in the splits that are ranked, one after another; -1
+            for a triple from elsewhere that is to be explained, which a list for each positive cannot serve.
         entities : int64 array
             Who may compete at all, sorted ids: every entity, or those of train where the protocol says so.
 
@@ -49,8 +52,8 @@ class Candidates:
         raise TypeError(f"{type(self).__name__} does not say its pools")
 
     def describe(self) -> str:
-        """Return the candidates as a few words of English."""
-        raise TypeError(f"{type(self).__name__} does not describe itself")
+        """Return the candidates as a few words, for people; by default kind and start of the digest."""
+        return f"{self.kind} candidates {self.digest[:8]}".strip()
 
     def to_json(self) -> Any:
         """Return what fingerprints and files hold: kind and digest."""
@@ -112,9 +115,9 @@ class Recorded(Candidates):
             "kgeval.evaluate_scores"
         )
 
-    def describe(self) -> str:
-        """Return the kind and the start of the digest."""
-        return f"{self.kind} negatives" + (f" {self.digest[:8]}" if self.digest else "")
+    def to_json(self) -> Any:
+        """Return kind and digest; the kind alone where the digest is not known, as version 0.1.0 wrote it."""
+        return super().to_json() if self.digest else self.kind
 
 
 def candidates_from_json(said: Any) -> Candidates:
@@ -127,8 +130,8 @@ def candidates_from_json(said: Any) -> Candidates:
     """
     if said == All.kind:
         return All()
-    if isinstance(said, str):
+    if said == "listed":  # by version 0.1.0, which kept no digest
         return Recorded(said)
-    if isinstance(said, dict) and set(said) == {"kind", "digest"}:
-        return Recorded(str(said["kind"]), str(said["digest"]))
+    if isinstance(said, dict) and set(said) == {"kind", "digest"} and all(isinstance(v, str) for v in said.values()):
+        return Recorded(**said)
     raise ProtocolError(f"expected 'all', or kind and digest of candidates; got {said!r}")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed
 from kgeval.data.dataset import Dataset
+from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.queries import Queries, check_side, check_sides, query_parts
 from kgeval.data.vocabulary import triple_ids
@@ -61,6 +62,8 @@ def negatives(
     >>> negatives(dataset, ("Jack", "likes", "Italy"), "object", "filtered")
     ['Jack']
     """
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"expected a Dataset and then a triple; got {dataset!r}")
     side = check_side(side)
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:
@@ -156,14 +159,9 @@ def sample_negatives(
     owner = np.concatenate(owners)
     order = np.argsort(owner, kind="stable")
     columns: dict[str, Any] = dict(zip("spo", np.concatenate(parts)[order].T))
-    if not ids:
-        vocabularies = (dataset.entities, dataset.relations, dataset.entities)
-        columns = {
-            name: np.array(vocabulary.labels, dtype=object)[columns[name]]
-            for name, vocabulary in zip("spo", vocabularies)
-        }
     columns["side"] = pd.Categorical.from_codes(np.concatenate(replaced)[order], pd.Index(asked))
-    return pd.DataFrame({**columns, "positive": owner[order]})
+    frame = pd.DataFrame({**columns, "positive": owner[order]})
+    return frame if ids else with_labels(frame, dataset.entities, dataset.relations)
 
 
 def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.random.Generator) -> Ids:

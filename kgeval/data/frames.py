@@ -83,6 +83,23 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
     return np.column_stack(columns)
 
 
+def with_labels(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary) -> pd.DataFrame:
+    """Return a copy of a frame of ids whose columns s, p and o hold labels instead.
+
+    Examples
+    --------
+    >>> entities, relations = Vocabulary(["Jack", "Italy"]), Vocabulary(["likes"])
+    >>> with_labels(pd.DataFrame({"s": [0], "p": [0], "o": [1], "score": [0.5]}), entities, relations)
+          s      p      o  score
+    0  Jack  likes  Italy    0.5
+    """
+    labelled = frame.copy()
+    for column, vocabulary in zip("spo", (entities, relations, entities)):
+        labels = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
+        labelled[column] = pd.Series(labels, index=frame.index, dtype=object)  # some may be no valid Unicode
+    return labelled
+
+
 def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorical:
     """Return a categorical of strings; integers as decimals, anything else is an error.
 

@@ -112,14 +112,16 @@ class Protocol:
         filters = "every split" if self.filter_splits is None else "+".join(self.filter_splits) or "nothing"
         sides = "both sides" if len(self.sides) == 2 else f"{self.sides[0]} side"
         among = self.candidates.describe()
-        if self.unseen in ("drop", "worst"):
-            among = "entities of train" if self.unseen == "drop" else "all entities, unseen last"
+        if self.unseen == "drop":
+            among = "entities of train" if self.candidates == All() else f"{among}, those of train"
+        elif self.unseen == "worst":
+            among = f"{among}, unseen last"
         return f"filtered by {filters}, {among}, {sides}"
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str):
-        return (value,)
+        return tuple(part.strip() for part in value.split(","))
     if not isinstance(value, Iterable):
         raise ProtocolError(f"{name} must be a sequence of names; got {value!r}")
     return tuple(value)

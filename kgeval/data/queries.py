@@ -34,7 +34,7 @@ def check_side(side: Any) -> str:
 
 
 def check_sides(sides: Any) -> tuple[str, ...]:
-    """Return the sides named, in the order of `SIDES`; ``"both"`` names both.
+    """Return the sides named, in the order of `SIDES`; ``"both"`` names both, and so does ``"subject,object"``.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def check_sides(sides: Any) -> tuple[str, ...]:
     (('subject', 'object'), ('subject', 'object'), ('object',))
     """
     if isinstance(sides, str):
-        sides = SIDES if sides.lower() == "both" else (sides,)
+        sides = SIDES if sides.lower() == "both" else [side.strip() for side in sides.split(",")]
     if not isinstance(sides, Iterable):
         raise ProtocolError(f"sides must be a sequence of names; got {sides!r}")
     found = {check_side(side) for side in sides}
@@ -64,7 +64,7 @@ class Queries:
     answers : int64 array, shape (positives,)
         The true entity of each positive, grouped by query.
     rows : int64 array, shape (positives,)
-        Each positive's row in the array that the queries were built from.
+        Each positive's row in the array that the queries were built from; -1 for a triple from elsewhere.
     offsets : int64 array, shape (queries + 1,)
         The positives of query i are ``offsets[i]:offsets[i + 1]``.
     """

@@ -64,8 +64,8 @@ class Vocabulary:
         shown = ", ".join(repr(label) for label in self.labels[:3])
         return f"Vocabulary({len(self)} labels: {shown}{', ...' if len(self) > 3 else ''})"
 
-    def ids(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
-        """Return the ids of `labels`, int64 of the same length.
+    def ids(self, labels: Sequence[str] | npt.NDArray[Any], what: str = "label") -> Ids:
+        """Return the ids of `labels`, int64 of the same length; `what` is their name in messages.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Vocabulary:
         found = self.find(labels)
         if (found < 0).any():
             label = list(labels)[int(np.flatnonzero(found < 0)[0])]
-            raise DataError(f"unknown label {label!r}{suggest(str(label), self.labels)}")
+            raise DataError(f"unknown {what} {label!r}{suggest(str(label), self.labels)}")
         return found
 
     def find(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
@@ -103,7 +103,7 @@ def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str
     ids = []
     for vocabulary, kind, name in zip((entities, relations, entities), ("entity", "relation", "entity"), triple):
         if isinstance(name, str):
-            ids.append(int(vocabulary.ids([name])[0]))
+            ids.append(int(vocabulary.ids([name], kind)[0]))
         elif isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(vocabulary):
             ids.append(int(name))
         else:

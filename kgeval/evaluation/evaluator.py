@@ -10,6 +10,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, check_positive_int
 from kgeval.data import (
+    Candidates,
     Dataset,
     KnownIndex,
     Protocol,
@@ -120,6 +121,11 @@ class _Plan:
     tasks: list[Task]
     all_rivals: dict[tuple[str, str], Ids]
 
+    @property
+    def table_rows(self) -> Ids:
+        """The row among `positives` of each row of the table, the same for each side."""
+        return np.arange(len(self.positives.triples)) if self.protocol.unseen == "worst" else self.kept
+
 
 class Evaluator:
     """Builds queries and filter once, for many evaluations on the same dataset, as in a training loop.
@@ -181,9 +187,10 @@ class Evaluator:
         rows = as_row_scorer(scorer, len(self.dataset.entities))
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
-        source = ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities)
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
-        return explain_triple(source, plan.protocol, check_side(side), triple, limit)
+        in_table = np.flatnonzero((plan.positives.triples[plan.table_rows] == triple).all(axis=1))
+        row = int(in_table[0]) if len(in_table) else None
+        return explain_triple(self._source(plan, rows), plan.protocol, check_side(side), triple, row, limit)
 
     def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
         """Return what must be said of the scorer: what it lacks, how its file was read, infinities."""
@@ -226,9 +233,12 @@ class Evaluator:
             [self._side_frame(plan, side, counts) for side in plan.protocol.sides],
             {"an entity or relation that train lacks (unseen='drop')": n_dropped * len(plan.protocol.sides)},
             {"scorer": rows.name, "n_queries": sum(len(task.queries) for task in plan.tasks)},
-            ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities),
+            self._source(plan, rows),
             notes,
         )
+
+    def _source(self, plan: _Plan, rows: RowScorer) -> ScorerSource:
+        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, plan.table_rows)
 
     def _side_frame(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> pd.DataFrame:
         """Put the counts of a side back into the triples' order; with unseen='worst', those not ranked come last."""
@@ -273,9 +283,27 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
     for side in protocol.sides:
         index = KnownIndex.of(*query_parts(known, side))
         queries = Queries.of(triples[kept], side, rows=kept)
-        tasks += [Task.of(dataset, part, pool, index) for part, pool in protocol.candidates.pools(queries, entities)]
-        if protocol.unseen == "worst":
-            all_rivals[side, "raw"] = np.full(len(triples), len(dataset.entities) - 1)
-            n_known = index.count_others(*query_parts(triples, side))
-            all_rivals[side, "filtered"] = all_rivals[side, "raw"] - n_known
+        tasks += _make_tasks(dataset, protocol.candidates, queries, entities, index)
+        if protocol.unseen == "worst":  # the rivals that train lacks count, ranked below every other
+            everyone = np.arange(len(dataset.entities))
+            for task in _make_tasks(dataset, protocol.candidates, Queries.of(triples, side), everyone, index):
+                for setting, n_rivals in task.count_rivals().items():
+                    all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))
+                    all_rivals[side, setting][task.queries.rows] = n_rivals
     return _Plan(protocol, positives, kept, entities, tasks, all_rivals)
+
+
+def _make_tasks(
+    dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
+) -> list[Task]:
+    """Return a task for each pool of candidates, once every positive is found to stand in exactly one."""
+    tasks = [Task.of(dataset, part, pool, index) for part, pool in candidates.pools(queries, entities)]
+    rows = [task.queries.rows for task in tasks]
+    if not np.array_equal(
+        np.sort(np.concatenate([*rows, rows[0][:0] if rows else queries.rows[:0]])), np.sort(queries.rows)
+    ):
+        raise ProtocolError(
+            f"{candidates!r}: pools must give each of the {len(queries.rows)} positives of the {queries.side} side "
+            f"exactly once; they give {sum(map(len, rows))} rows, {len(set().union(*map(set, rows)))} of them different"
+        )
+    return tasks

@@ -9,6 +9,8 @@ import pandas as pd
 
 from kgeval.checks import Bools, Ids, Scores
 from kgeval.data import (
+    SIDES,
+    All,
     Dataset,
     KnownIndex,
     Protocol,
@@ -77,9 +79,8 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
         raise ProtocolError(
             f"a table of scores is ranked as it is: unseen must be 'rank'; got {given_protocol.unseen!r}"
         )
-    digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
-    asked = replace(given_protocol, candidates=Recorded("listed", digest)).resolved(dataset)
-    positives = Positives.of(dataset, asked)
+    positives = Positives.of(dataset, given_protocol.resolved(dataset))
+    asked = _with_lists(given_protocol, dataset, listed[_competes(listed, positives.triples)]).resolved(dataset)
     known = KnownIndex.of(*query_parts(known_triples(dataset, asked.filter_splits or ()), "object"))
     is_known = known.contains(listed[:, 1], listed[:, 0], listed[:, 2])
     rows = _rows_of_positives(dataset, positives.triples, listed)
@@ -121,16 +122,38 @@ class TableSource:
 
     @property
     def is_exact(self) -> bool:
-        """A table answers the same, always."""
+        """Always: a table does not change."""
         return True
 
-    def candidate_scores(self, side: str, triple: Ids) -> tuple[Ids, Scores]:
+    def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
         """Return the entities that the table lists for a triple's query, and their scores."""
         given_of, asked_of = given_and_asked(self.listed, side)
         (given,), _ = given_and_asked(triple[None], side)
         rows = np.flatnonzero((given_of == given) & (self.listed[:, 1] == triple[1]))
         rows = rows[np.argsort(asked_of[rows])]
         return asked_of[rows], self.scores[rows]
+
+
+def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
+    """Return the protocol with the lists of a table as its candidates, written as their digest."""
+    digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
+    candidates = Recorded("listed", digest)
+    if protocol.candidates not in (All(), candidates):
+        raise ProtocolError(
+            f"a table of scores says itself who competes: {candidates.describe()}; the protocol says "
+            f"{protocol.candidates.describe()}. Leave candidates out"
+        )
+    return replace(protocol, candidates=candidates)
+
+
+def _competes(listed: Ids, positives: Ids) -> Bools:
+    """Return which rows of a table answer a query of some positive, on either side; others rank nothing."""
+    is_used = np.zeros(len(listed), dtype=bool)
+    for side in SIDES:
+        (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
+        _, keys = RowKeys.of(relation, given)
+        is_used |= np.isin(keys[: len(listed)], keys[len(listed) :])
+    return is_used
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:

@@ -287,7 +287,9 @@ def _lacking(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) ->
     """Return what each feature that cannot be had would need."""
     lacks = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
-        TYPES: "types=; see read_types" if types is None else "",
+        TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"
+        if types is None
+        else "",
         SIDE: "" if has_sides else "rows that say which side is asked",
     }
     # Of several lacks the last one is said: types do not help where rows ask no side.

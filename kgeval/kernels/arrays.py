@@ -94,12 +94,19 @@ def empty_like(array: Array, shape: tuple[int, ...]) -> Array:
     return array.new_empty(shape) if is_tensor(array) else np.empty(shape, dtype=array.dtype)
 
 
+def fetched(tensor: Array) -> npt.NDArray[Any]:
+    """Return a tensor as a numpy array of its dtype, bfloat16 as float32; shares memory where it can."""
+    tensor = tensor.detach().cpu()
+    array: npt.NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return array
+
+
 def on_host(array: Array) -> Any:
-    """Return a tensor as a numpy array, sharing memory where it can; an array as it is."""
+    """Return vectors as a numpy array: a tensor in float32 or float64; what is no tensor as it is."""
     if not is_tensor(array):
         return array
-    array = array.detach().cpu()
-    return (array if array.dtype in (load_torch().float32, load_torch().float64) else array.float()).numpy()
+    found = fetched(array)
+    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
 
 
 def address(array: Array) -> tuple[Any, ...]:

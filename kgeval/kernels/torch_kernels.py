@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores, check_one_of, check_positive_int
+from kgeval.checks import Ids, check_one_of, check_positive_int
 from kgeval.errors import ScoreError
 from kgeval.kernels import triton_kernels
-from kgeval.kernels.arrays import load_torch
+from kgeval.kernels.arrays import fetched, load_torch
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_tensor_pairs, make_screen
@@ -106,32 +106,31 @@ class TorchCounter:
             known_counts = _count_known(rows, known_rows, scores, known_scores)
             ready = self.screen.prepare(queries, rows, scores)
             groups = triton_kernels.make_groups(places.rows, queries.device) if self.is_fused else None
-            counts = self._count_blocks(_TensorJob(queries, ready, places.rows, rows, scores, groups))
-        return Counts(*map(_on_host, (*counts, *known_counts, scores)))
+            job = _TensorJob(queries, ready, places.rows, rows, scores, groups)
+            better, equal = torch.zeros((2, len(scores)), dtype=torch.int64, device=queries.device)
+            start, n = 0, len(self.candidates)
+            width = min(n, self._width(job))
+            while start < n and len(scores):
+                block = slice(start, min(start + width, n))
+                try:
+                    block_better, block_equal = self._count_block(job, block)
+                except torch.cuda.OutOfMemoryError as error:
+                    width = self.block_size = self._half_of(block, job, error)
+                    continue
+                better += block_better
+                equal += block_equal
+                start = block.stop
+        return Counts(*map(fetched, (better, equal, *known_counts, scores)))
 
-    def _count_blocks(self, job: _TensorJob) -> tuple[Tensor, Tensor]:
-        """Add up the blocks; a block that memory does not hold is halved and counted again."""
-        torch = load_torch()
-        better, equal = torch.zeros((2, len(job.positives)), dtype=torch.int64, device=job.queries.device)
-        start, n = 0, len(self.candidates)
-        width = min(n, self._width(job))
-        while start < n and len(job.positives):
-            block = slice(start, min(start + width, n))
-            try:
-                block_better, block_equal = self._count_block(job, block)
-            except torch.cuda.OutOfMemoryError as error:
-                width = (block.stop - block.start) // 2
-                if not width:
-                    raise ScoreError(
-                        f"the memory of {job.queries.device} does not hold the scores of {len(job.queries)} queries "
-                        "with a single candidate; set a smaller batch_size, or free memory on the device"
-                    ) from error
-                self.block_size = width
-                continue
-            better += block_better
-            equal += block_equal
-            start = block.stop
-        return better, equal
+    def _half_of(self, block: slice, job: _TensorJob, error: Exception) -> int:
+        """Return half the width of a block whose scores memory does not hold."""
+        width: int = block.stop - block.start
+        if width < 2:
+            raise ScoreError(
+                f"the memory of {job.queries.device} does not hold the scores of {len(job.queries)} queries "
+                "with a single candidate; set a smaller batch_size, or free memory on the device"
+            ) from error
+        return width // 2
 
     def _width(self, job: _TensorJob) -> int:
         """Return how many candidates are screened together."""
@@ -160,7 +159,7 @@ class TorchCounter:
         mine = job.positives[which]
         better = above + torch.bincount(which[exact > mine], minlength=n)
         equal = torch.bincount(which[exact == mine], minlength=n)
-        crowd = np.flatnonzero(_on_host(crowded | ~is_usable))
+        crowd = np.flatnonzero(fetched(crowded | ~is_usable))
         if len(crowd):
             exact_better, exact_equal = self._count_crowd(job, crowd, self.screen.order[block])
             at = torch.from_numpy(crowd).to(better.device)
@@ -222,7 +221,7 @@ def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
         positives = scores[rows, answers]
         counts = _count_cells(scores, places.rows, positives)
         known_counts = _count_known(rows, known_rows, positives, scores[known_rows, known])
-    return Counts(*map(_on_host, (*counts, *known_counts, positives)))
+    return Counts(*map(fetched, (*counts, *known_counts, positives)))
 
 
 def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
@@ -323,9 +322,3 @@ def _on_device(places: Places, like: Tensor) -> list[Tensor]:
     torch = load_torch()
     arrays = (places.rows, places.answers, places.known_rows, places.known)
     return [torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(like.device) for array in arrays]
-
-
-def _on_host(tensor: Tensor) -> Scores:
-    torch = load_torch()
-    array: Scores = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
-    return array

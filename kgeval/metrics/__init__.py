@@ -4,7 +4,7 @@ Three families: ranks (here), ranked lists (`kgeval.metrics.retrieval`), and sin
 (`kgeval.metrics.pointwise`).
 """
 
-from kgeval.files import import_modules
+from kgeval.discovery import import_modules
 from kgeval.metrics import pointwise, retrieval
 from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue, split_list
 from kgeval.metrics.grammar import Display, display_of, parse, parse_all

@@ -166,7 +166,8 @@ class Family(Generic[M]):
         name, options, at, cut_off = parts.groups() if parts else (spec, None, None, None)
         if name not in self._classes:
             spellings = sorted({*self.spellings(), *known})
-            raise MetricError(f"unknown {self.what} {text!r}{suggest(spec, spellings)}; known: {', '.join(spellings)}")
+            hint = suggest(spec, [*spellings, *self._classes])  # synonyms too
+            raise MetricError(f"unknown {self.what} {text!r}{hint}; known: {', '.join(spellings)}")
         made = self._classes[name]
         fields = {field.name: field for field in dataclasses.fields(made)}  # type: ignore[arg-type]
         if "k" not in fields and at:

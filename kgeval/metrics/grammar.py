@@ -52,12 +52,20 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
             if name not in WRAPPERS:
                 raise MetricError(f"unknown wrapper {name!r} in {text!r}; known: {', '.join(sorted(WRAPPERS))}")
             return WRAPPERS[name](parse(inner))  # type: ignore[call-arg]
+        if _before_key(spec):
+            raise MetricError(
+                f"{text!r} is the key of one number: result[{text!r}]. Tables name metrics alone, such as "
+                f"{spec.removeprefix(_before_key(spec))!r}; setting and ties are options beside them"
+            )
     return RANKS.parse(text, [*SHORTHANDS, *(f"{name}(...)" for name in WRAPPERS), "query.map"])
 
 
 def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
-    """Return the metrics named by a sequence, or by one string with commas."""
-    return [parse(metric) for metric in (split_list(metrics) if isinstance(metrics, str) else metrics)]
+    """Return the metrics named by a sequence, or by one string with commas; at least one."""
+    asked = split_list(metrics) if isinstance(metrics, str) else list(metrics)
+    if not asked:
+        raise MetricError("metrics names none; say which, such as 'mrr,hits@10'")
+    return [parse(metric) for metric in asked]
 
 
 @dataclass(frozen=True)
@@ -85,10 +93,7 @@ def display_of(column: str) -> Display:
     >>> display_of("mr"), display_of("raw.object.mrr").heading, display_of("f1").heading, display_of("n").heading
     (Display(heading='MR', decimals=2, unit='ranks'), 'raw.object.MRR', 'F1', 'n')
     """
-    before = re.match(
-        r"(?:(?:raw|filtered|both|subject|object|micro|macro|" + "|".join(TIE_POLICIES) + r")\.)*", column
-    )
-    prefix = before.group() if before else ""
+    prefix = _before_key(column)
     key = column.removeprefix(prefix)
     for read in (parse, POINTS.parse):
         try:
@@ -98,3 +103,11 @@ def display_of(column: str) -> Display:
         if str(metric) == key:
             return Display(prefix + metric.heading, metric.decimals, metric.unit)
     return Display(column)
+
+
+def _before_key(column: str) -> str:
+    """Return what stands before the metric in the key of a number: setting, side, ties or average, with their dots."""
+    before = re.match(
+        r"(?:(?:raw|filtered|both|subject|object|micro|macro|" + "|".join(TIE_POLICIES) + r")\.)*", column
+    )
+    return before.group() if before else ""

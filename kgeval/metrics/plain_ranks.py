@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from kgeval.metrics.base import Metric, MetricValue
 from kgeval.metrics.grammar import parse, parse_all
 from kgeval.metrics.ranks import RankMetric
 
+MAX_RANK = 2.0**52  # from here on float64 has no halves
 
-class RankSummary(Mapping[str, float]):
+
+class RankSummary:
     """Metrics of plain ranks: ``summary["mrr"]`` is a number, ``summary.value("amri").reason`` why one is NaN.
 
-    Made by `from_ranks`.
+    Made by `from_ranks`. `metrics` lists the keys that were asked for.
 
     Parameters
     ----------
@@ -46,18 +48,17 @@ class RankSummary(Mapping[str, float]):
         return self._values[key]
 
     @property
+    def metrics(self) -> tuple[str, ...]:
+        """The keys of the metrics that were asked for."""
+        return tuple(self._values)
+
+    @property
     def reasons(self) -> dict[str, str]:
         """Why numbers are NaN, by metric."""
         return {key: value.reason for key, value in self._values.items() if value.reason}
 
     def __getitem__(self, metric: str | Metric) -> float:
         return self.value(metric).value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __repr__(self) -> str:
         width = max(map(len, self._values), default=0)
@@ -113,7 +114,7 @@ def from_ranks(
     found = {}
     for metric in parse_all(metrics):
         if not isinstance(metric, RankMetric):
-            raise MetricError(f"{metric} is of queries; ranks alone do not tell which answers a query has")
+            raise MetricError(f"{metric} measures whole queries; ranks alone do not tell which answers a query has")
         if metric.needs_candidates and rivals is None and len(values):
             said = MetricValue.undefined(f"{metric} needs the number of candidates; say n_candidates=")
         else:
@@ -133,6 +134,11 @@ def _checked_ranks(ranks: Any) -> Reals:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(f"ranks, row {row}: expected 1, 1.5, 2, ... (the best is 1); got {values[row]}")
+    if (doubles >= MAX_RANK).any():
+        row = int(np.argmax(doubles >= MAX_RANK))
+        raise DataError(
+            f"ranks, row {row}: {values[row]} is no rank; expected less than 2**52, so that halves are exact"
+        )
     return doubles
 
 

@@ -24,7 +24,7 @@ class Task:
     candidates : int64 array
         Sorted distinct ids; every positive's answer is among them (see `kgeval.candidates`).
     known_offsets, known : int64 arrays
-        CSR of the known answers of each query, candidates all, sorted and distinct.
+        CSR of the known answers of each query that are candidates, sorted and distinct.
     is_known : int64 array, shape (positives,)
         1 where the positive itself is among its query's known answers, else 0.
     """
@@ -43,8 +43,13 @@ class Task:
         Raises
         ------
         ProtocolError
-            If the answer of a positive is not among the candidates.
+            If the candidates are not sorted distinct ids, or the answer of a positive is not among them.
         """
+        if not (np.diff(candidates, prepend=-1, append=len(dataset.entities)) > 0).all():
+            raise ProtocolError(
+                f"a pool of candidates must hold sorted distinct ids in 0..{len(dataset.entities) - 1}; got "
+                f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
+            )
         offsets, known = index.lookup(queries.relation, queries.given)
         row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
         if len(candidates) < len(dataset.entities):
@@ -58,6 +63,12 @@ class Task:
             np.repeat(queries.relation, repeats), np.repeat(queries.given, repeats), queries.answers
         )
         return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
+
+    def count_rivals(self) -> dict[str, Ids]:
+        """Return how many rivals each positive has in the raw and in the filtered setting, int64 (positives,)."""
+        raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
+        n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
+        return {"raw": raw, "filtered": raw - n_known}
 
     def positions(self, ids: Ids) -> Ids:
         """Return the places of `ids`, which are candidates, in `candidates`."""
@@ -83,5 +94,5 @@ def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> N
         s, o = (answer, given) if queries.side == "subject" else (given, answer)
         raise ProtocolError(
             f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, and of "
-            f"{len(lacking) - 1} more positives is not among its candidates; candidates hold every answer"
+            f"{len(lacking) - 1} more positives is not among its candidates; each positive's own entity must be one"
         )

@@ -12,7 +12,7 @@ import pandas as pd
 from kgeval.checks import Reals, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
-from kgeval.metrics.retrieval import Lists, mean_pr_curve, pr_curves, roc_curves
+from kgeval.metrics.retrieval import Lists, check_lists, mean_pr_curve, pr_curves, roc_curves
 from kgeval.report.figures import GREY, PALETTE, add_legend, line_style, new_figure, set_labels
 from kgeval.results import EvaluationResult
 
@@ -66,7 +66,7 @@ def precision_recall(
     ties: str = "expected",
     *,
     points: int = 11,
-    most_faint: int = MAX_FAINT,
+    limit: int = MAX_FAINT,
     seed: int = 0,
 ) -> Figure:
     """Draw interpolated precision over recall: single queries faint, their mean bold.
@@ -79,7 +79,7 @@ def precision_recall(
         As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
         Recalls of the mean, which is taken over all queries with a relevant item.
-    most_faint : int
+    limit : int
         Queries drawn; of more, a seeded sample, and the title says so.
     seed : int
 
@@ -89,6 +89,7 @@ def precision_recall(
         If no list holds a relevant item, or relevant and irrelevant items tie and `ties` does not order them.
     """
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
+    check_lists(lists)
     table = pr_curves(replace(lists, names=None), ties)
     mean = mean_pr_curve(lists, ties, points)
     curves = _split(table, "recall", "interpolated")
@@ -97,18 +98,18 @@ def precision_recall(
     stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
     bold = mean["recall"].to_numpy(), mean["precision"].to_numpy()
     n = int(mean["n"].iloc[0])
-    figure = _faint_and_bold(stepped, bold, ("Precision and recall", n), most_faint, seed, drawstyle="steps-pre")
+    figure = _faint_and_bold(stepped, bold, ("Precision and recall", n), limit, seed, drawstyle="steps-pre")
     set_labels(figure.axes[0], figure.axes[0].get_title(loc="left"), "recall", "precision (interpolated)")
     return figure
 
 
-def roc(lists: Lists | EvaluationResult, *, most_faint: int = MAX_FAINT, seed: int = 0) -> Figure:
+def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 0) -> Figure:
     """Draw the true over the false positive rate: single queries faint, their mean bold.
 
     Parameters
     ----------
     lists : Lists
-    most_faint, seed
+    limit, seed
         As in `precision_recall`. The mean is of all curves: the mean of the true positive rates at 101 equally
         spaced false positive rates, after (0, 0).
 
@@ -122,6 +123,7 @@ def roc(lists: Lists | EvaluationResult, *, most_faint: int = MAX_FAINT, seed: i
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
+    check_lists(lists)
     curves = _split(roc_curves(replace(lists, names=None)), "fpr", "tpr")
     if not curves:
         raise MetricError("roc needs a list with relevant and irrelevant items; got none")
@@ -129,7 +131,7 @@ def roc(lists: Lists | EvaluationResult, *, most_faint: int = MAX_FAINT, seed: i
     # Where a curve rises at one false positive rate, np.interp gives its upper end.
     mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
     bold = np.append(0.0, grid), np.append(0.0, mean)
-    figure = _faint_and_bold(curves, bold, ("ROC", len(curves)), most_faint, seed)
+    figure = _faint_and_bold(curves, bold, ("ROC", len(curves)), limit, seed)
     set_labels(figure.axes[0], figure.axes[0].get_title(loc="left"), "false positive rate", "true positive rate")
     return figure
 
@@ -144,13 +146,13 @@ def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
 
 
 def _faint_and_bold(
-    curves: list[Points], mean: Points, said: tuple[str, int], most_faint: int, seed: int, drawstyle: str = "default"
+    curves: list[Points], mean: Points, said: tuple[str, int], limit: int, seed: int, drawstyle: str = "default"
 ) -> Figure:
     """Draw some curves faintly and their mean; `said` is the title and how many queries the mean is of."""
-    check_positive_int("most_faint", most_faint, MetricError)
+    check_positive_int("limit", limit, MetricError)
     chosen = np.arange(len(curves))
-    if len(curves) > most_faint:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(curves), most_faint, replace=False))
+    if len(curves) > limit:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
     figure = new_figure(5.2, 5.0)
     axes = figure.subplots()
     faint = [axes.plot(*curves[i], color=GREY, linewidth=0.8, alpha=0.35, drawstyle=drawstyle)[0] for i in chosen]

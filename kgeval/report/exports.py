@@ -59,8 +59,8 @@ def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
     [['a', 'r', 'b', 'subject', 2.0]]
     """
     frame = result.labelled().reset_index(drop=True)
-    further: pd.DataFrame | None = getattr(result, "columns", None) if columns else None
-    if further is None or not len(further.columns):
+    further = result.columns
+    if not columns or not len(further.columns):
         return frame
     taken = [str(name) for name in further.columns if name in frame.columns]
     if taken:

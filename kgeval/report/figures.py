@@ -58,7 +58,7 @@ def line_style(i: int) -> dict[str, Any]:
     }
 
 
-def shorten(label: str, most: int = MAX_CHARACTERS) -> str:
+def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
     """Return a label that can be drawn: control characters spelt out, the middle of a long one an ellipsis.
 
     Examples
@@ -67,8 +67,8 @@ def shorten(label: str, most: int = MAX_CHARACTERS) -> str:
     '/peop…ality'
     """
     text = printable(label)
-    n_kept = most - 1
-    return text if len(text) <= most else text[: n_kept // 2] + "…" + text[len(text) - (n_kept + 1) // 2 :]
+    n_kept = limit - 1
+    return text if len(text) <= limit else text[: n_kept // 2] + "…" + text[len(text) - (n_kept + 1) // 2 :]
 
 
 def as_text(*texts: Text) -> None:

@@ -79,6 +79,8 @@ def _named_results(
     results: EvaluationResult | Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> dict[str, EvaluationResult]:
     """Return each result under its name; by default the names of the comparison."""
+    if comparison is not None and not isinstance(comparison, Comparison):
+        raise DataError(f"comparison must be what kgeval.compare returned; got {comparison!r}")
     if names is None and comparison is not None:
         names = comparison.names
     named = name_results(results, names)

@@ -14,7 +14,7 @@ from kgeval.comparison import Comparison, mismatches
 from kgeval.data import SIDES, Dataset
 from kgeval.errors import DataError, MetricError
 from kgeval.features import OVER_SPLITS
-from kgeval.metrics import Metric, display_of, parse_all
+from kgeval.metrics import REASON, Metric, display_of, parse_all
 from kgeval.report.tables import printable
 from kgeval.results import (
     CONFIDENCE,
@@ -32,6 +32,7 @@ from kgeval.results import (
 RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MAX_RELATIONS, MAX_GROUPS, MAX_CUTS, MAX_CONTRIBUTIONS = 2_000, 40, 60, 15
 MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40
+NOT_RANKED = "no rank of this relation"
 BIN_STARTS = (1, 2, 3, 5)  # times each power of ten
 
 
@@ -251,12 +252,17 @@ def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[Any]]]:
-    """Return for each metric the columns value, low and high of a breakdown, each a list."""
-    return [[frame[name].tolist() for name in (key, f"{key} low", f"{key} high")] for key in metrics]
+    """Return for each metric the lists value, low, high of a breakdown, and why a row lacks one of them, or ""."""
+    cells = []
+    for key in metrics:
+        ends = frame[[key, f"{key} low", f"{key} high"]]
+        reasons = frame[REASON].fillna(NOT_RANKED).where(ends.isna().any(axis=1), "")
+        cells.append([*(ends[name].tolist() for name in ends), reasons.tolist()])
+    return cells
 
 
 def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return metrics of each relation and model: ``values[model][metric]`` is the lists value, low, high."""
+    """Return metrics of each relation and model: ``values[model][metric]`` is the lists of `_frame_cells`."""
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
     total: Counter[str] = Counter()
@@ -365,6 +371,8 @@ def _score(score: float) -> float | str:
 
 
 def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"dataset must be a Dataset, such as kgeval.read_dataset(folder) returns; got {dataset!r}")
     for result, name in zip(results, names):
         if result.about["dataset_fingerprint"] != dataset.fingerprint:
             raise DataError(

@@ -92,29 +92,29 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     return figure
 
 
-def hits_curve(results: Results, names: Sequence[str] | None = None, most: int = 100) -> Figure:
-    """Draw, per model, hits@k (filtered, realistic ties) for k from 1 to `most`, with the chance level.
+def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int = 100) -> Figure:
+    """Draw, per model, hits@k (filtered, realistic ties) for k from 1 to `limit`, with the chance level.
 
     Parameters
     ----------
     results, names
         As in `rank_distribution`.
-    most : int
+    limit : int
 
     Returns
     -------
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), and one of the chance level of the first.
     """
-    check_positive_int("most", most, MetricError)
+    check_positive_int("limit", limit, MetricError)
     ranks = _ranks_of_results("hits_curve", results, names)
-    k = np.arange(1, most + 1)
+    k = np.arange(1, limit + 1)
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
     handles = []
     for i, (_, values) in enumerate(ranks.values()):
         hits = np.searchsorted(np.sort(values), k, side="right") / len(values)
-        every = max(1, most // 10)
+        every = max(1, limit // 10)
         handles += axes.plot(k, hits, markevery=(0, every), markersize=4, **line_style(i))
     result, _ = next(iter(ranks.values()))
     sizes, counts = np.unique(result.table["rivals_filtered"].to_numpy() + 1, return_counts=True)
@@ -126,7 +126,7 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, most: int =
 
 
 def relation_comparison(
-    groups: GroupTables, metric: str = "mrr", *, names: Sequence[str] | None = None, most: int = 30
+    groups: GroupTables, metric: str = "mrr", *, names: Sequence[str] | None = None, limit: int = 30
 ) -> Figure:
     """Draw a metric per relation: one row of dots per relation, one kind of dot per model, with intervals.
 
@@ -138,7 +138,7 @@ def relation_comparison(
     metric : str
     names : sequence of str, optional
         One per model.
-    most : int
+    limit : int
         Relations drawn, those with the most ranks; the title says how many there are.
 
     Raises
@@ -146,18 +146,18 @@ def relation_comparison(
     MetricError
         If the tables lack the metric, or hold no finite value.
     """
-    check_positive_int("most", most, MetricError)
+    check_positive_int("limit", limit, MetricError)
     frames, key = _grouped(groups, "relation", metric, names)
     sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
     order = sizes.sort_values(ascending=False, kind="stable").index
-    drawn = order[:most]
+    drawn = order[:limit]
     figure = new_figure(7.2, 1.4 + 0.28 * len(drawn))
     axes = figure.subplots()
     handles = _dots(axes, frames, drawn, key, along="y")
     set_ticks(axes, [f"{shorten(str(label), 30)} ({sizes[label]:,.0f})" for label in drawn], "y")
     axes.invert_yaxis()
     axes.grid(axis="y", linewidth=0.4)
-    shown = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{most:,} of {len(order):,} relations"
+    shown = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{limit:,} of {len(order):,} relations"
     title = f"{display_of(key).heading} per relation: {shown}, {sizes[drawn].sum():,.0f} ranks"
     set_labels(axes, title + _left_out(frames, drawn, key), display_of(key).heading, "relation (number of ranks)")
     add_legend(axes, handles, list(frames))
@@ -199,7 +199,7 @@ def degree_curve(
     return figure
 
 
-def difference_plot(table: pd.DataFrame | Comparison, *, most: int = 30) -> Figure:
+def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Figure:
     """Draw differences between models with their intervals; filled where the interval leaves out 0.
 
     Parameters
@@ -207,7 +207,7 @@ def difference_plot(table: pd.DataFrame | Comparison, *, most: int = 30) -> Figu
     table : pandas.DataFrame or Comparison
         Columns ``difference``, ``low``, ``high``. Either as the table of a comparison, with ``first``, ``second`` and
         ``metric``: every metric has axes of its own. Or as its ``by_relation``: one row per label of the index.
-    most : int
+    limit : int
         Rows drawn, the first ones; the title says how many there are.
 
     Raises
@@ -215,7 +215,7 @@ def difference_plot(table: pd.DataFrame | Comparison, *, most: int = 30) -> Figu
     MetricError
         If a column is missing, or no difference is finite.
     """
-    check_positive_int("most", most, MetricError)
+    check_positive_int("limit", limit, MetricError)
     table = table.table if isinstance(table, Comparison) else table
     lacking = [name for name in ("difference", "low", "high") if name not in table.columns]
     if lacking:
@@ -223,7 +223,7 @@ def difference_plot(table: pd.DataFrame | Comparison, *, most: int = 30) -> Figu
     rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
         raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
-    drawn = rows.iloc[:most]
+    drawn = rows.iloc[:limit]
     is_pairs = {"first", "second", "metric"} <= set(table.columns)
     parts = dict(list(drawn.groupby("metric", sort=False))) if is_pairs else {"difference": drawn}
     figure = new_figure(7.2, 1.2 + 0.9 * len(parts) + 0.28 * len(drawn))

@@ -234,10 +234,13 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return why numbers of tables are undefined or have no interval: each reason once, with the first of its rows."""
+    """Return why numbers of tables are undefined or have no interval: each reason once, with the first of its rows.
+
+    A table without the column ``"reason"`` has nothing to say.
+    """
     rows_of: dict[str, list[str]] = {}
     for frame in frames:
-        for label, why in zip(frame.index, frame[REASON]):
+        for label, why in zip(frame.index, frame.get(REASON, ())):
             if why:
                 rows_of.setdefault(why, []).append(" ".join(_index_parts(label)))
     lines = []
@@ -291,11 +294,10 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
         return "-"
     if _is_count(column, value):
         return str(int(value))
-    if digits is not None:
-        text = f"{value:.{digits}f}"
-        return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
-    value = 0.0 if abs(value) < 5e-5 else value  # no -0.0000
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{display_of(column).decimals}f}"
+    if digits is None:
+        digits = 1 if abs(value) >= 100 else display_of(column).decimals
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
 
 
 def _is_bound(column: str, columns: pd.Index[Any]) -> bool:

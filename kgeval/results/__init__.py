@@ -16,6 +16,7 @@ from kgeval.results.evaluation_result import (
 from kgeval.results.explanations import N_EXAMPLES, Source, explain_triple, extreme_rows
 from kgeval.results.files import (
     READERS,
+    check_about,
     load_result,
     pack_columns,
     pack_vocabularies,
@@ -37,6 +38,7 @@ __all__ = [
     "Key",
     "RankTable",
     "Source",
+    "check_about",
     "dataset_of",
     "explain_triple",
     "extreme_rows",

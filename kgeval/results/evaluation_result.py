@@ -11,7 +11,16 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, check_one_of, check_seed
-from kgeval.data import SETTINGS, Dataset, Protocol, Vocabulary, check_side, given_and_asked_where, triple_ids
+from kgeval.data import (
+    SETTINGS,
+    Dataset,
+    Protocol,
+    Vocabulary,
+    check_side,
+    given_and_asked_where,
+    triple_ids,
+    with_labels,
+)
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import (
@@ -350,7 +359,8 @@ class EvaluationResult:
         *columns: str,
         metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
         setting: str = "filtered",
-        confidence: float = CONFIDENCE,
+        ties: str | None = None,
+        confidence: float | None = CONFIDENCE,
     ) -> pd.DataFrame:
         """Return each metric over all ranks alike (``micro``), and as the mean over groups of each group's (``macro``).
 
@@ -360,7 +370,9 @@ class EvaluationResult:
             As in `by`; for example ``"relation"``.
         metrics : sequence of str or Metric, or one string with commas
         setting : str
-        confidence : float
+        ties : str, optional
+        confidence : float, optional
+            As in `by`.
 
         Returns
         -------
@@ -369,19 +381,19 @@ class EvaluationResult:
             The interval of ``macro`` takes the groups as given: other relations are not what it is about.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
-        _check_choices(None, confidence)
+        _check_choices(ties, confidence)
         parsed, groups = parse_all(metrics), [rows for _, rows in self._groups(group_names(columns))]
         micro, macro = {}, {}
         for metric in parsed:
-            key = Key(metric, setting=setting)
-            micro[str(metric)] = Cell.of(self.rank_table.interval(key, confidence=confidence))
+            key = Key(metric, setting=setting, ties=ties or "")
+            micro[str(metric)] = Cell.of(self.rank_table.interval(key, confidence=confidence or CONFIDENCE))
             try:
-                macro[str(metric)] = Cell.of(self.rank_table.macro(key, groups, confidence))
+                macro[str(metric)] = Cell.of(self.rank_table.macro(key, groups, confidence or CONFIDENCE))
             except MetricError as error:
                 macro[str(metric)] = Cell(np.nan, reason=str(error))
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
         counts = [len(self.table), len(groups)]
-        return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=True)
+        return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
 
     def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
@@ -547,10 +559,7 @@ class EvaluationResult:
 
     def labelled(self) -> pd.DataFrame:
         """Return the ranks table with labels in place of ids, and the realistic ranks beside the counts."""
-        frame = self.table.copy()
-        for column, vocabulary in (("s", self.entities), ("p", self.relations), ("o", self.entities)):
-            labels = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
-            frame[column] = pd.Series(labels, index=frame.index, dtype=object)  # also those that no encoding holds
+        frame = with_labels(self.table, self.entities, self.relations)
         for setting in SETTINGS:
             frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
         return frame
@@ -562,7 +571,13 @@ class EvaluationResult:
         ----------
         ties : str
             The tie policy that the lines name.
+
+        Raises
+        ------
+        MetricError
+            If there is no such tie policy.
         """
+        check_one_of("ties", ties, TIE_POLICIES, MetricError)
         about, dropped = self.about, sum(self.dropped.values())
         lines = [
             f"{about['dataset']}: {len(self.entities):,} entities, {len(self.relations):,} relations; "
@@ -622,7 +637,11 @@ class EvaluationResult:
         is_it = (self.table[["s", "p", "o"]].to_numpy() == ids).all(axis=1) & (self.table["side"] == side).to_numpy()
         if not is_it.any():
             splits = "+".join(self.protocol.splits)
-            raise DataError(f"({s!r}, {p!r}, {o!r}) was not ranked on the {side} side; is it in {splits}?")
+            labels = [self.entities.labels[ids[0]], self.relations.labels[ids[1]], self.entities.labels[ids[2]]]
+            raise DataError(
+                f"({', '.join(map(repr, labels))}), ids {tuple(map(int, ids))}, was not ranked on the {side} side; "
+                f"is it in {splits}?"
+            )
         return int(np.argmax(is_it))
 
     def _lines(self) -> list[str]:

@@ -29,10 +29,13 @@ class Source(typing.Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether scores are the same, to the last bit, in whatever company they are asked."""
+        """Whether a score is the same, to the last bit, whatever else is scored in the same call."""
 
-    def candidate_scores(self, side: str, triple: Ids) -> tuple[Ids, Scores]:
-        """Return the candidates of the query of `triple`, int64 (3,): sorted ids, and their scores as ranked."""
+    def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
+        """Return the candidates of the query of `triple`, int64 (3,): sorted ids, and their scores as ranked.
+
+        `row` is where the triple stands in the result's table, None for one that was not ranked.
+        """
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,10 @@ class _Asked:
     order: Order
 
     @classmethod
-    def of(cls, source: Source, side: str, triple: Ids) -> _Asked:
+    def of(cls, source: Source, side: str, triple: Ids, row: int | None) -> _Asked:
         """Ask the scorer; the triple's entity must be among the candidates."""
         _, asked = given_and_asked(triple[None], side)
-        candidates, scores = source.candidate_scores(side, triple)
+        candidates, scores = source.candidate_scores(side, triple, row)
         answer = int(np.searchsorted(candidates, asked[0]))
         if answer == len(candidates) or candidates[answer] != asked[0]:
             label = source.dataset.entities.labels[asked[0]]
@@ -59,7 +62,7 @@ class _Asked:
 
 
 def explain_triple(
-    source: Source, protocol: Protocol, side: str, triple: Ids, limit: int | None = None
+    source: Source, protocol: Protocol, side: str, triple: Ids, row: int | None = None, limit: int | None = None
 ) -> pd.DataFrame:
     """Return the candidates that stand above or beside a triple; see `kgeval.EvaluationResult.explain`.
 
@@ -70,10 +73,12 @@ def explain_triple(
         Its filter says what is known.
     side : str
     triple : int64 array, shape (3,)
+    row : int, optional
+        Where it stands in the result's table, if it was ranked.
     limit : int, optional
     """
     _check_limit(limit)
-    return _explained_frame(_Asked.of(source, side, triple), source.dataset, protocol, limit)
+    return _explained_frame(_Asked.of(source, side, triple, row), source.dataset, protocol, limit)
 
 
 def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -> pd.DataFrame:
@@ -164,7 +169,7 @@ def _asked_again(ranks: RankTable, source: Source, row: int) -> _Asked:
     labels = triple_labels(source.dataset, *triple)
     if said["score"] != said["score"]:
         raise DataError(f"{labels} was not scored on the {side} side: it has an entity or relation that train lacks")
-    asked = _Asked.of(source, side, triple)
+    asked = _Asked.of(source, side, triple, row)
     counted, found = (int(said["better_raw"]), int(said["tied_raw"])), (len(asked.order.above), len(asked.order.tied))
     is_same = counted == found
     if not is_same and not source.is_exact:  # its products are rounded otherwise in a batch

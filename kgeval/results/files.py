@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ RIVAL_COLUMNS = ("row", "place", "entity", "score")
 VERSION = 2  # of the files; 1 is that of kgeval 0.1.0
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}  # of each kind of result, given its version
 _WANTED = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
+_ABOUT = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
 
 
@@ -95,16 +96,16 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
             header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
             values = values.cat.codes
         arrays[column] = values.to_numpy()
-    pack_vocabularies(parts["entities"], parts["relations"], arrays)
-    pack_columns(columns, arrays, header)
+    column_arrays, said = pack_columns(columns)
+    arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
     if rivals is not None:
         arrays |= {_RIVAL.format(name): rivals[name].to_numpy() for name in RIVAL_COLUMNS}
-    return arrays, header
+    return arrays, header | said
 
 
-def pack_vocabularies(entities: Vocabulary, relations: Vocabulary, arrays: Arrays) -> None:
-    """Put the labels of entities and relations among `arrays`."""
-    arrays[_ENTITIES], arrays[_RELATIONS] = pack_labels(entities.labels), pack_labels(relations.labels)
+def pack_vocabularies(entities: Vocabulary, relations: Vocabulary) -> Arrays:
+    """Return arrays of the labels of entities and relations."""
+    return {_ENTITIES: pack_labels(entities.labels), _RELATIONS: pack_labels(relations.labels)}
 
 
 def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
@@ -113,20 +114,20 @@ def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
     return entities, relations
 
 
-def pack_columns(columns: pd.DataFrame, arrays: Arrays, header: dict[str, Any]) -> None:
-    """Put further columns among `arrays`, and what must be known of them into `header`."""
-    if len(columns.columns):
-        header["columns"] = [_pack_column(columns[name], i, arrays) for i, name in enumerate(columns)]
+def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays of further columns, and what a header must say of them: nothing where there are none."""
+    packed = [_pack_column(columns[name]) for name in columns]
+    arrays = {_COLUMN.format(i): values for i, (values, _) in enumerate(packed)}
+    return arrays, {"columns": [said for _, said in packed]} if packed else {}
 
 
-def _pack_column(column: pd.Series, i: int, arrays: Arrays) -> dict[str, Any]:
-    """Put a further column among `arrays`; return its name, and the categories of one that holds no numbers."""
+def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
+    """Return the array of a further column, its name, and the categories of one that holds no numbers."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
-        arrays[_COLUMN.format(i)] = column.to_numpy()
-        return {"name": str(column.name)}
-    texts, arrays[_COLUMN.format(i)] = text_codes(column.array)
+        return column.to_numpy(), {"name": str(column.name)}
+    texts, codes = text_codes(column.array)
     is_ordered = isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
-    return {"name": str(column.name), "categories": texts, "ordered": is_ordered}
+    return codes, {"name": str(column.name), "categories": texts, "ordered": is_ordered}
 
 
 def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
@@ -142,6 +143,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("about", {})) else []
     if missing:
         raise DataError(f"lacks {', '.join(missing)}")
+    check_about(header["about"], _ABOUT)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
     columns: dict[str, Any] = {name: arrays[name] for name in TABLE_COLUMNS}
@@ -158,6 +160,13 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
         "columns": unpack_columns(arrays, header, len(arrays["s"])),
         "rivals": _unpack_rivals(arrays, len(arrays["s"]), len(entities)),
     }
+
+
+def check_about(about: Any, wanted: Sequence[str]) -> None:
+    """Raise a DataError unless what a header says of a result is complete."""
+    lacking = [name for name in wanted if not isinstance(about, dict) or name not in about]
+    if lacking:
+        raise DataError(f"'about' lacks {', '.join(lacking)}")
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:

@@ -17,7 +17,7 @@ class Key:
     """Where a number is looked up: ``[setting.][side.][ties.]metric``.
 
     Ties that are not said are the metric's own default: realistic for metrics of ranks, expected for
-    query-level ones.
+    query-level ones. ``str(key)`` leaves out what is the default.
     """
 
     metric: RankMetric | QueryLevel
@@ -27,6 +27,11 @@ class Key:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ties", self.ties or self.metric.default_ties)
+
+    def __str__(self) -> str:
+        defaults = ("filtered", "both", self.metric.default_ties)
+        said = [part for part, default in zip((self.setting, self.side, self.ties), defaults) if part != default]
+        return ".".join([*said, str(self.metric)])
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -47,8 +52,8 @@ class Key:
         --------
         >>> Key.parse("raw.object.optimistic.hits@1")
         Key(metric=Hits(k=1), setting='raw', side='object', ties='optimistic')
-        >>> str(Key.parse("raw.query.micro.recall@10").metric)
-        'query.micro.recall@10'
+        >>> str(Key.parse("raw.query.micro.recall@10").metric), str(Key.parse("filtered.tail.HITS@1"))
+        ('query.micro.recall@10', 'object.hits@1')
         """
         if isinstance(text, Key):
             return text

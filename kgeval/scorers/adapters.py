@@ -101,7 +101,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class FunctionRows:
-    """Array from a function ``score(s, p, o)``."""
+    """Rows of scores from a function ``score(s, p, o)``."""
 
     function: TripleScorer
     limits: Limits
@@ -147,7 +147,7 @@ class FunctionRows:
 
 @dataclass(frozen=True)
 class MatrixRows:
-    """Array from an object with ``score_objects`` and ``score_subjects``."""
+    """Rows of scores from an object with ``score_objects`` and ``score_subjects``."""
 
     scorer: Any
     n_entities: int

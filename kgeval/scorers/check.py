@@ -90,6 +90,11 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
             f"{type(scorer).__name__} has rows for {scorer.n_relations} relations, dataset {dataset.name!r} has "
             f"{len(dataset.relations)}{hint if doubled else ''}"
         )
+    if isinstance(scorer, EmbeddingModel) and scorer.n_entities != len(dataset.entities):
+        raise ScoreError(
+            f"{type(scorer).__name__} has rows for {scorer.n_entities} entities, dataset {dataset.name!r} has "
+            f"{len(dataset.entities)}; row i must be the vector of dataset.entities.labels[i]"
+        )
     for what, vocabulary, is_seen in (
         ("entities", dataset.entities, dataset.is_seen_entity),
         ("relations", dataset.relations, dataset.is_seen_relation),

@@ -10,7 +10,7 @@ import numpy as np
 from kgeval.checks import Ids, Scores
 from kgeval.data import Dataset, Queries
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array, first_nan, is_on_device, kind_of, largest_score
+from kgeval.kernels import Array, fetched, first_nan, is_on_device, kind_of, largest_score
 
 
 def as_rows(values: Any, name: str) -> Array:
@@ -40,9 +40,8 @@ def as_scores(values: Any, name: str) -> Scores:
     """
     if values is None:
         raise ScoreError(f"{name} returned None; does it lack a return?")
-    if hasattr(values, "detach") and hasattr(values, "cpu"):
-        values = values.detach().cpu()
-        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, or what behaves like one
+        values = fetched(values)
     if isinstance(values, np.ma.MaskedArray):
         raise ScoreError(f"{name} gave a masked array; fill it first (a masked candidate still has a rank)")
     try:

@@ -64,22 +64,25 @@ class TrecMeasure:
 
     def per_query(self, lists: Lists, ties: str) -> Reals:
         """Return the measure of each list, float64 (queries,); 0 where the denominator is 0."""
-        if self._lacks_expectation(lists, ties):
+        if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(lists.under(ties))
         return np.divide(above, below, out=np.zeros(len(lists)), where=below > 0)
 
     def compute(self, lists: Lists, ties: str) -> MetricValue:
         """Return the measure of all lists together."""
-        if self._lacks_expectation(lists, ties):
-            return MetricValue.undefined("no exact expectation over random tie breaking; ask for other ties")
+        lacking = self.lacking(lists, ties)
+        if lacking:
+            return MetricValue.undefined(lacking)
         values = self.per_query(lists, ties)
         if self.total == "geometric":
             return MetricValue(math.exp(np.log(np.maximum(values, MIN_IN_GM_MAP)).mean()))
         return MetricValue(float(values.sum() if self.total == "sum" else values.mean()))
 
-    def _lacks_expectation(self, lists: Lists, ties: str) -> bool:
-        return ties == "expected" and not self.has_expectation and lists.has_mixed_ties
+    def lacking(self, lists: Lists, ties: str) -> str:
+        """Return why lists have no value under these ties, else an empty string."""
+        is_lacking = ties == "expected" and not self.has_expectation and lists.has_mixed_ties
+        return "no exact expectation over random tie breaking; ask for other ties" if is_lacking else ""
 
     def __str__(self) -> str:
         return self.name
@@ -197,7 +200,7 @@ def _hits(lists: Lists) -> Reals:
 
 
 def _relative_precision(k: int) -> Ratio:
-    """HitCounts by the most that there could be among the first k."""
+    """Return the measure that divides hits by the most that there could be among the first k."""
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 
 

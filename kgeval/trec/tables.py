@@ -12,7 +12,7 @@ import pandas as pd
 from kgeval.checks import check_one_of, check_positive_int
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics import REASON, Cell, join_reasons
-from kgeval.metrics.retrieval import ListMetric, Lists, from_run
+from kgeval.metrics.retrieval import ListMetric, Lists, from_run, query_reasons
 from kgeval.report import printable
 from kgeval.trec.measures import TrecMeasure
 
@@ -163,7 +163,7 @@ class TrecTable:
     ----------
     frame : pandas.DataFrame
         Indexed by query, the last row ``"all"``; one column per measure, counts int64, others float64; the last column,
-        ``reason``, says why numbers of all queries are NaN.
+        ``reason``, says why numbers are NaN.
     notes : tuple of str
         Which means leave queries out.
     tag : str or None
@@ -203,21 +203,26 @@ def trec_table(
     {'num_ret': 3, 'recip_rank': 0.75, 'reason': ''}
     """
     policy = "stable" if check_one_of("ties", ties, TREC_TIES, MetricError) == "trec" else ties
-    columns, totals, notes = {}, {}, []
+    columns, totals, lacking = {}, {}, {}
+    notes = []
     for measure in measures:
         name, total = str(measure), measure.compute(lists, policy)
         column = np.append(measure.per_query(lists, policy), total.value)
         is_count = isinstance(measure, TrecMeasure) and measure.total == "sum"
         columns[name] = column.astype(np.int64) if is_count else column
         totals[name] = Cell.of(total)
+        lacking[name] = measure.lacking(lists, policy) or (
+            measure.undefined_when if isinstance(measure, ListMetric) else ""
+        )
         if total.excluded and not total.reason:
             notes.append(
                 f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; empty=zero counts all"
             )
     is_asked = columns.pop("runid", None) is not None
+    lacking.pop("runid", None)
     names = [*(range(len(lists)) if lists.names is None else lists.names), ALL]
     frame = pd.DataFrame(columns, index=pd.Index(names, dtype=object, name="query"))
-    frame[REASON] = pd.Series([*[""] * len(lists), join_reasons(totals)], index=frame.index, dtype=object)
+    frame[REASON] = [*query_reasons(frame.iloc[:-1], lacking), join_reasons(totals)]
     return TrecTable(frame, tuple(notes), tag if is_asked else None)
 
 

@@ -1,7 +1,7 @@
 """The commands: one module each, found by its name in this folder."""
 
 from kgeval.cli.command import Command
-from kgeval.files import import_modules
+from kgeval.discovery import import_modules
 
 
 def all_commands() -> list[Command]:

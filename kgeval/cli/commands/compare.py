@@ -14,7 +14,9 @@ from kgeval.comparison import COMPARED_METRICS, OVERRIDES, Comparison
 from kgeval.errors import ProtocolError
 from kgeval.metrics import split_list
 from kgeval.report import FORMATS, format_compared, format_frame, frame_records, printable, undefined_lines
-from kgeval.results import CLUSTERS, CONFIDENCE
+from kgeval.results import CLUSTERS, CONFIDENCE, Key
+
+LIMIT = 20
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +25,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-relation",
         metavar="KEY",
-        help="where its differences come from; csv, latex and markdown then show this alone",
+        help="where the differences of one of the metrics come from; csv, latex and markdown then show this alone",
     )
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="relations to list (default: %(default)s)")
+    parser.add_argument("--limit", type=int, metavar="N", help=f"relations to list (default: {LIMIT}; json: all)")
     parser.add_argument("--override", default="", metavar="NAMES", help=f"may differ: {', '.join(OVERRIDES)}")
     parser.add_argument(
         "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="of intervals; default: 0.95"
@@ -37,14 +39,19 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(options: argparse.Namespace) -> str:
-    if options.limit < 1:
+    if options.limit is not None and options.limit < 1:
         raise ProtocolError(f"--limit must be at least 1; got {options.limit}")
     results, names = results_of(options)
     metrics = split_list(options.metrics)
+    if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
+        raise ProtocolError(
+            f"--by-relation {options.by_relation} is not among --metrics; add it there: it is one more test that "
+            "Holm's correction counts"
+        )
     found = kgeval.compare(
         results,
         names=names,
-        metrics=metrics if options.by_relation in (None, *metrics) else [*metrics, options.by_relation],
+        metrics=metrics,
         override=options.override,
         confidence=options.confidence,
         cluster=options.cluster,
@@ -53,8 +60,8 @@ def _compare(options: argparse.Namespace) -> str:
     )
     if options.format == "json":
         return _as_json(found, options)
-    relations = None if options.by_relation is None else _by_relation(found, options, options.limit)
-    undefined = undefined_lines(found.values)
+    relations = None if options.by_relation is None else _by_relation(found, options, options.limit or LIMIT)
+    undefined = undefined_lines(found.values, *([] if relations is None else [relations]))
     if options.format == "csv":
         say_aside([*found.header(), *undefined])
         return found.table.to_csv(index=False).rstrip("\n") if relations is None else relations.to_csv().rstrip("\n")
@@ -74,8 +81,7 @@ def _by_relation(found: Comparison, options: argparse.Namespace, limit: int | No
     """Return, for each pair of models, the relations that contribute most to their difference."""
     frames = {}
     for first, second in itertools.combinations(found.names, 2):
-        frame = found.by_relation(options.by_relation, first, second).iloc[:limit]
-        frames[f"{first} less {second}"] = frame.rename(columns={"value_first": "first", "value_second": "second"})
+        frames[f"{first} - {second}"] = found.by_relation(options.by_relation, first, second).iloc[:limit]
     return pd.concat(frames, names=["difference of"])
 
 
@@ -88,7 +94,7 @@ def _as_json(found: Comparison, options: argparse.Namespace) -> str:
         "differences": frame_records(table),
     }
     if options.by_relation is not None:
-        content["by_relation"] = frame_records(_by_relation(found, options, None))
+        content["by_relation"] = frame_records(_by_relation(found, options, options.limit))
     return json_text(content)
 
 

@@ -17,7 +17,9 @@ from kgeval.results import DEFAULT_METRICS
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("result", type=Path, metavar="RUN.kgeval", help="what kgeval evaluate --out saved")
+    parser.add_argument(
+        "result", type=Path, metavar="RUN.kgeval", help="what kgeval evaluate --out, or classify --out, saved"
+    )
     add_output(parser)
     parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one, for --by columns that were not saved")
 

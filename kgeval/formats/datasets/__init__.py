@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kgeval.data import Dataset
-from kgeval.files import import_modules
+from kgeval.discovery import import_modules
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.datasets.tab_folder import read_columns, read_negatives
 from kgeval.formats.registry import format_of

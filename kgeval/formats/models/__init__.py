@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kgeval.data import Dataset
-from kgeval.files import import_modules
+from kgeval.discovery import import_modules
 from kgeval.formats.models import npz
 from kgeval.formats.registry import format_of
 from kgeval.scorers.models import EmbeddingModel

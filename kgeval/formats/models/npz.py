@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, check_one_of
 from kgeval.data import Dataset
 from kgeval.errors import DataError
-from kgeval.files import Arrays, read_arrays
+from kgeval.files import Arrays, read_arrays, read_text
 from kgeval.formats.registry import Format
 from kgeval.scorers.models import INVERSE_ROWS, MODELS, BatchNorm, EmbeddingModel
 
@@ -77,12 +77,19 @@ def _pykeen_settings(file: Path) -> dict[str, Any]:
     config = file.parent / "config.json"
     if not config.is_file():
         return {}
+    text = read_text(config)
     try:
-        pipeline = json.loads(config.read_text(encoding="utf-8"))["pipeline"]
+        content = json.loads(text)
+    except ValueError as error:
+        raise DataError(
+            f"{config}: not JSON ({error}). It stands beside the model and may say how to read it: mend or move it"
+        ) from None
+    try:
+        pipeline = content["pipeline"]
         name = pipeline["model"].lower()
         is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
         norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 1 if name == "transe" else 2)
-    except (ValueError, KeyError, AttributeError, TypeError):
+    except (KeyError, AttributeError, TypeError):  # the configuration of something else
         return {}
     settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
     if name in ("complex", "rotate"):

@@ -3,7 +3,7 @@
 The metrics live by what they need: `decisions`, `separation` (scores), `probabilities`, and `estimates` (values).
 """
 
-from kgeval.files import import_modules
+from kgeval.discovery import import_modules
 from kgeval.metrics.pointwise import calibration, curves
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.calibration import CALIBRATIONS, Calibrator, PlattCalibrator, calibrate, check_calibration

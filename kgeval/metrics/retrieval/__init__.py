@@ -9,8 +9,8 @@ Three functions make ranked lists, every metric measures them, `tabulate` shows 
 {'map': 0.75, 'precision@1': 0.5, 'reason': ''}
 """
 
-from kgeval.files import import_modules
-from kgeval.metrics.retrieval.base import AVERAGES, LISTS, ListMetric
+from kgeval.discovery import import_modules
+from kgeval.metrics.retrieval.base import AVERAGES, LISTS, ListMetric, check_lists
 from kgeval.metrics.retrieval.curves import mean_pr_curve, pr_curves, roc_curves, running
 from kgeval.metrics.retrieval.graded import DCG, ERR, NDCG
 from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
@@ -18,7 +18,7 @@ from kgeval.metrics.retrieval.interpolated import HitCounts, InterpolatedAP, Int
 from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, Lists
 from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
 from kgeval.metrics.retrieval.positions import expected_hits
-from kgeval.metrics.retrieval.tabulation import tabulate
+from kgeval.metrics.retrieval.tabulation import query_reasons, tabulate
 
 import_modules(__name__, __path__)  # so that a metric in a file of its own is found
 
@@ -43,12 +43,14 @@ __all__ = [
     "RPrecision",
     "Recall",
     "Success",
+    "check_lists",
     "expected_hits",
     "from_ranking",
     "from_run",
     "from_scores",
     "mean_pr_curve",
     "pr_curves",
+    "query_reasons",
     "roc_curves",
     "running",
     "tabulate",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.metrics.base import Metric, split_list
-from kgeval.metrics.metric_frames import REASON, Cell, metric_frame
+from kgeval.metrics.metric_frames import REASON, Cell, join_reasons, metric_frame
 from kgeval.metrics.retrieval.base import LISTS, ListMetric, check_lists
 from kgeval.metrics.retrieval.lists import Lists
 
@@ -48,11 +49,8 @@ def tabulate(
     parsed = {str(metric): metric for metric in map(LISTS.parse, asked)}
     names = pd.Index(np.arange(len(lists)), name="query") if lists.names is None else lists.names
     frame = pd.DataFrame({key: metric.per_query(lists, ties) for key, metric in parsed.items()}, index=names)
-    reasons = np.full(len(lists), "", dtype=object)
-    for key, metric in parsed.items():
-        is_nan = frame[key].isna().to_numpy()
-        reasons[is_nan] += f"; {key}: {metric.lacking(lists, ties) or metric.undefined_when}"
-    frame[REASON] = pd.Series(reasons, index=names, dtype=object).str.removeprefix("; ")
+    said = {key: metric.lacking(lists, ties) or metric.undefined_when for key, metric in parsed.items()}
+    frame[REASON] = query_reasons(frame, said)
     if average is None:
         return frame
     means = {key: metric.compute(lists, ties, average) for key, metric in parsed.items()}
@@ -64,3 +62,20 @@ def tabulate(
     ]
     last[REASON] = "; ".join(filter(None, [*last[REASON], *left_out]))
     return pd.concat([frame, last]).rename_axis(index=[str(name) for name in names.names])
+
+
+def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any]:
+    """Return why values of queries are NaN, one text per row, empty where none is.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row per query.
+    said : mapping of str to str
+        Why a column of the frame is NaN, where it is.
+    """
+    lacks, which = np.unique(frame[list(said)].isna().to_numpy(), axis=0, return_inverse=True)
+    texts = [
+        join_reasons({key: Cell(np.nan, reason=said[key]) for key, is_nan in zip(said, row) if is_nan}) for row in lacks
+    ]
+    return pd.Series(np.array(texts, dtype=object)[which.ravel()], index=frame.index, dtype=object)

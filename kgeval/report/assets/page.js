@@ -219,7 +219,7 @@
     }
     const own = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((said) => said.replace("note: ", () => `note: ${name}: `)));
     section("comparison", "Comparison", lineList(data.comparison.head.filter((said) => !own.includes(said))), // said above
-      element("p", {}, `The difference is first less second, with its ${Math.round(data.comparison.confidence * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.confidence, "", 2)}.`),
+      element("p", {}, `The difference is first - second, with its ${Math.round(data.comparison.confidence * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.confidence, "", 2)}.`),
       scrolling("Paired comparison of the models; smallest detectable: what the test would find with a probability of 0.8", head, [...bodies.values()]),
       reasonList(reasons), ...data.comparison.contributions.filter((pair) => pair.rows.length).map(contributionTable));
   }
@@ -238,7 +238,7 @@
   }
 
   function contributionTable(pair, place) {
-    const title = `Where the difference in ${pair.metric} comes from: ${pair.first} less ${pair.second}`;
+    const title = `Where the difference in ${pair.metric} comes from: ${pair.first} - ${pair.second}`;
     const head = headRow(["relation", "n", "share", modelName(pair.first), modelName(pair.second), "difference", "contribution"], (i) => i > 0);
     const rows = pair.rows.map((row) => element("tr", {}, element("th", { scope: "row" }, labelled(row.relation)), countCell(row.n),
       element("td", { class: "number" }, `${styles[1].format(100 * row.share)}%`),
@@ -331,7 +331,7 @@
   }
 
   const relationValue = (model, place, row, part = 0) => data.relations.values[model][place][part][row];
-  const relationCell = (model, place, row) => [0, 1, 2].map((part) => relationValue(model, place, row, part));
+  const relationCell = (model, place, row) => [0, 1, 2, 3].map((part) => relationValue(model, place, row, part));
   const relationChart = { metric: 0, across: several ? 1 : 0 };
 
   function relationFigure() {
@@ -448,7 +448,7 @@
           const [a, b] = [0, model].map((one) => relationValue(one, state.metric, row));
           return a === null || b === null ? null : a - b;
         };
-        return { name: `${data.models[0]} less ${data.models[model]}`, value, cell: (row) => differenceCell([value(row)], metrics[state.metric].heading) };
+        return { name: `${data.models[0]} - ${data.models[model]}`, value, cell: (row) => differenceCell([value(row)], metrics[state.metric].heading) };
       }),
     ];
     const body = element("tbody");

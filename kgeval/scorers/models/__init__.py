@@ -10,7 +10,7 @@ if (?, p, o) is to be answered as (o, inverse of p, ?):
 - ``"alternating"``: relation p has row ``2 p``, its inverse row ``2 p + 1``.
 """
 
-from kgeval.files import import_modules
+from kgeval.discovery import import_modules
 from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, MODELS, EmbeddingModel
 from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
