@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from test_peers_lists import ROUNDED, TREC, peer, per_query, trec, uncompiled_ranx
+from list_peers import ROUNDED, TREC, peer, per_query, trec, uncompiled_ranx
 
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise.separation import AveragePrecision

@@ -554,7 +554,7 @@ print(results[:before].count(True), results[before:])
 def test_fused_kernel_in_tritons_interpreter():
     """The kernel on the CPU: counts, lists that just fit and that overflow, and a counter that uses it."""
     pytest.importorskip("triton", reason="the fused kernel needs triton")
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
     done = subprocess.run([sys.executable, "-c", FUSED], capture_output=True, text=True, env=environment, cwd=root)
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ import re
 import numpy as np
 import oracle_lists as oracle
 import pytest
+from list_metric_cases import AVERAGES, METRICS, TEXTS, each_metric
 from random_lists import by_oracle, close, made_as_run, made_of_scores, random_tables
 
 from kgeval.metrics.base import Metric
@@ -17,7 +18,6 @@ from kgeval.metrics.retrieval.base import LISTS, ListMetric
 from kgeval.metrics.retrieval.inputs import from_ranking, from_run
 from kgeval.metrics.retrieval.lists import LIST_TIES
 
-AVERAGES = ("macro", "micro")
 TRAITS = ("name", "title", "bounds", "higher_is_better", "reference", "undefined_when")
 UNDEFINED = {
     "the list is empty": [from_ranking([])],
@@ -38,24 +38,8 @@ PARAMETERS = {
     "recall": [0.0, 0.1, 1 / 3, 1.0],
     "points": ["11", "2", "101", "all"],
 }
-TEXTS = [
-    *("precision", "precision@1", "precision@3", "precision(short=cut)@4", "precision(short=cut)"),
-    *("precision(empty=zero)", "precision(short=cut,empty=nan)@2", "f1(empty=zero)", "f1(empty=nan)"),
-    *("recall", "recall@2", "recall(empty=zero)@3", "recall(empty=nan)@1"),
-    *("f1", "f1@3", "f1(short=cut)@4", "fbeta(beta=2)@2", "fbeta(beta=0.5,short=cut)"),
-    *("success@1", "success@3", "success@10", "rr", "rr@2"),
-    *("map", "map@3", "map(empty=zero)", "map(empty=nan)@2"),
-    *("rprec", "rprec(empty=zero)", "auc", "auc(empty=zero)"),
-    *("dcg", "dcg@2", "dcg(gain=exponential)@4", "dcg(gain=1:3;2:0.5,base=e)", "dcg(gain=exponential,base=10)@3"),
-    *("ndcg", "ndcg@1", "ndcg@3", "ndcg(gain=exponential,empty=zero)", "ndcg(gain=1:0;2:9)@4", "ndcg(empty=nan)@2"),
-    *("err(g_max=3)", "err(g_max=3)@2", "err(g_max=4.5)@4"),
-    *("iprec", "iprec(recall=0.5)", "iprec(recall=1,empty=zero)", "iprec(recall=0.3,empty=nan)"),
-    *("iap", "iap(points=all)", "iap(points=3,empty=zero)", "iap(points=all,empty=nan)"),
-]
-METRICS = [LISTS.parse(text) for text in TEXTS]
 
 each_class = pytest.mark.parametrize("cls", LISTS.registered().values(), ids=lambda cls: cls.__name__)
-each_metric = pytest.mark.parametrize("metric", METRICS, ids=str)
 each_policy = pytest.mark.parametrize("ties", LIST_TIES)
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import oracle_lists as oracle
 import pytest
-from test_metrics_lists_identities import one
+from list_metric_cases import one
 
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
 

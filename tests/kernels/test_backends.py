@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from test_kernels import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
+from kernel_cases import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
 
 import kgeval as kg
 from kgeval.errors import DataError, MissingExtra, ProtocolError, ScoreError

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from list_metric_cases import refused
 from random_lists import same
 
 from kgeval.errors import DataError, MetricError, ScoreError
@@ -24,14 +25,6 @@ ITEMS = "rr,map,ndcg,err(g_max=2),precision@2,auc"
 def table(lists, ties="expected"):
     """All values per query and their mean, as rows."""
     return tabulate(lists, ITEMS, ties).drop(columns="reason").to_numpy()
-
-
-def refused(error, message, call):
-    """The whole sentence of the error."""
-    with pytest.raises(error) as caught:
-        call()
-    assert str(caught.value) == message
-    assert type(caught.value) is error
 
 
 def flat_in_any_order(seed, names):

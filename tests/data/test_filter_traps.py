@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracle import rank_counts
-from test_traps import COUNTS, KINDS, SCORERS, Matrix, counts, one_query, random_graph, run
+from trap_cases import COUNTS, KINDS, SCORERS, Matrix, counts, one_query, random_graph, run
 
 import kgeval as kg
 from kgeval.data.known import KnownIndex

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
-from test_models import CASES, INVERSES, SIDES, draw_model, real_tables, side_scores
+from model_cases import CASES, INVERSES, SIDES, draw_model, real_tables, side_scores
 
 import kgeval as kg
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from test_kernels import (
+from kernel_cases import (
     DIFFERENT_COUNTERS,
     INPUTS,
     draw_places,

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_traps import run
+from trap_cases import run
 
 import kgeval as kg
 

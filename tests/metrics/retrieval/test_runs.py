@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from list_metric_cases import refused
 from random_lists import same
-from test_retrieval_inputs import refused
 
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.metrics.ranks import MRR

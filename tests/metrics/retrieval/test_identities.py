@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import oracle_lists as oracle
 import pytest
+from list_metric_cases import AVERAGES, each_metric, one, per_query
 from random_lists import SCORES, close, made_as_run, made_of_scores, random_tables, same
-from test_metrics_lists import AVERAGES, each_metric
 
 from kgeval.errors import MetricError
 from kgeval.metrics.ranks import MRR, Hits
@@ -20,17 +20,6 @@ from kgeval.metrics.retrieval.lists import LIST_TIES
 
 TABLES = random_tables(11, 18, 20, 10)
 GIVEN_UP = "{} has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
-
-
-def per_query(text, lists, ties="expected"):
-    """The values of a metric named by its text."""
-    return LISTS.parse(text).per_query(lists, ties)
-
-
-def one(text, lists, ties="expected"):
-    """The value for a single list."""
-    [found] = per_query(text, lists, ties)
-    return float(found)
 
 
 def remade(table, change):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from test_scoring import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_model, make, raises
+from scorer_cases import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_model, make, raises
 
 import kgeval as kg
 

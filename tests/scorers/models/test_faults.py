@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_scoring import CHAIN, LABELS, TEST, M, N, Tensor, dataset, integer_model, raises, same_ranks
+from scorer_cases import CHAIN, LABELS, TEST, M, N, Tensor, dataset, integer_model, raises, same_ranks
 
 import kgeval as kg
 from kgeval.kernels.numpy_kernels import NumpyCounter
