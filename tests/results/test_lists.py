@@ -178,7 +178,7 @@ def check_per_query(frame, metrics, ladders, ties):
     is_mixed = any(0 < relevant < size for one in ladders.values() for relevant, size in one)
     for (side, p, given), one in ladders.items():
         n, *values, reason = frame.loc[(side, str(p), str(given))]
-        missing = []
+        missing = {}
         assert n == sum(relevant for relevant, _ in one)
         for metric, found in zip(metrics, values, strict=True):
             above, below = mean_ratio(metric, one, ties)
@@ -188,8 +188,10 @@ def check_per_query(frame, metrics, ladders, ties):
             if ties == "expected" and is_mixed and metric.startswith(("iap", "iprec")):
                 wanted, why = math.nan, f"{metric} {NO_EXPECTATION}"
             assert is_near(found, wanted), (side, p, given, metric, ties)
-            missing += [f"{metric}: {why}"] if math.isnan(wanted) else []
-        assert reason == "; ".join(missing), (side, p, given, ties)
+            if math.isnan(wanted):
+                missing.setdefault(why, []).append(metric)
+        said = [f"{', '.join(lacking)}: {why}" for why, lacking in missing.items()]
+        assert reason == "; ".join(said), (side, p, given, ties)
 
 
 def check_keys(result, by_hand, rng):

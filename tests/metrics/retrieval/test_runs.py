@@ -161,7 +161,7 @@ def test_table():
     iap = "iap: iap has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
     assert reasons == [
         iap,
-        f"map: no item is relevant; map(empty=nan): no item is relevant; {iap}",
+        f"map, map(empty=nan): no item is relevant; {iap}",
         f"map(empty=nan): 1 of 2 queries: no item is relevant; {iap}; map leaves out 1 queries",
     ]
     assert tabulate(lists, "rr, map,map(empty=nan),iap", average=None)["reason"].tolist() == reasons[:2]

@@ -276,7 +276,7 @@ def test_what_happens_without_relevant_items():
     wanted |= {"rr": [0.5, 0.0, 0.25]}
     reasons = [
         "",
-        "map: no item is relevant; map(empty=nan): no item is relevant",
+        "map, map(empty=nan): no item is relevant",
         "map(empty=nan): 1 of 2 queries: no item is relevant; map leaves out 1 queries",
     ]
     wanted["reason"] = pd.Series(reasons, dtype=object)
