@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 
-# `candidates` and `models` live in a package of their own, and are imported by the names that users know them by.
+# Users import `kgeval.candidates` and `kgeval.models`; the code is in `kgeval.data` and `kgeval.scorers`.
 sys.modules |= {f"{__name__}.candidates": candidates, f"{__name__}.models": models}
 
 

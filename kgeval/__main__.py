@@ -1,4 +1,4 @@
-"""``python -m kgeval``: the same as the command ``kgeval``."""
+"""``python -m kgeval`` runs the command line, like the command ``kgeval``."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Types of arrays, and the validators of arrays and choices: everything public checks its input here, once."""
+"""Types of arrays, and functions that check arguments.
+
+Public functions of all packages call these functions on their input; inner functions do not check again.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,46 @@ Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[Any]  # of any real dtype
 
 
-MAX_COMPARED = 50_000
+MAX_COMPARED = 50_000  # among more words, `suggest` does not search
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the nearest of `known`, or nothing."""
+    """Return a hint for an error message: the known word that is most similar to an unknown one.
+
+    Parameters
+    ----------
+    word : str
+        The unknown word.
+    known : iterable of str
+        All known words.
+
+    Returns
+    -------
+    str
+        ``"; did you mean 'x'?"``, or ``""`` if no known word is similar or there are more than `MAX_COMPARED`.
+    """
     words = list(known)
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MAX_COMPARED else []
-    return f"; did you mean {near[0]!r}?" if near else ""
+    similar = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MAX_COMPARED else []
+    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:
-    """Return `value` if it is one of `allowed`, else raise `error` naming all of them."""
+    """Return `value` if it is one of `allowed`, else raise `error`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for the message.
+    value : object
+        What the caller passed; anything but a string is refused.
+    allowed : iterable of str
+    error : type of KgevalError
+        The message names all of `allowed` and the most similar one.
+
+    Returns
+    -------
+    str
+    """
     choices = list(allowed)
     if isinstance(value, str) and value in choices:
         return value
@@ -38,14 +69,38 @@ def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[Kgev
 
 
 def check_positive_int(name: str, value: Any, error: type[KgevalError] = ProtocolError) -> int:
-    """Return `value` as an int of at least 1; bools, floats and strings are refused."""
+    """Return `value` as an int of at least 1, else raise `error`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for the message.
+    value : object
+        What the caller passed; bools, floats and strings are refused.
+    error : type of KgevalError
+
+    Returns
+    -------
+    int
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise error(f"{name} must be an integer of at least 1; got {value!r}")
     return int(value)
 
 
 def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
-    """Return `value` as an int of at least 0, else raise `error`."""
+    """Return `value` as an int of at least 0, else raise `error`.
+
+    Parameters
+    ----------
+    value : object
+        What the caller passed as `seed`; bools, floats and strings are refused.
+    error : type of KgevalError
+
+    Returns
+    -------
+    int
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise error(f"seed must be an integer of at least 0; got {value!r}")
     return int(value)
@@ -54,7 +109,24 @@ def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
 def check_number(
     name: str, value: Any, low: float, high: float, says: str, error: type[KgevalError] = MetricError
 ) -> float:
-    """Return `value` as a float with ``low < value < high``, else raise `error`: `name` must be `says`."""
+    """Return `value` as a float with ``low < value < high``, else raise `error`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for the message.
+    value : object
+        What the caller passed; bools, strings and NaN are refused.
+    low, high : float
+        The bounds; they are not allowed values themselves.
+    says : str
+        The allowed values in words, for the message; for example ``"a number above 0"``.
+    error : type of KgevalError
+
+    Returns
+    -------
+    float
+    """
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not is_number or not low < value < high:
         raise error(f"{name} must be {says}; got {value!r}")
@@ -67,13 +139,18 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     Parameters
     ----------
     name : str
-        What the array is, for the message.
+        The name of the array, for the message.
     values : array_like of integers
-        Floats, bools and strings are refused before any cast, so nothing is rounded or wrapped.
+        Floats, bools and strings are refused before any cast, so no value is rounded or wraps around.
     n : int
-        How many ids there are.
+        The number of ids.
     shape : tuple
-        Expected shape; None stands for any length.
+        The expected shape; None stands for any length.
+
+    Returns
+    -------
+    int64 array
+        A copy, of the shape of `values`.
 
     Raises
     ------
@@ -81,7 +158,9 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
         If the dtype, the shape or a value is wrong; names the first wrong row.
     """
     array = np.asarray(values)
-    if array.ndim != len(shape) or any(w is not None and w != g for w, g in zip(shape, array.shape)):
+    if array.ndim != len(shape) or any(
+        expected is not None and expected != length for expected, length in zip(shape, array.shape)
+    ):
         wanted = ", ".join("n" if length is None else str(length) for length in shape)
         raise DataError(f"{name} must have shape ({wanted}); got {array.shape}")
     if array.size == 0:

@@ -1,4 +1,7 @@
-"""Modules that are found by their place in a folder: commands, models, metrics, file formats."""
+"""Import all modules of a package, so that a new file in its folder is enough to add something.
+
+The packages of commands, models, metrics and file formats call it.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,12 @@ def import_modules(package: str, path: Iterable[str]) -> list[ModuleType]:
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        The ``__name__`` of the package.
     path : iterable of str
-        Its ``__path__``.
+        The ``__path__`` of the package.
+
+    Returns
+    -------
+    list of modules
     """
-    return [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(path)]
+    return [importlib.import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(path)]

@@ -1,14 +1,14 @@
-"""Every error and warning of kgeval, in one place."""
+"""The classes of all errors and warnings of kgeval."""
 
 from __future__ import annotations
 
 
 class KgevalError(Exception):
-    """Any error that kgeval raises on purpose; catch this one to catch them all."""
+    """Base class of all errors that kgeval raises on purpose."""
 
 
 class DataError(KgevalError, ValueError):
-    """A file, a frame or an array does not hold what it should."""
+    """A file, a data frame or an array has wrong contents, or cannot be read or written."""
 
 
 class ProtocolError(KgevalError, ValueError):
@@ -16,16 +16,16 @@ class ProtocolError(KgevalError, ValueError):
 
 
 class ScoreError(KgevalError, ValueError):
-    """A scorer gave something that cannot be ranked."""
+    """The scores of a scorer cannot be ranked, for example because one is NaN."""
 
 
 class MetricError(KgevalError, ValueError):
-    """A metric or a result key is unknown or wrongly written."""
+    """A metric, its setting or a result key is unknown or not valid."""
 
 
 class MissingExtra(KgevalError, ImportError):
-    """An optional library is needed and absent; the message says which extra brings it."""
+    """An optional library is needed but not installed; the message names the extra that installs it."""
 
 
 class KgevalWarning(UserWarning):
-    """A number is right but needs a caution, for example because of many ties."""
+    """A result is correct but must be read with care, for example because of many ties."""

@@ -1,4 +1,7 @@
-"""Files: written at once, text that is read strictly, arrays with a header without pickle; and modules of a folder."""
+"""Read and write files: strict UTF-8 text, ``.npz`` archives without pickle, and files that appear only when complete.
+
+The packages that read formats, save results and export reports call it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,23 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
-    """Write `arrays` and `header` to `path`, through a temporary file that replaces it when complete.
+    """Write arrays and a header to an ``.npz`` file, which appears only when it is complete (see `replacing`).
+
+    Parameters
+    ----------
+    path : str or path
+    arrays : dict of str to array
+        Any dtype except object; any name except ``"header"``.
+    header : dict
+        Values that JSON can store, without NaN and infinities.
+    overwrite : bool
+        Whether an existing file is replaced.
 
     Raises
     ------
     DataError
-        If `path` exists and `overwrite` is False, or is a folder, or if its own folder is missing,
-        or an array holds objects.
+        If `path` exists and `overwrite` is False, `path` is a folder, its parent folder is missing,
+        an array holds objects, or the file cannot be written.
     """
     target = Path(path)
     check_target(target, overwrite)
@@ -40,12 +53,25 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
 
 @contextmanager
 def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """Give a stream whose bytes become the file `path` when all are written; otherwise nothing changes.
+    """Open a stream whose bytes become the file `path` at the end of the ``with`` block.
+
+    The bytes go to a temporary file in the same folder, which then replaces `path`. After an error, `path` is as before
+    and the temporary file is deleted.
+
+    Parameters
+    ----------
+    path : str or path
+    overwrite : bool
+        Whether an existing file is replaced.
+
+    Yields
+    ------
+    binary stream
 
     Raises
     ------
     DataError
-        As `check_target`, or if the file cannot be written.
+        As `check_target` does, or if the file cannot be written.
     """
     target = Path(path)
     check_target(target, overwrite)
@@ -58,7 +84,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        umask = os.umask(0)
+        umask = os.umask(0)  # mkstemp makes a private file; give it the permissions of a file made by open()
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, target)
@@ -70,7 +96,19 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def check_target(path: str | Path, overwrite: bool) -> None:
-    """Raise a DataError if nothing can be written to `path`, before the work whose result goes there."""
+    """Raise a DataError if `path` cannot be a new file; commands call it before a long computation.
+
+    Parameters
+    ----------
+    path : str or path
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    DataError
+        If `path` is a folder, exists and may not be replaced, or its parent folder is missing.
+    """
     target = Path(path)
     if target.is_dir():
         raise DataError(f"{target} is a folder; give the name of a file")
@@ -82,6 +120,14 @@ def check_target(path: str | Path, overwrite: bool) -> None:
 
 def read_bytes(path: str | Path) -> bytes:
     """Return the bytes of a text file, without a byte order mark.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    bytes
 
     Raises
     ------
@@ -101,17 +147,36 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def one_line_end(raw: bytes) -> bytes:
-    """Return text whose lines end in LF, whether they ended in LF, CRLF or CR."""
+    """Return text with LF at the end of each line.
+
+    Parameters
+    ----------
+    raw : bytes
+        Text with lines that end in LF, CRLF or CR.
+
+    Returns
+    -------
+    bytes
+        `raw` itself if it contains no CR.
+    """
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file, its lines ended by LF, without a byte order mark.
+    """Return the text of a UTF-8 file, with LF at the end of each line and without a byte order mark.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    str
 
     Raises
     ------
     DataError
-        As `read_bytes`, and if the bytes are not UTF-8; names the line.
+        As `read_bytes` does, and if the bytes are not UTF-8; names the line.
     """
     raw = read_bytes(path)
     try:
@@ -122,13 +187,36 @@ def read_text(path: str | Path) -> str:
 
 
 def check_no_nul(path: str | Path, raw: bytes) -> None:
-    """Raise a DataError that names the line of the first NUL character, if there is one."""
+    """Raise a DataError if a text file contains a NUL character.
+
+    Parameters
+    ----------
+    path : str or path
+        For the message.
+    raw : bytes
+        The content of the file.
+
+    Raises
+    ------
+    DataError
+        If there is a NUL character; names the line of the first.
+    """
     if b"\0" in raw:
         raise DataError(f"{path}, line {line_at(raw, raw.index(0))}: a NUL character; is this a text file?")
 
 
 def encoding_error(path: str | Path) -> DataError:
-    """Return the error for a file whose bytes are not UTF-8; names the line and the byte."""
+    """Return the error to raise for a file whose bytes are not UTF-8; it names the line and the byte.
+
+    Parameters
+    ----------
+    path : str or path
+        The file is read again.
+
+    Returns
+    -------
+    DataError
+    """
     raw = Path(path).read_bytes()
     try:
         raw.decode("utf-8")
@@ -141,12 +229,33 @@ def encoding_error(path: str | Path) -> DataError:
 
 
 def line_at(raw: bytes, place: int) -> int:
-    """Return the number of the line, from 1, of the byte at `place`; lines end in LF, CRLF or CR."""
+    """Return the number of the line that contains a byte.
+
+    Parameters
+    ----------
+    raw : bytes
+        Text with lines that end in LF, CRLF or CR.
+    place : int
+        The position of the byte in `raw`.
+
+    Returns
+    -------
+    int
+        Counted from 1.
+    """
     return one_line_end(raw[:place]).count(b"\n") + 1
 
 
 def read_arrays(path: str | Path) -> Arrays:
-    """Read every array of an ``.npz`` file; arrays of objects (pickles) are refused, always.
+    """Read every array of an ``.npz`` file; arrays of objects (pickles) are never read.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict of str to array
 
     Raises
     ------
@@ -164,26 +273,36 @@ def read_arrays(path: str | Path) -> Arrays:
             arrays = {name: loaded[name] for name in loaded.files}
     except DataError:
         raise
-    except Exception as error:  # numpy and zipfile raise a dozen types on truncated, flipped or lying bytes
+    except Exception as error:  # numpy and zipfile raise many types of errors for damaged files
         if str(error).startswith("Object arrays"):
             raise DataError(f"{source}: holds pickled objects, which are never read; save plain arrays") from error
         reason = "it is neither .npz nor .npy" if "unsafely" in str(error) else str(error)
         raise DataError(
-            f"{source}: is damaged, cut off, or no .npz archive (pickles are never read): {reason}"
+            f"{source}: is damaged, cut off, or not an .npz archive (pickles are never read): {reason}"
         ) from error
-    foreign = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
-    if foreign:
-        raise DataError(f"{source}: member {foreign[0]!r} is no array; is this an .npz file?")
+    not_arrays = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if not_arrays:
+        raise DataError(f"{source}: member {not_arrays[0]!r} is not an array; is this an .npz file?")
     return arrays
 
 
 def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
-    """Read what `write_archive` wrote.
+    """Read a file that `write_archive` wrote.
+
+    Parameters
+    ----------
+    path : str or path
 
     Returns
     -------
     arrays : dict of str to array
+        Without the header.
     header : dict
+
+    Raises
+    ------
+    DataError
+        As `read_arrays` does, and if there is no header that is a JSON object.
     """
     arrays = read_arrays(path)
     if "header" not in arrays or arrays["header"].dtype.kind != "U" or arrays["header"].ndim:
@@ -198,12 +317,35 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:
-    """Return labels, whatever characters they hold, as the bytes of one JSON list."""
+    """Return labels as the bytes of one JSON list, which stores every character exactly.
+
+    Parameters
+    ----------
+    labels : tuple of str
+
+    Returns
+    -------
+    uint8 array, shape (bytes,)
+    """
     return np.frombuffer(json.dumps(labels).encode("ascii"), dtype=np.uint8)
 
 
 def unpack_labels(packed: npt.NDArray[Any]) -> tuple[str, ...]:
-    """Return the labels that `pack_labels` packed."""
+    """Return the labels that `pack_labels` packed.
+
+    Parameters
+    ----------
+    packed : uint8 array, shape (bytes,)
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    DataError
+        If the JSON value is not a list.
+    """
     labels = json.loads(packed.tobytes().decode("ascii"))
     if not isinstance(labels, list):
         raise DataError("expected a list of labels in the file")

@@ -8,6 +8,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+THOROUGH_FIXTURES = {"shared", "chrome"}  # real datasets, a browser
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests of real datasets and of a browser belong to the thorough suite."""
+    for item in items:
+        if THOROUGH_FIXTURES & set(item.fixturenames):
+            item.add_marker(pytest.mark.thorough)
+
+
 @pytest.fixture(scope="session")
 def root():
     """The project's root folder."""

@@ -1,6 +1,7 @@
 """Every metric of ranked lists, and short ways to measure one list."""
 
 import pytest
+from grids import one_of_each
 
 from kgeval.metrics.retrieval.base import LISTS
 
@@ -20,7 +21,7 @@ TEXTS = [
     *("iap", "iap(points=all)", "iap(points=3,empty=zero)", "iap(points=all,empty=nan)"),
 ]
 METRICS = [LISTS.parse(text) for text in TEXTS]
-each_metric = pytest.mark.parametrize("metric", METRICS, ids=str)
+each_metric = pytest.mark.parametrize("metric", one_of_each(METRICS))
 
 
 def per_query(text, lists, ties="expected"):

@@ -144,7 +144,7 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path):
     for length in range(len(raw)):
         file.write_bytes(raw[:length])
         said = refusal(read_archive, file)
-        assert said.startswith("FILE: is damaged, cut off, or no .npz archive (pickles are never read): ")
+        assert said.startswith("FILE: is damaged, cut off, or not an .npz archive (pickles are never read): ")
 
 
 def test_a_damaged_file_is_refused_or_read_right(tmp_path):
@@ -192,10 +192,10 @@ def test_what_is_no_archive(tmp_path):
     for raw in (b"", b"PK", b"s\tp\to\n", b"\x93NUMPY"):  # none of which holds a pickle
         (tmp_path / "text").write_bytes(raw)
         said = refusal(read_arrays, tmp_path / "text")
-        assert said.startswith("FILE: is damaged, cut off, or no .npz archive (pickles are never read): ")
+        assert said.startswith("FILE: is damaged, cut off, or not an .npz archive (pickles are never read): ")
     with zipfile.ZipFile(tmp_path / "docs.zip", "w") as archive:
         archive.writestr("readme.txt", "s\tp\to\n")
-    wanted = "FILE: member 'readme.txt' is no array; is this an .npz file?"
+    wanted = "FILE: member 'readme.txt' is not an array; is this an .npz file?"
     assert refusal(read_arrays, tmp_path / "docs.zip") == wanted
     np.save(tmp_path / "one.npy", np.arange(3))
     wanted = "FILE: expected an .npz archive of named arrays, found a single array (.npy)"
@@ -209,7 +209,7 @@ def test_a_lying_shape_is_refused(tmp_path, length):
     np.lib.format.write_array_header_1_0(member, {"descr": "<f8", "fortran_order": False, "shape": (length,)})
     with zipfile.ZipFile(tmp_path / "lie.npz", "w") as archive:
         archive.writestr("a.npy", member.getvalue() + bytes(16))
-    assert refusal(read_arrays, tmp_path / "lie.npz").startswith("FILE: is damaged, cut off, or no .npz archive")
+    assert refusal(read_arrays, tmp_path / "lie.npz").startswith("FILE: is damaged, cut off, or not an .npz archive")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Triple classification: thresholds chosen on validation, judged on test."""
+"""Triple classification: thresholds chosen on the validation split, evaluated on the test split."""
 
 from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult, parse_points
 from kgeval.classification.classifier import classify

@@ -1,4 +1,7 @@
-"""ClassificationResult: test triples with scores, thresholds and decisions, and every metric of them on demand."""
+"""ClassificationResult: classified test triples with scores and thresholds; metrics are computed on demand.
+
+`kgeval.classify` and `kgeval.load_result` return it; `kgeval.report` and the command line read it.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,15 @@ from kgeval.results import (
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
 PREDICTIONS = {"decisions": "predicted", "scores": "score", "probabilities": "probability", "values": "probability"}
 NO_PROBABILITIES = (
-    "scores are no probabilities; fit some on validation: classify(..., calibrate='platt') or 'isotonic' (--calibrate)"
+    "scores are not probabilities; fit probabilities on validation: classify(..., calibrate='platt') or 'isotonic' "
+    "(--calibrate)"
 )
 _TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
 _ABOUT = (
     "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "seed", "version",
     "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
 )  # fmt: skip
-FIRST_VERSION = 2  # of the files that hold classifications
+FIRST_VERSION = 2  # the first version of the file format that has classifications
 _THRESHOLDS = {
     "thresholds_threshold": "f",
     "thresholds_n_valid_positive": "iu",
@@ -54,33 +58,34 @@ _THRESHOLDS = {
 
 
 class ClassificationResult:
-    """True and false test triples told apart by thresholds that were chosen on validation.
+    """Test triples classified as true or false by thresholds that were chosen on validation.
 
-    Made by `kgeval.classify` and `kgeval.load_result`. It does not change: methods that add something return another
-    result.
+    `kgeval.classify` and `kgeval.load_result` return this class. A result does not change: methods that add something
+    return a new result.
 
     Parameters
     ----------
     table : pandas.DataFrame
         One row per test triple, positives first: ``s, p, o`` (ids), ``label`` (bool), ``score`` and ``threshold``
-        (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if it was calibrated.
+        (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated.
     thresholds : pandas.DataFrame
         One row per relation (label) of validation or test: ``threshold``, ``n_valid_positive``, ``n_valid_negative``,
-        ``source`` (``"relation"``, or ``"global"`` where validation lacks examples of both classes), ``n_test``.
+        ``source`` (``"relation"``; or ``"global"`` if validation does not have both positives and negatives of the
+        relation), ``n_test``.
     global_threshold : float
         Chosen on all validation examples together.
     entities, relations : Vocabulary
     about : dict
         JSON-able: dataset and its fingerprint, the negatives' source, seed and SHA-256, scorer, calibration, kgeval's
-        version, and how many examples there are.
+        version, and numbers of examples.
     dropped : dict of str to int
-        Examples that were not scored, by split and reason.
+        Number of examples that were not scored, by split and reason.
     notes : sequence of str
-        Cautions that belong to the numbers.
+        Cautions about the numbers.
     columns : pandas.DataFrame, optional
-        Further columns to break down by, one row per row of `table`.
+        Additional columns to break down by, one row per row of `table`.
     dataset : Dataset, optional
-        While it is at hand; not saved.
+        The dataset, as long as it is in memory; not saved.
 
     Examples
     --------
@@ -114,11 +119,11 @@ class ClassificationResult:
         self._dataset = dataset
 
     def __replace__(self, **changes: Any) -> ClassificationResult:
-        """Return the same result with some parts changed, named as the parameters of the class."""
+        """Return a copy with some parameters of the class changed."""
         return ClassificationResult(**({**self._parts(), "dataset": self._dataset} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a file keeps."""
+        """Return the parameters of the class that a saved file holds, by name."""
         names = ("table", "thresholds", "global_threshold", "entities", "relations", "about", "dropped", "notes")
         return {name: getattr(self, name) for name in (*names, "columns")}
 
@@ -144,13 +149,13 @@ class ClassificationResult:
         Parameters
         ----------
         key : str or Metric
-            ``[average.]metric``. ``micro`` (default): of all test triples together. ``macro``: the mean over the
-            relations of test that have a value; the others are counted in ``excluded``.
+            ``[average.]metric``. ``micro`` (default): the metric of all test triples together. ``macro``: the mean over
+            the test relations in which the metric is defined; ``excluded`` counts the other relations.
 
         Raises
         ------
         MetricError
-            If the key cannot be read, or the metric brings a threshold of its own.
+            If the key cannot be read, or the metric has a threshold of its own.
         """
         average = "micro"
         if isinstance(key, str) and key.strip().lower().startswith(tuple(f"{name}." for name in AVERAGES)):
@@ -166,31 +171,35 @@ class ClassificationResult:
         return metric.compute(labels, predictions, self.table["p"].to_numpy()[rows] if metric.takes_groups else None)
 
     def _lacks(self, metric: PointMetric) -> bool:
+        """Tell whether the metric needs probabilities and the table has none."""
         return PREDICTIONS[metric.needs] not in self.table
 
     def _macro(self, metric: PointMetric) -> MetricValue:
+        """Return the mean of the metric over the test relations in which it is defined."""
         if self._lacks(metric):
             return MetricValue.undefined(NO_PROBABILITIES)
         parts = [rows for _, rows in self._relations]
-        found = [self._compute(metric, rows) for rows in parts]
-        defined = [one.value for one in found if not one.reason]
-        n_out = len(found) - len(defined)
-        weight_out = sum(len(rows) for rows, one in zip(parts, found) if one.reason) / len(self.table)
+        values = [self._compute(metric, rows) for rows in parts]
+        defined = [value.value for value in values if not value.reason]
+        # Number of relations without a value, and their share of the test triples.
+        n_out = len(values) - len(defined)
+        weight_out = sum(len(rows) for rows, value in zip(parts, values) if value.reason) / len(self.table)
         if not defined:
-            reasons = list(dict.fromkeys(one.reason for one in found))
+            reasons = list(dict.fromkeys(value.reason for value in values))
             return MetricValue.undefined(f"no relation has a value: {'; '.join(reasons)}", n_out, weight_out)
         return MetricValue(float(np.mean(defined)), "", n_out, weight_out)
 
     @cached_property
     def _relations(self) -> list[tuple[tuple[str, ...], Ids]]:
-        """The rows of each relation of test under its label, most rows first."""
+        """The label and the rows of each relation of test, relations with more rows first."""
         return self._groups(["relation"])
 
     def _groups(self, names: Sequence[str]) -> list[tuple[tuple[str, ...], Ids]]:
+        """Return the groups of rows with the same values in the named columns; see `group_labels`."""
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
-        """Return what to group by under `name`: one value per row."""
+        """Return the column `name` to group by: one value per row."""
         if name == "relation":
             return pd.Categorical.from_codes(self.table["p"].to_numpy(), pd.Index(self.relations.labels, dtype=object))
         if name in self.columns.columns:
@@ -201,7 +210,7 @@ class ClassificationResult:
         return check_one_of("by", name, dict.fromkeys(["relation", *self.columns.columns, *plain]), MetricError)
 
     def summary(self, metrics: Sequence[str | Metric] | str = CLASSIFIED_METRICS) -> pd.DataFrame:
-        """Return a table of metrics over all test triples, and over relations.
+        """Return a table of metrics: over all test triples (micro), and as means over relations (macro).
 
         Parameters
         ----------
@@ -213,29 +222,29 @@ class ClassificationResult:
             Rows ``micro`` and ``macro``; columns ``n`` (test triples), each metric under its key, and ``reason``: why
             a number is NaN.
         """
-        parsed, every = parse_points(metrics), np.arange(len(self.table))
+        parsed, all_rows = parse_points(metrics), np.arange(len(self.table))
         rows = [
-            {str(metric): Cell.of(self._compute(metric, every)) for metric in parsed},
+            {str(metric): Cell.of(self._compute(metric, all_rows)) for metric in parsed},
             {str(metric): Cell.of(self._macro(metric)) for metric in parsed},
         ]
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
         return metric_frame(index, rows, map(str, parsed), [len(self.table)] * 2)
 
     def by(self, *columns: str, metrics: Sequence[str | Metric] | str = CLASSIFIED_METRICS) -> pd.DataFrame:
-        """Return metrics per group of test triples.
+        """Return metrics for each group of test triples.
 
         Parameters
         ----------
         *columns : str
-            One or more of ``"relation"``; a feature of the dataset that asks for no side (``"cardinality"``,
+            One or more of ``"relation"``; a feature of the dataset that does not depend on the side (``"cardinality"``,
             ``"pattern"``, ``"relation_frequency"``, ``"seen"``); or a column of `with_columns`.
         metrics : sequence of str or Metric, or one string with commas
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by the groups (relations by label), most triples first, buckets in their order. Columns ``n``,
-            ``share`` of all test triples, and the metrics as in `summary`.
+            Indexed by the groups (relations by label): groups with more triples first, buckets in ascending order.
+            Columns ``n``, ``share`` of all test triples, and the metrics as in `summary`.
         """
         parsed, names = parse_points(metrics), group_names(columns)
         groups = dict(self._groups(names))
@@ -246,14 +255,14 @@ class ClassificationResult:
         return frame
 
     def with_columns(self, columns: pd.DataFrame | Mapping[str, Any]) -> ClassificationResult:
-        """Return the same result with more columns to break down by.
+        """Return a new result with additional columns to break down by.
 
         Parameters
         ----------
         columns : pandas.DataFrame or mapping of str to array
-            One row per row of `table`, in its order; or a table with columns that say what a row belongs to (some of
-            ``s``, ``p`` or ``relation``, ``o``), labels or ids, each combination once. See
-            `kgeval.EvaluationResult.with_columns`.
+            Either one row per row of `table`, in the same order; or a table with key columns that say to which triples
+            a row belongs: some of ``s``, ``p`` or ``relation``, ``o``. Keys are labels or ids; each combination occurs
+            once. See `kgeval.EvaluationResult.with_columns`.
 
         Raises
         ------
@@ -267,43 +276,44 @@ class ClassificationResult:
     def with_features(
         self, dataset: Dataset | None = None, *, names: Sequence[str] | None = None
     ) -> ClassificationResult:
-        """Return the same result with columns that the dataset tells: cardinality, pattern, ...
+        """Return a new result with columns computed from the dataset: cardinality, pattern, ...
 
         Parameters
         ----------
         dataset : Dataset, optional
-            The one that was classified; not needed while the result has it, after `kgeval.classify`.
+            The dataset that was classified; not needed as long as the result has it in memory, after `kgeval.classify`.
         names : sequence of str, optional
             See `kgeval.features.features_of`.
 
         Raises
         ------
         DataError
-            If there is no dataset, or it is another one.
+            If there is no dataset, or the result was made from another one.
         """
         dataset = dataset_of(self.about, dataset, self._dataset, names or FEATURES)
         names = features_at_hand(dataset, has_sides=False) if names is None else names
-        found, said = features_of(self.table, None, dataset, names=names)
-        kept = self.columns.drop(columns=[name for name in found if name in self.columns])
-        notes = [*self.notes, *(note for note in said if note not in self.notes)]
-        return self.__replace__(columns=pd.concat([kept, found], axis=1), notes=notes)
+        features, feature_notes = features_of(self.table, None, dataset, names=names)
+        kept = self.columns.drop(columns=[name for name in features if name in self.columns])
+        notes = [*self.notes, *(note for note in feature_notes if note not in self.notes)]
+        return self.__replace__(columns=pd.concat([kept, features], axis=1), notes=notes)
 
     def labelled(self) -> pd.DataFrame:
         """Return the table with labels in place of ids."""
         return with_labels(self.table, self.entities, self.relations)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write everything to one file, conventionally ``.kgeval``; read it with `kgeval.load_result`.
+        """Write the result to one file, by convention with the ending ``.kgeval``; `kgeval.load_result` reads it.
 
         Parameters
         ----------
         path : path
         overwrite : bool
+            Whether an existing file is replaced.
 
         Raises
         ------
         DataError
-            If the file exists and `overwrite` is False, or cannot be written.
+            If the file exists and `overwrite` is False, or if it cannot be written.
         """
         parts = self._parts()
         arrays: dict[str, Any] = {str(name): self.table[name].to_numpy() for name in self.table}
@@ -311,43 +321,50 @@ class ClassificationResult:
         arrays["thresholds_relation"] = self.relations.ids(self.thresholds.index.to_numpy())
         arrays["thresholds_is_own"] = (self.thresholds["source"] == "relation").to_numpy()
         arrays["global_threshold"] = np.array(self.global_threshold)
-        column_arrays, said = pack_columns(self.columns)
+        column_arrays, column_header = pack_columns(self.columns)
         arrays |= pack_vocabularies(self.entities, self.relations) | column_arrays
-        header = {name: parts[name] for name in ("about", "dropped")} | {"notes": list(self.notes)} | said
+        header = {name: parts[name] for name in ("about", "dropped")} | {"notes": list(self.notes)} | column_header
         write_result(path, "classification", arrays, header, overwrite)
 
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
-        """Return what must be known about the values of `metrics`: relations that a mean leaves out."""
-        said = []
+        """Return one caution for each average that leaves out relations without a value.
+
+        Parameters
+        ----------
+        metrics : sequence of str or Metric, or one string with commas
+        """
+        texts = []
         for metric in parse_points(metrics):
             for average in ("micro", "macro"):
-                found = self.value(f"{average}.{metric}")
-                if found.excluded and not found.reason:
-                    said.append(
-                        f"{average} {metric.heading} leaves out {found.excluded:,} of {len(self._relations):,} "
-                        f"relations without a value ({found.excluded_weight:.1%} of the test triples)"
+                value = self.value(f"{average}.{metric}")
+                if value.excluded and not value.reason:
+                    texts.append(
+                        f"{average} {metric.heading} leaves out {value.excluded:,} of {len(self._relations):,} "
+                        f"relations without a value ({value.excluded_weight:.1%} of the test triples)"
                     )
-        return list(dict.fromkeys(said))
+        return list(dict.fromkeys(texts))
 
     def header(self) -> list[str]:
-        """Return the lines that say what the numbers are of."""
+        """Return the lines above a table of numbers: dataset, thresholds, negatives, dropped triples, cautions."""
         about = self.about
         seed = "" if about["seed"] is None else f", seed {about['seed']}"
-        n_own = int((self.thresholds["source"] == "relation").sum())
+        n_with_own = int((self.thresholds["source"] == "relation").sum())
         lines = [
             f"{about['dataset']}: {len(self.entities):,} entities, {len(self.relations):,} relations; "
             f"test {about['n_test_positive']:,} positives and {about['n_test_negative']:,} negatives, "
             f"{sum(self.dropped.values()):,} dropped",
-            f"{n_own:,} thresholds of relations and {len(self.thresholds) - n_own:,} global ones, from valid "
-            f"({about['n_valid_positive']:,} and {about['n_valid_negative']:,})",
+            f"{n_with_own:,} relations with a threshold of their own, {len(self.thresholds) - n_with_own:,} with the "
+            f"global threshold; chosen on valid ({about['n_valid_positive']:,} positives, "
+            f"{about['n_valid_negative']:,} negatives)",
             f"negatives: {about['negatives']}{seed}, sha256 {about['negatives_sha256'][:8]}; "
             f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}",
         ]
         lines += [f"dropped: {n:,} triples, {reason}" for reason, n in self.dropped.items()]
-        lines += [f"dataset: {said}" for said in about["observations"]]
+        lines += [f"dataset: {observation}" for observation in about["observations"]]
         return lines + [f"note: {note}" for note in self.notes]
 
     def _lines(self) -> list[str]:
+        """Return the header, and the cautions of the default metrics."""
         return [*self.header(), *(f"note: {caution}" for caution in self.cautions(CLASSIFIED_METRICS))]
 
     def __repr__(self) -> str:
@@ -358,28 +375,43 @@ class ClassificationResult:
 
 
 def _parse_point(key: str | Metric) -> PointMetric:
+    """Return the metric of a key; raise a MetricError if it has a threshold of its own."""
     metric = POINTS.parse(key)
-    is_said = isinstance(key, str) and "threshold" in key.lower()
-    if isinstance(metric, DecisionMetric) and (is_said or metric.threshold != DEFAULT_THRESHOLD):
+    names_threshold = isinstance(key, str) and "threshold" in key.lower()
+    if isinstance(metric, DecisionMetric) and (names_threshold or metric.threshold != DEFAULT_THRESHOLD):
         raise MetricError(
-            f"{metric} brings a threshold of its own, but triples are classified by those chosen on validation; "
-            f"ask for {metric.name!r}"
+            f"{metric} has a threshold of its own, but triples are classified by those chosen on validation; "
+            f"use {metric.name!r}"
         )
     return metric
 
 
 def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
-    """Return the metrics of a sequence, or of one string with commas, that can be asked of decisions already made."""
-    asked = split_list(metrics) if isinstance(metrics, str) else list(metrics)
-    if not asked:
+    """Return metrics of predictions that apply to classified triples: without a threshold of their own.
+
+    Parameters
+    ----------
+    metrics : sequence of str or Metric, or one string with commas
+
+    Returns
+    -------
+    list of PointMetric
+
+    Raises
+    ------
+    MetricError
+        If there is none, one is unknown, or one has a threshold of its own.
+    """
+    given = split_list(metrics) if isinstance(metrics, str) else list(metrics)
+    if not given:
         raise MetricError("metrics names none; say which, such as 'accuracy,f1'")
-    return [_parse_point(metric) for metric in asked]
+    return [_parse_point(metric) for metric in given]
 
 
 def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version: int) -> ClassificationResult:
     """Return the result that `ClassificationResult.save` wrote, checked."""
     if version < FIRST_VERSION:
-        raise DataError(f"version {version} of the format knows no classification")
+        raise DataError(f"version {version} of the format has no classifications")
     check_about(header["about"], _ABOUT)
     entities, relations = unpack_vocabularies(arrays)
     kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
@@ -397,8 +429,8 @@ def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version
         raise DataError("column predicted is not score >= threshold")
     table = pd.DataFrame({name: arrays[name] for name in kinds if name in _TABLE or name == "probability"})
     TripleSet(table[["s", "p", "o"]].to_numpy(), len(entities), len(relations), "columns s, p, o")
-    of = check_ids("relation of a threshold", arrays["thresholds_relation"], len(relations), (None,))
-    labels = np.array(relations.labels, dtype=object)[of]
+    relation_ids = check_ids("relation of a threshold", arrays["thresholds_relation"], len(relations), (None,))
+    labels = np.array(relations.labels, dtype=object)[relation_ids]
     columns = {name.removeprefix("thresholds_"): arrays[name] for name in _THRESHOLDS}
     thresholds = pd.DataFrame(columns, index=pd.Index(labels, name="relation", dtype=object))
     source = np.where(arrays["thresholds_is_own"], "relation", "global").astype(object)

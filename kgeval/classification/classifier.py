@@ -1,4 +1,4 @@
-"""classify(): which test triples are true, by thresholds per relation that validation alone chooses."""
+"""classify(): triple classification, with one threshold per relation that is chosen on the validation split alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from kgeval.scorers import (
 from kgeval.scorers.models import EmbeddingModel
 
 NO_VECTOR = "the model has no vector for an entity or relation"
-WORSE_THAN_CHANCE = -4.0  # standard deviations of the AUC
+WORSE_THAN_CHANCE = -4.0  # in standard deviations of the AUC of random scores; a lower AUC gives a warning
 
 
 def classify(
@@ -56,35 +56,38 @@ def classify(
     source: str | None = None,
     max_pairs: int = MAX_PAIRS,
 ) -> ClassificationResult:
-    """Tell true from false test triples by thresholds chosen on validation.
+    """Classify test triples as true or false by thresholds chosen on the validation split.
 
-    A triple is called true where its score is at least the threshold of its relation: the one that makes most
-    validation triples of the relation right (`kgeval.metrics.pointwise.cuts`). Relations without both true and false
-    triples in validation take the threshold chosen on all of it, and are counted. Test has no part in any threshold.
+    A triple is classified as true if its score is at least the threshold of its relation. The threshold is the one that
+    classifies most validation triples of the relation correctly (`kgeval.metrics.pointwise.cuts`). A relation without
+    both true and false triples in validation takes the global threshold, chosen on all validation triples; a note
+    counts these relations. No threshold uses the test split.
 
     Parameters
     ----------
     scorer : function, object or model
-        See `kgeval.evaluate`. Embedding models and scorers of rows are asked for the object side (for the subject
-        side where a scorer has that alone).
+        See `kgeval.evaluate`. Embedding models and scorers of rows score triples on the object side (on the subject
+        side if a scorer has that side only).
     dataset : Dataset
-        With splits valid and test, the true triples.
+        Its splits valid and test are the true triples.
     negatives : path, mapping or str
-        A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; a mapping with keys ``"valid"`` and
-        ``"test"`` to ids, shape (n, 3), or to frames of labels, or of `kgeval.sample_negatives`; or ``"uniform"``: one
-        negative per positive from ``kgeval.sample_negatives(dataset, split, seed=seed)``. Given negatives that are
-        known triples, or repeat others, are kept and counted in the notes.
+        The false triples. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping from
+        ``"valid"`` and ``"test"`` to ids, shape (n, 3), to DataFrames of labels, or to DataFrames from
+        `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
+        ``kgeval.sample_negatives(dataset, split, seed=seed)``. Negatives that are known triples, or that occur more
+        than once, are kept, and notes count them.
     calibrate : str, optional
-        ``"platt"`` or ``"isotonic"``: probabilities fitted on all validation scores together, needed for metrics
-        such as log loss; needs scikit-learn.
+        ``"platt"`` or ``"isotonic"``: fit probabilities on all validation scores together. Metrics such as log loss
+        require probabilities. Requires scikit-learn.
     prior : float, optional
-        The share of true triples that probabilities should assume instead of validation's.
+        The share of true triples that the probabilities assume; by default the share in validation. Requires
+        `calibrate`.
     seed : int
-        Of ``"uniform"``; given negatives make no use of it.
+        Seed of ``"uniform"`` negatives; other negatives do not use it.
     source : str, optional
-        What the result says of where the negatives come from.
+        The source of the negatives that the result names; by default the folder, ``"given"`` or ``"uniform"``.
     max_pairs : int
-        The longest arrays that a function is given.
+        The greatest length of the arrays that a scoring function gets.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def classify(
     Raises
     ------
     DataError
-        If positives or negatives of valid or test are lacking, or name what the dataset does not know.
+        If positives or negatives of valid or test are lacking, or name an entity or relation that the dataset lacks.
     ProtocolError
         If the dataset has no valid or no test split, or a setting is unknown.
     ScoreError
@@ -113,32 +116,47 @@ def classify(
     (0.75, 1.0, 0.6666666666666666)
     """
     _check_settings(dataset, calibrate, prior)
-    false = NegativeSets.of(dataset, negatives, seed)
+    negative_sets = NegativeSets.of(dataset, negatives, seed)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(max_pairs=check_positive_int("max_pairs", max_pairs)))
     check_missing(scorer, dataset)
-    valid, test = (_Examples.of(dataset, part, false.triples[part], scorer) for part in PARTS)
-    said = _probed(scorer, rows, dataset, test)
+    valid, test = (_Examples.of(dataset, part, negative_sets.triples[part], scorer) for part in PARTS)
+    scorer_notes = _check_scorer(scorer, rows, dataset, test)
     valid = valid.scored(rows, dataset)
     chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations))
     calibrator = None if calibrate is None else fit_calibrator(valid.scores, valid.labels, calibrate, prior)
     test = test.scored(rows, dataset)
-    settings = {"seed": int(seed) if false.source == UNIFORM else None, "calibrate": calibrate, "prior": prior}
+    settings = {"seed": int(seed) if negative_sets.source == UNIFORM else None, "calibrate": calibrate, "prior": prior}
+    facts = {**_about(dataset, valid, test), **negative_sets.about(dataset, source), "scorer": rows.name, **settings}
+    cautions = [*_threshold_notes(valid, test, chosen), *_score_notes(valid, test, calibrator)]
     return ClassificationResult(
         table=_test_table(test, chosen, calibrator),
         thresholds=_threshold_frame(dataset, valid, test, chosen),
         global_threshold=chosen.overall,
         entities=dataset.entities,
         relations=dataset.relations,
-        about={**_about(dataset, valid, test), **false.about(dataset, source), "scorer": rows.name, **settings},
-        dropped={f"{one.part}: {NO_VECTOR}": one.n_dropped for one in (valid, test) if one.n_dropped},
+        about=facts,
+        dropped={f"{split.part}: {NO_VECTOR}": split.n_dropped for split in (valid, test) if split.n_dropped},
         dataset=dataset,
-        notes=(*false.notes, *said, *_threshold_notes(valid, test, chosen), *_score_notes(valid, test, calibrator)),
+        notes=(*negative_sets.notes, *scorer_notes, *cautions),
     )
 
 
 @dataclass(frozen=True)
 class _Examples:
-    """The triples of valid or test, positives first, and their scores once they have been asked for."""
+    """The positives and negatives of a split, positives first, and their scores.
+
+    Parameters
+    ----------
+    part : str
+        ``"valid"`` or ``"test"``.
+    triples : int64 array, shape (n, 3)
+    labels : bool array, shape (n,)
+        Whether the triple is true.
+    n_dropped : int
+        Number of examples without scores, because the model has no vector for an entity or relation.
+    scores : float64 array, shape (n,)
+        Empty before `scored`.
+    """
 
     part: str
     triples: Ids
@@ -148,16 +166,22 @@ class _Examples:
 
     @classmethod
     def of(cls, dataset: Dataset, part: str, negatives: Ids, scorer: Any) -> _Examples:
-        """Return all positives and negatives for which `scorer` has vectors."""
+        """Return the positives and negatives of a split for which `scorer` has vectors; without scores.
+
+        Raises
+        ------
+        DataError
+            If no positive, or no negative, is left.
+        """
         triples = np.concatenate([dataset[part].array, negatives])
         labels = np.arange(len(triples)) < len(dataset[part])
         lacks = np.isin(triples[:, [0, 2]], missing_ids(scorer, "entities")).any(axis=1)
         lacks |= np.isin(triples[:, 1], missing_ids(scorer, "relations"))
         kept = cls(part, triples[~lacks], labels[~lacks], int(lacks.sum()), np.zeros(0))
-        for what, n in (("positives", kept.n_positive), ("negatives", kept.n_negative)):
+        for kind, n in (("positives", kept.n_positive), ("negatives", kept.n_negative)):
             if not n:
                 raise DataError(
-                    f"none of the {what} of {part} is left: each names an entity or relation for which the model has "
+                    f"none of the {kind} of {part} is left: each names an entity or relation for which the model has "
                     "no vector; was it trained on another dataset?"
                 )
         return kept
@@ -170,21 +194,22 @@ class _Examples:
 
     @property
     def relations(self) -> Ids:
-        """The relation of each, shape (n,)."""
+        """The relation id of each triple, int64, shape (n,)."""
         return self.triples[:, 1]
 
     @property
     def n_positive(self) -> int:
-        """How many are true."""
+        """Number of true triples."""
         return int(self.labels.sum())
 
     @property
     def n_negative(self) -> int:
-        """How many are false."""
+        """Number of false triples."""
         return len(self.labels) - self.n_positive
 
 
 def _check_settings(dataset: Any, calibrate: Any, prior: Any) -> None:
+    """Raise a DataError or ProtocolError unless the arguments of `classify` are valid."""
     if not isinstance(dataset, Dataset):
         raise DataError(f"expected a Dataset; got {dataset!r}. kgeval.read_dataset reads a folder")
     for part in PARTS:
@@ -202,14 +227,15 @@ def _check_settings(dataset: Any, calibrate: Any, prior: Any) -> None:
         raise ProtocolError("prior= requires calibrate=; say calibrate='platt' or calibrate='isotonic' as well")
 
 
-def _probed(scorer: Any, rows: RowScorer, dataset: Dataset, examples: _Examples) -> list[str]:
-    """Score a few queries in several ways, which must agree, and return what is to be noted of the scorer."""
+def _check_scorer(scorer: Any, rows: RowScorer, dataset: Dataset, examples: _Examples) -> list[str]:
+    """Check that different ways to score a few queries agree (see `probe`), and return the notes on the scorer."""
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     report = probe(rows, dataset, examples.triples, candidates, (pair_side(rows),))
     return [*report.notes, *(scorer.notes if isinstance(scorer, EmbeddingModel) else ())]
 
 
 def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator | None) -> pd.DataFrame:
+    """Return the table of the classified test triples; see `ClassificationResult`."""
     threshold = chosen.threshold[test.relations]
     columns: dict[str, Any] = dict(zip("spo", test.triples.T))
     columns |= {"label": test.labels, "score": test.scores, "threshold": threshold}
@@ -220,6 +246,7 @@ def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator
 
 
 def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen: GroupThresholds) -> pd.DataFrame:
+    """Return the table of thresholds, one row per relation of valid or test; see `ClassificationResult`."""
     n = len(dataset.relations)
     columns = {
         "threshold": chosen.threshold,
@@ -234,49 +261,52 @@ def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen
 
 
 def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds) -> list[str]:
-    """Return how many relations of test take the global threshold, by reason."""
-    asked, n_triples = np.unique(test.relations, return_counts=True)
-    is_in_valid = np.isin(asked, valid.relations)
-    said = []
-    for reason, is_meant in (("has no example of them", ~is_in_valid), ("has examples of one class only", is_in_valid)):
-        is_meant = is_meant & ~chosen.is_own[asked]
-        if is_meant.any():
-            said.append(
-                f"the global threshold {chosen.overall:g} serves {int(is_meant.sum()):,} of {len(asked):,} relations "
-                f"of test ({int(n_triples[is_meant].sum()):,} triples): valid {reason}"
+    """Return notes that count the test relations with the global threshold, one note for each reason."""
+    relations, n_triples = np.unique(test.relations, return_counts=True)
+    is_in_valid = np.isin(relations, valid.relations)
+    notes = []
+    for reason, applies in (("has no example of them", ~is_in_valid), ("has examples of one class only", is_in_valid)):
+        is_global = applies & ~chosen.is_own[relations]
+        if is_global.any():
+            notes.append(
+                f"the global threshold {chosen.overall:g} is used for {int(is_global.sum()):,} of {len(relations):,} "
+                f"relations of test ({int(n_triples[is_global].sum()):,} triples): valid {reason}"
             )
-    return said
+    return notes
 
 
 def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | None) -> list[str]:
-    """Return what makes the scores doubtful: infinities, and an order on validation that is worse than chance."""
-    said = []
+    """Return cautions about the scores: infinite scores, AUC on validation worse than chance, negative Platt slope."""
+    notes = []
     n_infinite = int(np.isinf(valid.scores).sum() + np.isinf(test.scores).sum())
     if n_infinite:
-        said.append(f"{n_infinite:,} scores are infinite; infinities are compared as numbers")
+        notes.append(f"{n_infinite:,} scores are infinite; infinities are compared as numbers")
     auc = RocAuc().compute(valid.labels, valid.scores).value
-    deviation = np.sqrt((len(valid.labels) + 1) / (12 * valid.n_positive * valid.n_negative))  # of random scores
+    # The standard deviation of the AUC of random scores.
+    deviation = np.sqrt((len(valid.labels) + 1) / (12 * valid.n_positive * valid.n_negative))
     if auc - 0.5 < WORSE_THAN_CHANCE * deviation:
-        said.append(
+        notes.append(
             f"positives of valid score far lower than negatives (AUC {auc:.3f}); are distances given as scores? "
             "Higher must be better: negate them"
         )
-        warnings.warn(said[-1], KgevalWarning, stacklevel=3)
+        warnings.warn(notes[-1], KgevalWarning, stacklevel=3)
     if isinstance(calibrator, PlattCalibrator) and calibrator.slope < 0:
-        said.append(
-            f"Platt's slope is negative ({calibrator.slope:.3g}): lower scores go with positives in valid, and "
-            "probabilities turn the order of the scores round"
+        notes.append(
+            f"Platt's slope is negative ({calibrator.slope:.3g}): positives of valid have lower scores, so a higher "
+            "score gives a lower probability"
         )
-    return said
+    return notes
 
 
 def _about(dataset: Dataset, valid: _Examples, test: _Examples) -> dict[str, Any]:
+    """Return the facts about dataset and examples that a result keeps."""
     about: dict[str, Any] = {
         "dataset": dataset.name,
         "dataset_fingerprint": dataset.fingerprint,
         "observations": dataset.observations(),
         "version": __version__,
     }
-    for one in (valid, test):
-        about |= {f"n_{one.part}_positive": one.n_positive, f"n_{one.part}_negative": one.n_negative}
+    for examples in (valid, test):
+        about[f"n_{examples.part}_positive"] = examples.n_positive
+        about[f"n_{examples.part}_negative"] = examples.n_negative
     return about

@@ -1,4 +1,4 @@
-"""The command line: the public calls, their settings as options, and what they return as text."""
+"""The command line ``kgeval``: each command parses options, makes one public call and prints the result as text."""
 
 from kgeval.cli.program import main
 

@@ -1,4 +1,4 @@
-"""What a command of the command line is."""
+"""The class of a command of the command line; each module of `kgeval.cli.commands` defines one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """One command: a module of `kgeval.cli.commands` that defines `COMMAND` adds it.
+    """One command. A module of `kgeval.cli.commands` adds it by defining `COMMAND`.
 
     Parameters
     ----------
     name : str
-        As it is typed.
+        The name as it is typed.
     about : str
-        One line for the list of commands.
+        One line about the command, for the list of commands.
     add_options : function
-        Adds the command's options to its parser.
+        Adds the options of the command to its parser.
     run : function
-        Takes the parsed options; returns what is printed, or that and the exit code.
+        Takes the parsed options; returns the text to print, or the text and the exit code.
     place : int
-        In the list of commands.
+        The place in the list of commands.
     """
 
     name: str

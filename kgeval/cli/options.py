@@ -1,4 +1,7 @@
-"""Options that several commands share: dataset, scorer, protocol and saved results; and JSON."""
+"""Options that several commands share (dataset, scorer, protocol, saved results), and JSON as text.
+
+Each ``add_...`` function adds options to a parser; the other functions turn parsed options into objects.
+"""
 
 from __future__ import annotations
 
@@ -22,42 +25,68 @@ from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS
 
 
 def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True) -> None:
-    """Add dataset, scorer and side."""
+    """Add the options for dataset, scorer and side.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    with_scores : bool
+        Whether a table of scores (``--scores``) may take the place of a scorer.
+    with_side : bool
+        Whether to add ``--side``.
+    """
     parser.add_argument("dataset", metavar="DATASET", help="folder with train.txt, valid.txt, test.txt")
     scorer = parser.add_mutually_exclusive_group(required=True)
-    scorer.add_argument("--model", metavar="FILE.npz", help="an embedding model")
+    scorer.add_argument("--model", metavar="FILE.npz", help="file of an embedding model")
     scorer.add_argument(
-        "--score", metavar="MODULE:NAME", help="a function score(s, p, o) or a scorer object, in a module or file.py"
+        "--score", metavar="MODULE:NAME", help="function score(s, p, o) or scorer object, in a module or file.py"
     )
     if with_scores:
-        scorer.add_argument("--scores", metavar="FILE.tsv", help="a table of scored triples: s, p, o, score")
-    model = parser.add_argument_group("what the model file does not say itself")
-    model.add_argument("--model-type", choices=sorted(MODELS))
-    model.add_argument("--norm", type=int, choices=(1, 2))
-    model.add_argument("--layout", choices=LAYOUTS)
-    model.add_argument("--inverse-relations", choices=INVERSE_ROWS)
+        scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
+    model = parser.add_argument_group("model settings (for a file that does not contain them)")
+    model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
+    model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
+    model.add_argument("--layout", choices=LAYOUTS, help="order of the parts of complex numbers in the columns")
+    model.add_argument(
+        "--inverse-relations", choices=INVERSE_ROWS, help="where the relation table holds the rows of inverse relations"
+    )
     if with_side:
         parser.add_argument(
             "--side",
             choices=("both", *SIDE_NAMES),
             metavar="SIDE",
-            help="subject, object (or head, tail, s, o) or both (default)",
+            help="side to rank: subject, object (or head, tail, s, o) or both (default)",
         )
-    parser.add_argument("--header", action="store_true", help="the files' first lines name the columns")
+    parser.add_argument("--header", action="store_true", help="the first line of each file names the columns")
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:
-    """Add what changes the numbers."""
+    """Add the options of the protocol, which change the numbers.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
     protocol = parser.add_argument_group("protocol (changes the numbers)")
     protocol.add_argument("--split", metavar="NAMES", help="splits to rank, comma-separated (default: test)")
-    protocol.add_argument("--filter", metavar="NAMES", help="splits that are known, or none (default: all)")
     protocol.add_argument(
-        "--unseen", choices=UNSEEN, help="triples that train lacks (default: rank, or drop without vector)"
+        "--filter", metavar="NAMES", help="splits whose triples are known, comma-separated, or none (default: all)"
+    )
+    protocol.add_argument(
+        "--unseen",
+        choices=UNSEEN,
+        help="policy for entities and relations that train lacks (default: rank, or drop if the model has no vector)",
     )
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse an option that the chosen scorer would ignore."""
+    """Raise a ProtocolError for an option that the chosen scorer would ignore.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
     of_models = ("model_type", "norm", "layout", "inverse_relations", "device")
     of_runs = ("batch_size", "block_size", "max_pairs", "threads")
     ignored: tuple[str, ...] = () if options.model is not None else of_models
@@ -70,30 +99,74 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Dataset:
-    """Return the dataset that the options name."""
+    """Read the dataset that the options name.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    **settings
+        Further parameters of `kgeval.read_dataset`.
+    """
     return kgeval.read_dataset(options.dataset, header=getattr(options, "header", False), **settings)
 
 
 def add_results(parser: argparse.ArgumentParser, how_many: str) -> None:
-    """Add saved results and their names."""
+    """Add the options for saved results and their names.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    how_many : str
+        The number of results, in words, for the help text.
+    """
     parser.add_argument("results", nargs="+", type=Path, metavar="RUN.kgeval", help=f"{how_many} saved results")
-    parser.add_argument("--names", metavar="NAMES", help="of the models, comma-separated (default: the files' names)")
+    parser.add_argument(
+        "--names", metavar="NAMES", help="names of the models, comma-separated (default: the file names)"
+    )
 
 
 def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], list[str]]:
-    """Return the results and what to call them: the names given, or those of the files, or their paths."""
+    """Read the saved results and name them.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+
+    Returns
+    -------
+    results : list of EvaluationResult
+    names : list of str
+        The names of ``--names``; else the file names; else, where file names repeat, the paths.
+
+    Raises
+    ------
+    ProtocolError
+        If a file is given twice, or the number of names is wrong.
+    """
     stems = [path.stem for path in options.results]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in options.results]
     if options.names is not None:
         names = words(options.names)
     elif len(set(names)) < len(names):
-        raise ProtocolError(f"a file is given twice: {', '.join(names)}; say --names A,B")
+        raise ProtocolError(f"a file is given twice: {', '.join(names)}; use --names A,B")
     names = check_names(names, len(options.results), "file")
     return [ranked_result(path) for path in options.results], names
 
 
 def ranked_result(path: Path) -> EvaluationResult:
-    """Return the result of an evaluation that was saved; another kind of result is an error."""
+    """Read the saved result of an evaluation.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    DataError
+        If the file holds a classification.
+    """
     result = kgeval.load_result(path)
     if not isinstance(result, EvaluationResult):
         raise DataError(f"{path}: holds a classification; this command takes what kgeval evaluate --out saved")
@@ -101,19 +174,47 @@ def ranked_result(path: Path) -> EvaluationResult:
 
 
 def check_out(out: Path, overwrite: bool, read: Sequence[Path]) -> None:
-    """Refuse to write over what is read, whatever is said of overwriting."""
+    """Raise a DataError if the output file exists (without `overwrite`), or is one of the input files.
+
+    Parameters
+    ----------
+    out : Path
+        The file to write.
+    overwrite : bool
+        Whether an existing file may be replaced; never an input file.
+    read : sequence of Path
+        The input files.
+    """
     check_target(out, overwrite)
     if any(out.resolve() == path.resolve() for path in read):
         raise DataError(f"{out} is one of the results to read; choose another name")
 
 
 def written(path: Path) -> str:
-    """Return what was written, for the last line."""
+    """Return the last line of a command's output: the written file and its size.
+
+    Parameters
+    ----------
+    path : Path
+    """
     return f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB"
 
 
 def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
-    """Return the scorer that the options name."""
+    """Load or import the scorer that the options name.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    dataset : Dataset
+        Gives the order of the labels in a model file.
+
+    Raises
+    ------
+    ScoreError
+        If ``--score`` is not MODULE:NAME, or the module or name is missing.
+    """
     if options.model is not None:
         settings = {
             "model": options.model_type,
@@ -126,7 +227,7 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     if not colon or not name:
         raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # stays: the scorer may import more when it is called
+        sys.path.insert(0, "")  # not removed: the scorer may import modules when it is called
     try:
         module = _module(module_name)
     except Exception as error:
@@ -137,7 +238,7 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
 
 
 def _module(name: str) -> Any:
-    """Import a module by name, from the current folder or where Python looks, or by path if it ends in .py."""
+    """Import a module by name (from the current folder or Python's path), or by file path if it ends in .py."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)
@@ -149,7 +250,13 @@ def _module(name: str) -> Any:
 
 
 def protocol_of(options: argparse.Namespace) -> Protocol | None:
-    """Return the protocol that the options name, or None where they name none."""
+    """Return the protocol of the options, or None if no option of the protocol is given.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
     if options.side is None and options.split is None and options.filter is None and options.unseen is None:
         return None
     return Protocol(
@@ -161,17 +268,33 @@ def protocol_of(options: argparse.Namespace) -> Protocol | None:
 
 
 def say_aside(lines: Iterable[str]) -> None:
-    """Print lines that belong to the numbers where they do not disturb a program that reads these."""
+    """Print notes to the error stream, so that a program can read the numbers from the output stream.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    """
     for line in lines:
         print(f"kgeval: {printable(line)}", file=sys.stderr)
 
 
 def words(text: str) -> list[str]:
-    """Return the words between commas."""
+    """Return the words of a comma-separated text.
+
+    Parameters
+    ----------
+    text : str
+    """
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """Return strict JSON, in ASCII where the terminal takes no more."""
+    """Return strict JSON, in ASCII where the terminal does not take Unicode.
+
+    Parameters
+    ----------
+    content : dict
+        Plain values; NaN and infinity are errors.
+    """
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=not is_unicode)

@@ -1,4 +1,7 @@
-"""How commands print a result: which metrics, broken down how, in which form."""
+"""Text of a result: the options for metrics, breakdown and format, and the text that commands print.
+
+The commands evaluate, show and classify use this module.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,63 @@ from kgeval.results import BREAKDOWNS, CONFIDENCE, DEFAULT_METRICS, EvaluationRe
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add what is shown and how; return the group, for more."""
+    """Add the options for metrics, breakdown and format.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+
+    Returns
+    -------
+    argparse group
+        The group "output", for further options.
+    """
     output = parser.add_argument_group("output")
-    output.add_argument("--metrics", default=",".join(DEFAULT_METRICS), metavar="NAMES", help="default: %(default)s")
-    output.add_argument("--ties", choices=TIE_POLICIES, help="default: realistic (query. metrics: expected)")
     output.add_argument(
-        "--by", metavar="COLUMNS", help=f"break down by {', '.join(BREAKDOWNS)}, or {', '.join(FEATURES)}"
+        "--metrics",
+        default=",".join(DEFAULT_METRICS),
+        metavar="NAMES",
+        help="metrics, comma-separated (default: %(default)s)",
     )
-    output.add_argument("--confidence", type=float, metavar="SHARE", help="of intervals; default: 0.95")
-    output.add_argument("--no-intervals", dest="intervals", action="store_false", help="numbers alone in --by")
-    output.add_argument("--means-from", metavar="NAMES", help="splits that cardinality and pattern are taken over")
-    output.add_argument("--types", metavar="FILE", help="types of entities, for --by type_given or type_asked")
-    output.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
+    output.add_argument(
+        "--ties", choices=TIE_POLICIES, help="tie policy (default: realistic; for query. metrics: expected)"
+    )
+    output.add_argument(
+        "--by",
+        metavar="COLUMNS",
+        help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}",
+    )
+    output.add_argument(
+        "--confidence", type=float, metavar="SHARE", help="confidence level of the intervals (default: 0.95)"
+    )
+    output.add_argument("--no-intervals", dest="intervals", action="store_false", help="no intervals in the breakdown")
+    output.add_argument(
+        "--means-from",
+        metavar="NAMES",
+        help="splits from which cardinality and pattern are computed, comma-separated (default: all)",
+    )
+    output.add_argument("--types", metavar="FILE", help="file of entity types, for --by type_given or type_asked")
+    output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
     return output
 
 
 def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> None:
-    """Refuse what cannot be shown before anything is computed; `columns` are further ones to break down by."""
+    """Raise an error for options that cannot be shown, before anything is computed.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    columns : iterable of str
+        Further columns by which the result can be broken down.
+
+    Raises
+    ------
+    MetricError
+        If a metric is unknown.
+    ProtocolError
+        If ``--by type_...`` lacks ``--types``, or ``--confidence`` is not between 0 and 1.
+    """
     for metric in split_list(options.metrics):
         kgeval.metrics.parse(metric)
     for column in words(options.by or ""):
@@ -46,7 +89,21 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
 
 
 def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: argparse.Namespace) -> EvaluationResult:
-    """Return the result with the columns that options choose: types of a file, cardinality and pattern of splits."""
+    """Return the result with the columns that ``--types`` and ``--means-from`` add.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    dataset : Dataset
+        The evaluated dataset.
+    options : argparse.Namespace
+        The parsed options.
+
+    Raises
+    ------
+    ProtocolError
+        If ``--means-from`` names no split.
+    """
     if options.means_from is not None:
         splits = words(options.means_from)
         if not splits:
@@ -59,19 +116,30 @@ def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: arg
     types, unknown = read_types(options.types, result.entities)
     result = result.with_features(dataset, names=list(NEED_TYPES), types=types)
     if unknown:
-        said = f"{len(unknown):,} entities of {options.types} are not in the dataset"
-        result = result.__replace__(notes=[*result.notes, said])
+        note = f"{len(unknown):,} entities of {options.types} are not in the dataset"
+        result = result.__replace__(notes=[*result.notes, note])
     return result
 
 
 def result_text(
     result: EvaluationResult, options: argparse.Namespace, further: Sequence[str] = (), last: str = ""
 ) -> str:
-    """Return a result as the options ask; `further` stands before the metrics and `last` below, for people alone."""
+    """Return the text of a result in the chosen format.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    options : argparse.Namespace
+        The parsed options.
+    further : sequence of str
+        Parts before the metrics, in the format "table" only.
+    last : str
+        A last line, in the format "table" only.
+    """
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
     frame = summary_frame(result, metrics, options.ties)
-    asked = CONFIDENCE if options.confidence is None else options.confidence
-    groups, confidence = None, asked if options.intervals else None
+    level = CONFIDENCE if options.confidence is None else options.confidence
+    groups, confidence = None, level if options.intervals else None
     if options.by:
         groups = result.by(*words(options.by), metrics=metrics, ties=options.ties, confidence=confidence)
     if options.format == "json":
@@ -92,7 +160,7 @@ def result_text(
     reasons = undefined_lines(frame)
     if options.format != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
-        notes = [f"note: {said}" for said in (*result.notes, *metric_cautions(result, metrics))]
+        notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics))]
         say_aside([*dropped, *notes, *reasons])
         return format_frame(frame if groups is None else groups, options.format)
     parts = ["\n".join(printable(line) for line in result.header(ties)), *further, format_frame(frame, "table")]
@@ -104,14 +172,23 @@ def result_text(
         over = [name for name in words(options.by or "") if name in OVER_SPLITS]
         if over and not says_splits(result.notes):
             reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
-    cautions = [f"note: {said}" for said in metric_cautions(result, metrics)]
+    cautions = [f"note: {note}" for note in metric_cautions(result, metrics)]
     if cautions or reasons:
         parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))
     return "\n\n".join([*parts, last] if last else parts)
 
 
 def classification_text(result: ClassificationResult, options: argparse.Namespace, last: str = "") -> str:
-    """Return a classification as the options ask; `last` stands below, for people alone."""
+    """Return the text of a classification in the chosen format.
+
+    Parameters
+    ----------
+    result : ClassificationResult
+    options : argparse.Namespace
+        The parsed options.
+    last : str
+        A last line, in the format "table" only.
+    """
     metrics = split_list(options.metrics)
     frames = {"metrics": result.summary(metrics)}
     if options.by:
@@ -121,10 +198,10 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
         content: dict[str, Any] = {name: frame_records(frame) for name, frame in frames.items()}
         content = {"about": result.about, "dropped": result.dropped, "notes": [*result.notes, *cautions], **content}
         return json_text(content)
-    notes = [f"note: {said}" for said in cautions] + undefined_lines(*frames.values())
+    notes = [f"note: {note}" for note in cautions] + undefined_lines(*frames.values())
     if options.format != "table":
         dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
-        say_aside([*dropped, *(f"note: {said}" for said in result.notes), *notes])
+        say_aside([*dropped, *(f"note: {note}" for note in result.notes), *notes])
         return format_frame(frames.get("by", frames["metrics"]), options.format)
     parts = ["\n".join(printable(line) for line in result.header())]
     parts += [format_frame(frame, "table") for frame in frames.values()]

@@ -18,7 +18,8 @@ from kgeval.report import printable
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code: 0, 2 after an error of the user's making, 1 as a command says."""
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a label must not end the program
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result say the same
             said = options.run(options)
             text, status = said if isinstance(said, tuple) else (said, 0)
-            print(text)
+            if text:  # empty: a pager has shown it
+                print(text)
             sys.stdout.flush()
     except KgevalError as error:
         if options.debug:
@@ -59,5 +61,5 @@ def _parser() -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(command.name, help=command.about)
         command.add_options(subparser)
         subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, parsers=subparsers.choices)  # the parsers are for `kgeval help COMMAND`
     return parser

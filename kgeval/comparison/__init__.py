@@ -1,4 +1,4 @@
-"""Comparison of results: alignment, paired differences, tests and contributions."""
+"""Paired comparison of results: alignment of rows, differences, tests, and contributions of relations."""
 
 from kgeval.comparison.alignment import OVERRIDES, mismatches
 from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare

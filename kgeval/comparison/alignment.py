@@ -1,4 +1,8 @@
-"""Whether results may be compared: every difference between them, what may be overridden, and the rows that pair up."""
+"""Alignment: check that results may be compared, and pair the rows of their rank tables by labels.
+
+`kgeval.compare` calls `align`, which refuses results whose protocols, datasets, rows or rivals differ unless an
+override accepts the difference. The report page calls `mismatches`, which lists the differences.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +20,28 @@ from kgeval.errors import ProtocolError
 from kgeval.results import EvaluationResult, Key
 
 OVERRIDES = {
-    "queries": "compares the rows that all have",
+    "queries": "compares only the rows that all results have",
     "dataset": "accepts other triples over the same labels",
     "unseen": "accepts different policies for unseen entities",
-    "filter_splits": "accepts that different known answers are left out",
+    "filter_splits": "accepts that the filters remove different known answers",
     "splits": "accepts rows from different splits",
 }
-CHANGE_RIVALS = ("filter_splits", "unseen", "dataset")
-TIE_RATES_APART = 0.01
+CHANGE_RIVALS = ("filter_splits", "unseen", "dataset")  # overrides that also accept different numbers of rivals
+TIE_RATES_APART = 0.01  # a larger difference between tie rates gives a caution
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One way in which results differ.
+    """One difference between results that keeps them from being compared.
 
     Parameters
     ----------
     field : str
-        Of the protocol, or ``"dataset"``, ``"entities"``, ``"relations"``, ``"queries"``, ``"rivals"``.
+        A field of the protocol, or ``"dataset"``, ``"entities"``, ``"relations"``, ``"queries"``, ``"rivals"``.
     said : str
-        The value in each result.
+        The value in each result, as a text.
     overrides : tuple of str
-        Those of `OVERRIDES` of which one is enough to accept it; empty where none is.
+        Keys of `OVERRIDES`; any one of them accepts the difference. Empty if it cannot be overridden.
     """
 
     field: str
@@ -50,17 +54,18 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The rows that results share, and on what terms.
+    """The rows that all results share, and the differences that were overridden.
 
     Parameters
     ----------
     rows : tuple of int64 arrays, shape (shared,)
-        For each result the places of its rows in its table; the same place in each array is the same ranked triple.
-        In the order of the labels, so that neither ids nor the order of a table matter.
+        One array per result: the places of the shared rows in the result's table. Element i of every array is the same
+        ranked triple. The rows are sorted by side, split and labels, so that neither ids nor the order of a table
+        matters.
     overridden : tuple of Mismatch
-        Differences that were accepted.
+        Differences that an override accepted.
     unneeded : tuple of str
-        Overrides that had nothing to accept.
+        Overrides that accepted nothing, because the results agree.
     """
 
     rows: tuple[Ids, ...]
@@ -71,22 +76,27 @@ class Alignment:
 def align(
     results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key], override: Sequence[str]
 ) -> Alignment:
-    """Return the rows that all results have, or refuse.
+    """Return the rows that all results have; raise if the results may not be compared.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-        What messages call each result.
+        The name of each result, for messages.
     keys : sequence of Key
-        The numbers that will be compared; only the rows of their sides are paired.
+        The metrics that will be compared; only the rows of their sides are paired.
     override : sequence of str
-        See `OVERRIDES`.
+        Differences to accept, keys of `OVERRIDES`.
+
+    Returns
+    -------
+    Alignment
 
     Raises
     ------
     ProtocolError
-        If the results differ in what changes a number and it is not overridden; lists every difference.
+        If the results differ in something that changes a number and no override accepts it; the message lists every
+        difference.
     """
     for name in override:
         check_one_of("override", name, OVERRIDES)
@@ -103,34 +113,38 @@ def align(
 
 
 def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return everything that keeps the numbers of results from standing side by side, whatever the metric.
+    """Return every difference between results that makes their numbers not comparable, in any metric.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-        What to call each result.
+        The name of each result, for the texts.
 
     Returns
     -------
     list of Mismatch
-        Of protocol, sides, dataset, rows and their rivals; empty for results that may be compared without an override,
-        and for a single one.
+        Differences of protocol, sides, dataset, rows and numbers of rivals. Empty for results that may be compared
+        without an override, and for a single result.
     """
-    asked = _said([_shown_value(tuple(result.protocol.sides)) for result in results], names)
+    sides = _values_by_name([_shown_value(tuple(result.protocol.sides)) for result in results], names)
     if len(results) < 2:
         return []
-    return _differences(results, names, _sides_of_all(results), [Mismatch("sides", asked)] if asked else [])[0]
+    return _differences(results, names, _sides_of_all(results), [Mismatch("sides", sides)] if sides else [])[0]
 
 
 def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
+    """Return the sides that every result ranks."""
     return [side for side in SIDES if all(side in result.protocol.sides for result in results)]
 
 
 def _differences(
     results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], of_sides: Sequence[Mismatch]
 ) -> tuple[list[Mismatch], Ids]:
-    """Return every mismatch, `of_sides` among them, and where the rows of `sides` that all share stand."""
+    """Return every mismatch, including `of_sides`, and the places of the shared rows of `sides`.
+
+    The places are int64, shape (shared, results): one row per shared ranked triple, one column per result.
+    """
     places = pair_rows(results, sides)
     shared = places[(places >= 0).all(axis=1)]
     differences = [
@@ -145,18 +159,18 @@ def _differences(
 
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
-    """Return the text that lists every difference, and says which may be overridden."""
+    """Return the error message: every difference, and which of them may be overridden."""
     lines, needed = [f"{listed(names)} cannot be compared as they are; they differ in"], []
     for mismatch in differences:
         if set(override) & set(mismatch.overrides):
-            said = " (overridden)"
+            remedy = " (overridden)"
         elif mismatch.overrides:
             ways = " or ".join(f"override {name!r} {OVERRIDES[name]}" for name in mismatch.overrides)
-            said = f" ({ways})"
+            remedy = f" ({ways})"
             needed.append(mismatch.overrides[0])
         else:
-            said = " (cannot be overridden)"
-        lines.append(f"  {mismatch}{said}")
+            remedy = " (cannot be overridden)"
+        lines.append(f"  {mismatch}{remedy}")
     if all(mismatch.overrides for mismatch in differences):
         wanted = tuple(dict.fromkeys([*override, *needed]))
         lines.append(f"evaluate again under one protocol, or give override={wanted!r}: every output then says so")
@@ -166,24 +180,27 @@ def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Se
 
 
 def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
-    """Return where each ranked triple stands in the tables of the results.
+    """Return the place of each ranked triple in the table of each result.
 
-    Triples are the same if their labels, side and split are. One that a split holds twice is paired in the order of
-    occurrence.
+    Two rows are the same ranked triple if their labels, side and split are equal. If a split holds a triple twice, its
+    first occurrences are paired with each other, then its second occurrences.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     sides : sequence of str
-        Rows of other sides are left out.
+        Only rows of these sides are paired.
 
     Returns
     -------
     int64 array, shape (distinct rows, results)
-        Sorted by labels; -1 where a result lacks the row.
+        Sorted by side, split and labels; -1 where a result lacks the row. For two results whose tables hold the triples
+        a, b, c and c, a, d it is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
     """
+    # One id array per result: the ids of equal labels become equal across results.
     entities = _joint_ids([result.entities for result in results], [result.table[["s", "o"]] for result in results])
     relations = _joint_ids([result.relations for result in results], [result.table[["p"]] for result in results])
+    # One part per result, int64, shape (rows, 7): side, split, p, s, o, number of the result, place in its table.
     parts = []
     for i, result in enumerate(results):
         side, split = (_codes(result.table[name], words) for name, words in (("side", SIDES), ("split", SPLITS)))
@@ -191,119 +208,168 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
         s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
-    *columns, which, position = np.concatenate(parts).T
-    order, starts = group_rows(*columns, which)
+    # Seven arrays over the rows of all results together, shape (all rows,).
+    *columns, result_number, position = np.concatenate(parts).T
+    # Groups of equal rows within one result. occurrence: 0 for the first row of its group, 1 for the second, ...: the
+    # place in the sorted order minus the place where the group starts.
+    order, starts = group_rows(*columns, result_number)
     occurrence = np.empty(len(order), dtype=np.int64)
     occurrence[order] = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
+    # Groups of equal rows across results; with the occurrence as a key, each has at most one row of each result.
     order, starts = group_rows(*columns, occurrence)
     places = np.full((len(starts) - 1, len(results)), -1, dtype=np.int64)
-    places[np.repeat(np.arange(len(places)), np.diff(starts)), which[order]] = position[order]
+    # Row g of `places` is group g: each member writes its place into the column of its result.
+    places[np.repeat(np.arange(len(places)), np.diff(starts)), result_number[order]] = position[order]
     return places
 
 
 def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[Ids]:
-    """Return for each vocabulary its ids' places among the sorted labels that the tables use, -1 for the others."""
-    ids = [np.unique(frame.to_numpy()) for frame in used]
-    labels = [[vocabulary.labels[i] for i in own.tolist()] for vocabulary, own in zip(vocabularies, ids)]
+    """Return, for each vocabulary, an array that maps its ids to joint ids: equal labels have equal joint ids.
+
+    Joint ids are places in the sorted list of all labels that the tables use; ids that no table uses are mapped to -1.
+
+    Parameters
+    ----------
+    vocabularies : sequence of Vocabulary
+        One per result.
+    used : sequence of pandas.DataFrame
+        One per result: the columns of its table that hold ids of the vocabulary.
+
+    Returns
+    -------
+    list of int64 arrays, each of shape (labels of the vocabulary,)
+    """
+    ids_in_use = [np.unique(frame.to_numpy()) for frame in used]
+    labels = [[vocabulary.labels[i] for i in ids.tolist()] for vocabulary, ids in zip(vocabularies, ids_in_use)]
     joint = Vocabulary(sorted(set().union(*labels)))
-    found = []
-    for vocabulary, own, texts in zip(vocabularies, ids, labels):
+    joint_ids = []
+    for vocabulary, ids, texts in zip(vocabularies, ids_in_use, labels):
         places = np.full(len(vocabulary), -1, dtype=np.int64)
-        places[own] = joint.find(texts)
-        found.append(places)
-    return found
+        places[ids] = joint.find(texts)
+        joint_ids.append(places)
+    return joint_ids
 
 
 def _codes(column: Any, words: Sequence[str]) -> Ids:
-    """Return the place of each of a categorical's values among `words`."""
+    """Return the place among `words` of each value of a categorical column."""
     places = np.array([words.index(word) for word in column.cat.categories], dtype=np.int64)
     return np.asarray(places[column.cat.codes.to_numpy()])
 
 
 def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    found = []
+    """Return one mismatch for each field of the protocol, except the sides, in which results differ."""
+    differing = []
     for field in dataclasses.fields(Protocol):
         if field.name == "sides":
             continue
         values = [getattr(result.protocol, field.name) for result in results]
         if field.name == "candidates":
             values = _known_candidates(values)
-        said = _said([_shown_value(value) for value in values], names)
-        if said:
-            found.append(Mismatch(field.name, said, (field.name,) if field.name in OVERRIDES else ()))
-    return found
+        text = _values_by_name([_shown_value(value) for value in values], names)
+        if text:
+            differing.append(Mismatch(field.name, text, (field.name,) if field.name in OVERRIDES else ()))
+    return differing
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Return the candidates, those without a digest as the first ones of their kind: their content is not known."""
+    """Return the candidates, with each one that has no digest replaced by the first one of its kind that has.
+
+    Without a digest (files of version 0.1.0) the content of a list of candidates is unknown and cannot be compared.
+    """
     with_content = {value.kind: value for value in reversed(values) if value.digest}
     return [value if value.digest else with_content.get(value.kind, value) for value in values]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
-    """Return one mismatch if a result was not asked a side that a key needs, or both mean different sides."""
-    asked = [tuple(result.protocol.sides) for result in results]
+    """Return one mismatch if a result lacks a side that a key needs, or if a key of both sides has different sides."""
+    ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
-        says = f"{key.metric} asks both sides" if key.side == "both" else f"{key.side}.{key.metric} asks that side"
-        if len(set(asked)) > 1 if key.side == "both" else any(key.side not in sides for sides in asked):
-            values = (
-                _said([_shown_value(sides) for sides in asked], names) or f"{_shown_value(asked[0])} in {listed(names)}"
-            )
-            return [Mismatch("sides", f"{values}; {says}")]
+        need = f"{key.metric} needs both sides" if key.side == "both" else f"{key.side}.{key.metric} needs that side"
+        if len(set(ranked_sides)) > 1 if key.side == "both" else any(key.side not in sides for sides in ranked_sides):
+            shown = [_shown_value(sides) for sides in ranked_sides]
+            values = _values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
+            return [Mismatch("sides", f"{values}; {need}")]
     return []
 
 
 def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    found = []
+    """Return the differences in the fingerprint of the dataset, and in the labels of entities and relations."""
+    differing = []
     if len({result.about["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.about['dataset']} {result.about['dataset_fingerprint'][:8]}" for result in results]
-        found.append(Mismatch("dataset", _said(shown, names) or f"fingerprints of {shown[0]}", ("dataset",)))
+        differing.append(
+            Mismatch("dataset", _values_by_name(shown, names) or f"fingerprints of {shown[0]}", ("dataset",))
+        )
     first = results[0]
     for field in ("entities", "relations"):
         for name, result in zip(names[1:], results[1:]):
-            one, other = getattr(first, field), getattr(result, field)
-            said = _labels_apart(one, other, names[0], name)
-            if said:
-                found.append(Mismatch(field, f"{len(one):,} in {names[0]}, {len(other):,} in {name}; {said}"))
-    return found
+            first_labels, labels = getattr(first, field), getattr(result, field)
+            unshared = _unshared_labels(first_labels, labels, names[0], name)
+            if unshared:
+                sizes = f"{len(first_labels):,} in {names[0]}, {len(labels):,} in {name}"
+                differing.append(Mismatch(field, f"{sizes}; {unshared}"))
+    return differing
 
 
-def _labels_apart(one: Vocabulary, other: Vocabulary, name: str, other_name: str) -> str:
-    """Return how many labels stand in one of two vocabularies only, with the first; empty if none does."""
-    if one == other:
+def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, second_name: str) -> str:
+    """Return how many labels are in only one of two vocabularies, and the first of them; empty if there are none."""
+    if first == second:
         return ""
-    said = []
-    for mine, theirs, who in ((one, other, name), (other, one, other_name)):
-        lacking = np.flatnonzero(theirs.find(mine.labels) < 0)
-        if len(lacking):
-            said.append(f"{len(lacking):,} only in {who}, first {mine.labels[lacking[0]]!r}")
-    return ", ".join(said)
+    texts = []
+    for holder, lacker, name in ((first, second, first_name), (second, first, second_name)):
+        unshared = np.flatnonzero(lacker.find(holder.labels) < 0)
+        if len(unshared):
+            texts.append(f"{len(unshared):,} only in {name}, first {holder.labels[unshared[0]]!r}")
+    return ", ".join(texts)
 
 
 def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], places: Ids) -> list[Mismatch]:
-    """Return what rows are only in some results, against the first; overridable where some rows are in all."""
+    """Return the rows that only some results have, comparing each result with the first.
+
+    The override ``"queries"`` accepts them if at least one row is in all results.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+    places : int64 array, shape (distinct rows, results)
+        See `pair_rows`.
+    """
     is_there = places >= 0
     n_shared = int(is_there.all(axis=1).sum())
     overrides = ("queries",) if n_shared else ()
-    found = []
+    differing = []
     for i in range(1, len(results)):
-        said = []
-        for mine, theirs in ((0, i), (i, 0)):
-            only = places[is_there[:, mine] & ~is_there[:, theirs], mine]
-            if len(only):
-                first = describe_row(results[mine], int(only.min()))
-                said.append(f"{len(only):,} rows only in {names[mine]}, first {first}")
-        if said:
+        texts = []
+        for holder, lacker in ((0, i), (i, 0)):
+            # Places in the table of `holder` of the rows that `lacker` does not have.
+            unshared = places[is_there[:, holder] & ~is_there[:, lacker], holder]
+            if len(unshared):
+                first = describe_row(results[holder], int(unshared.min()))
+                texts.append(f"{len(unshared):,} rows only in {names[holder]}, first {first}")
+        if texts:
             sizes = " and ".join(f"{int(is_there[:, j].sum()):,} in {names[j]}" for j in (0, i))
             rows = f"{n_shared:,} rows in all results" if n_shared else "no row in all results"
-            found.append(Mismatch("queries", f"{sizes}; {'; '.join(said)}; {rows}", overrides))
+            differing.append(Mismatch("queries", f"{sizes}; {'; '.join(texts)}; {rows}", overrides))
     if not len(places):
-        found.append(Mismatch("queries", f"no row of the sides asked in {listed(names)}"))
-    return found
+        differing.append(Mismatch("queries", f"no row of the compared sides in {listed(names)}"))
+    return differing
 
 
 def describe_row(result: EvaluationResult, row: int) -> str:
-    """Return the labels, the side and the split of a row of a result's table, for messages."""
+    """Return the labels, the side and the split of one row, for messages.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    row : int
+        Place in the result's table.
+
+    Returns
+    -------
+    str
+        For example ``"('Jack', 'likes', 'Jill') (subject side, test)"``.
+    """
     s, p, o, side, split = (result.table[name].iloc[row] for name in ("s", "p", "o", "side", "split"))
     labels = (result.entities.labels[s], result.relations.labels[p], result.entities.labels[o])
     return f"{labels} ({side} side, {split})"
@@ -312,63 +378,92 @@ def describe_row(result: EvaluationResult, row: int) -> str:
 def _rival_mismatches(
     results: Sequence[EvaluationResult], names: Sequence[str], shared: Ids, causes: tuple[str, ...]
 ) -> list[Mismatch]:
-    """Return what shared rows were ranked among another number of rivals; acceptable with one of `causes`."""
-    found = []
+    """Return one mismatch per setting in which shared rows have different numbers of rivals.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+    shared : int64 array, shape (shared, results)
+        The places of the shared rows in each table.
+    causes : tuple of str
+        Overrides that explain different numbers of rivals; any of them accepts the mismatch.
+    """
+    differing = []
     for setting in SETTINGS:
+        # One array per result, shape (shared,): the number of rivals of each shared row.
         rivals = [result.table[f"rivals_{setting}"].to_numpy()[rows] for result, rows in zip(results, shared.T)]
-        is_apart = np.zeros(len(shared), dtype=bool)
-        for other in rivals[1:]:
-            is_apart |= other != rivals[0]
-        if is_apart.any():
-            apart = np.flatnonzero(is_apart)
-            first = apart[shared[apart, 0].argmin()]
-            values = _said([f"{own[first]:,}" for own in rivals], names)
+        is_different = np.zeros(len(shared), dtype=bool)
+        for n_rivals in rivals[1:]:
+            is_different |= n_rivals != rivals[0]
+        if is_different.any():
+            places = np.flatnonzero(is_different)
+            # The differing row that comes first in the table of the first result.
+            first = places[shared[places, 0].argmin()]
+            values = _values_by_name([f"{n_rivals[first]:,}" for n_rivals in rivals], names)
             row = describe_row(results[0], int(shared[first, 0]))
-            said = (
-                f"{len(apart):,} of {len(shared):,} shared rows differ in their {setting} rivals, first {row}: {values}"
-            )
-            found.append(Mismatch("rivals", said, causes))
-    return found
+            counted = f"{len(places):,} of {len(shared):,} shared rows differ in their {setting} rivals"
+            differing.append(Mismatch("rivals", f"{counted}, first {row}: {values}", causes))
+    return differing
 
 
 def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
-    """Return what should be known of results that may be compared: ties, versions, names, and their own notes."""
-    found = []
+    """Return cautions for comparable results: different tie rates or versions, equal scorer names, their own notes.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+
+    Returns
+    -------
+    list of str
+    """
+    texts = []
     rates = [result.tie_rate for result in results]
     if max(rates) - min(rates) > TIE_RATES_APART:
-        said = _said([f"{rate:.1%}" for rate in rates], names)
-        found.append(f"tie rates differ, {said}; compare under pessimistic. and optimistic. ties too")
+        values = _values_by_name([f"{rate:.1%}" for rate in rates], names)
+        texts.append(f"tie rates differ, {values}; compare under pessimistic. and optimistic. ties too")
     if any(result.protocol.candidates == Recorded("listed") for result in results):
-        found.append(
+        texts.append(
             "files of version 0.1.0 do not say which negatives were listed; only their number per row was checked"
         )
-    same: tuple[tuple[str, Callable[[EvaluationResult], str]], ...] = (
+    facts: tuple[tuple[str, Callable[[EvaluationResult], str]], ...] = (
         ("made with different versions of kgeval", lambda result: str(result.about["version"])),
         ("the dataset has different names", lambda result: str(result.about["dataset"])),
     )
-    for what, of in same:
-        said = _said([of(result) for result in results], names)
-        if said:
-            found.append(f"{what}: {said}")
+    for caution, fact_of in facts:
+        values = _values_by_name([fact_of(result) for result in results], names)
+        if values:
+            texts.append(f"{caution}: {values}")
     scorers = [str(result.about["scorer"]) for result in results]
     for scorer in dict.fromkeys(scorers):
-        mine = [name for name, own in zip(names, scorers) if own == scorer]
-        if len(mine) > 1:
-            found.append(f"the scorer has the same name in {listed(mine)}: {scorer}")
-    return found + [f"{name}: {note}" for name, result in zip(names, results) for note in result.notes]
+        same_scorer = [name for name, result_scorer in zip(names, scorers) if result_scorer == scorer]
+        if len(same_scorer) > 1:
+            texts.append(f"the scorer has the same name in {listed(same_scorer)}: {scorer}")
+    return texts + [f"{name}: {note}" for name, result in zip(names, results) for note in result.notes]
 
 
 def _shown_value(value: Any) -> str:
+    """Return the value of a field of a protocol as a text."""
     if value is None:
-        return "not said"
+        return "not set"
     if isinstance(value, Candidates):
         return value.describe() if value == All() else f"{value.kind} candidates {value.digest[:8]}".strip()
     return "+".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _said(values: Sequence[str], names: Sequence[str]) -> str:
-    """Return which results have which value; empty if all have the same."""
-    distinct = dict.fromkeys(values)
-    if len(distinct) < 2:
+def _values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
+    """Return each distinct value with the names of the results that have it; empty if all have the same.
+
+    Examples
+    --------
+    >>> _values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
+    'drop in A and C, rank in B'
+    """
+    names_by_value: dict[str, list[str]] = {}
+    for value, name in zip(values, names):
+        names_by_value.setdefault(value, []).append(name)
+    if len(names_by_value) < 2:
         return ""
-    return ", ".join(f"{value} in {listed([n for n, own in zip(names, values) if own == value])}" for value in distinct)
+    return ", ".join(f"{value} in {listed(group)}" for value, group in names_by_value.items())

@@ -1,4 +1,4 @@
-"""compare(): is one model better than another, surely, and where."""
+"""compare() and Comparison: paired comparison of models, with tests, intervals and contributions of relations."""
 
 from __future__ import annotations
 
@@ -29,31 +29,32 @@ COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Differences between results on the same ranks, how sure they are, and where they come from.
-
-    Made by `kgeval.compare`.
+    """Differences between results on the same ranks, with tests and intervals; see `kgeval.compare`, which returns it.
 
     Parameters
     ----------
     table : pandas.DataFrame
         One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
         (first - second) with its interval ``low, high``; ``p`` of the paired randomization test and ``p_holm``,
-        adjusted over the whole table; ``detectable``, the smallest difference that the test would find with a
-        probability of 0.8; ``wins, ties, losses``, in how many of the ``n`` observations (ranks, or queries) the
-        metric puts the first above, equal, below; ``n_clusters`` of them; ``better``, the name of the model that the
-        metric favours, surely or not; ``reason``, why numbers are NaN.
+        corrected by Holm's method for all tests of the table; ``detectable``, the minimum detectable difference at a
+        power of 0.8; ``wins, ties, losses``, the number of observations (ranks, or queries) in which the first model
+        does better than the second, equally well, or worse, by the metric; ``n`` observations in ``n_clusters``
+        clusters; ``better``, the name of the model with the better value, whether the difference is significant or not;
+        ``reason``, why numbers are NaN.
     values : pandas.DataFrame
         One row per model; columns are metrics under their keys, each with ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
     names : tuple of str
+        The names of the models.
     keys : dict of str to Key
-        The metrics that were compared.
+        The metrics that were compared, by the text of their keys.
     results : tuple of EvaluationResult
     alignment : Alignment
-        Which rows were compared, and what was overridden for it.
+        Which rows were compared, and which differences were overridden.
     terms : Terms
+        Confidence, clusters, number of swaps and seed.
     notes : tuple of str
-        Cautions that belong to the numbers.
+        Cautions about the numbers.
     """
 
     table: pd.DataFrame
@@ -67,14 +68,19 @@ class Comparison:
 
     @property
     def overridden(self) -> dict[str, str]:
-        """What the results differ in and were compared all the same, each with the values."""
-        said: dict[str, list[str]] = {}
+        """The fields in which the results differ although they were compared, each with the values of the results."""
+        texts: dict[str, list[str]] = {}
         for mismatch in self.alignment.overridden:
-            said.setdefault(mismatch.field, []).append(mismatch.said)
-        return {field: "; ".join(parts) for field, parts in said.items()}
+            texts.setdefault(mismatch.field, []).append(mismatch.said)
+        return {field: "; ".join(parts) for field, parts in texts.items()}
 
     def best(self, metric: str | Metric) -> str:
-        """Return the name of the model with the best value; the first of equals.
+        """Return the name of the model with the best value; of models with equal values, the first.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            One of the compared metrics.
 
         Raises
         ------
@@ -88,34 +94,35 @@ class Comparison:
         return self.names[int(np.nanargmax(values) if self.keys[label].higher_is_better else np.nanargmin(values))]
 
     def significant(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return the rows of the table whose adjusted p-value is at most `alpha`."""
+        """Return the rows of the table whose corrected p-value (``p_holm``) is at most `alpha`."""
         check_number("alpha", alpha, 0.0, 1.0, "between 0 and 1")
         return self.table[(self.table["p_holm"] <= alpha).to_numpy()].reset_index(drop=True)
 
     def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
-        """Return where the difference between two models comes from, relation by relation.
+        """Return the contribution of each relation to the difference between two models.
 
         Parameters
         ----------
         metric : str or Metric
-            One of those compared.
+            One of the compared metrics.
         first, second : str, optional
             Names of models; by default the first two.
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by relation (label), largest contribution first: ``n`` observations and their ``share``,
-            ``value_first``, ``value_second``, ``difference`` with its interval ``low, high``, all within the relation,
-            ``contribution``, and ``reason``, why one of them is NaN. Contributions add up to the difference between the
-            models, which is ``attrs["difference"]``. For a mean each is ``share * difference``. For another number,
-            such as the GMR, it is the part that the relation has in the change of the number where it is linear,
-            half-way between both models; ``attrs["contribution"]`` says ``"exact"`` or ``"linearised"``.
+            Indexed by relation (label), largest absolute contribution first. ``n`` observations of the relation and
+            their ``share``; ``value_first``, ``value_second``, ``difference`` with its interval ``low, high``, all
+            within the relation; ``contribution``; and ``reason``, why one of them is NaN. Contributions add up to the
+            difference between the models, which is ``attrs["difference"]``. For a mean, a contribution is
+            ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``. For another number, such as the GMR,
+            contributions are those of a linear approximation half-way between both models, and
+            ``attrs["contribution"]`` is ``"linearised"``.
 
         Raises
         ------
         MetricError
-            If the metric was not compared, or is no function of means.
+            If the metric was not compared, or is not a function of means.
         ProtocolError
             If there is no model of that name.
         """
@@ -127,8 +134,8 @@ class Comparison:
     def _places(self, first: str | None, second: str | None) -> tuple[int, int]:
         """Return the places of two models by name."""
         i = 0 if first is None else self.names.index(check_one_of("first", first, self.names))
-        others = [place for place in range(len(self.names)) if place != i]
-        j = others[0] if second is None else self.names.index(check_one_of("second", second, self.names))
+        other_places = [place for place in range(len(self.names)) if place != i]
+        j = other_places[0] if second is None else self.names.index(check_one_of("second", second, self.names))
         if i == j:
             raise ProtocolError(f"first and second must be two models; got {self.names[i]!r} twice")
         return i, j
@@ -141,34 +148,39 @@ class Comparison:
         return key
 
     def header(self) -> list[str]:
-        """Return the lines that say what was compared, on what terms, and what was tested."""
+        """Return the lines above the table: what was compared, under which protocol, and how it was tested."""
         terms, n_tested = self.terms, int(self.table["p"].notna().sum())
         has_queries = any(isinstance(key.metric, QueryLevel) for key in self.keys.values())
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        made: dict[str, list[str]] = {}
+        names_by_protocol: dict[str, list[str]] = {}
         for name, result in zip(self.names, self.results):
             about, protocol = result.about, result.protocol
-            said = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
-            said += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
-            made.setdefault(said, []).append(name)
+            described = f"{protocol.describe()}; protocol {protocol.fingerprint}, "
+            described += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+            names_by_protocol.setdefault(described, []).append(name)
+        has_same_protocol = len(names_by_protocol) == 1
         first = self.results[0]
         lines = [
             f"{listed(self.names)} on {first.about['dataset']}: {len(self.alignment.rows[0]):,} ranks of "
             f"{'+'.join(first.protocol.splits)}, paired by labels",
-            *(said if len(made) == 1 else f"{listed(of)}: {said}" for said, of in made.items()),
+            *(
+                described if has_same_protocol else f"{listed(names)}: {described}"
+                for described, names in names_by_protocol.items()
+            ),
             *(f"overridden: {mismatch}" for mismatch in self.alignment.overridden),
             *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
-            "tested: p is how often a difference as large, either way, arises when the two models swap all their ranks "
-            f"of a {terms.cluster} at random ({terms.n_resamples:,} times, seed {terms.seed}; all ways where "
-            f"{MAX_ENUMERATED} or fewer differ); p_holm is adjusted for all tests here, {n_tested:,} "
-            f"(pairs of models: {n_pairs:,}, metrics: {len(self.keys):,})",
-            f"differences are first - second; intervals {100 * terms.confidence:g}%, ranks of a {terms.cluster} "
-            "taken as dependent" + ("; in query. metrics each query is its own" if has_queries else ""),
+            "tested: p is how often a difference at least as large, in either direction, arises when the two models "
+            f"swap all their ranks of a {terms.cluster} at random ({terms.n_resamples:,} random swaps, seed "
+            f"{terms.seed}; all possible swaps where {MAX_ENUMERATED} or fewer differ); p_holm is p corrected by "
+            f"Holm's method for the number of tests here, {n_tested:,} (pairs of models: {n_pairs:,}, metrics: "
+            f"{len(self.keys):,})",
+            f"differences are first - second; intervals {100 * terms.confidence:g}%, clustered by {terms.cluster}"
+            + ("; in query. metrics each query is its own cluster" if has_queries else ""),
         ]
         return lines + [f"note: {note}" for note in self.notes]
 
     def _shown(self) -> pd.DataFrame:
-        """Return the table as people read it."""
+        """Return the table with intervals as texts and fewer columns, for people."""
         table = self.table
         shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
         shown["interval"] = [
@@ -176,7 +188,8 @@ class Comparison:
         ]
         for name in ("p", "p_holm", "detectable"):
             shown[name] = table[name]
-        shown["wins/ties/losses"] = [f"{w}/{t}/{k}" for w, t, k in zip(table["wins"], table["ties"], table["losses"])]
+        counts = zip(table["wins"], table["ties"], table["losses"])
+        shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
         shown["favours"] = table["better"]
         if (table["reason"] != "").any():
             shown["reason"] = table["reason"]
@@ -200,31 +213,31 @@ def compare(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
-    """Compare results pair by pair on the same ranks.
+    """Compare results in pairs, on the same ranks.
 
     Rows are paired by labels, side and split, never by ids or position.
 
     Parameters
     ----------
     results : sequence of EvaluationResult, or mapping of name to EvaluationResult
-        At least two, of one protocol, dataset and set of queries.
+        At least two, with the same protocol, dataset and queries.
     names : sequence of str, optional
-        By default the names of the scorers, numbered where they are equal.
+        By default the names of the scorers, numbered if scorers share a name.
     metrics : sequence of str or Metric, or one string with commas
         Keys ``[setting.][side.][ties.]metric`` of `EvaluationResult`.
     override : sequence of str, or one string with commas
-        In what the results may differ all the same: ``"queries"`` (only rows that all have are compared),
+        Differences between the results to accept: ``"queries"`` (only rows that all results have are compared),
         ``"dataset"`` (the same labels, other triples), ``"unseen"``, ``"filter_splits"``, ``"splits"``.
     confidence : float
-        Of the intervals, such as 0.95.
+        Nominal coverage of the intervals, such as 0.95.
     cluster : str
-        Which ranks are not independent and swap together: ``"triple"`` or ``"query"``. In ``query.`` metrics
-        every query is its own.
+        Which ranks depend on each other, and are swapped together: those of a ``"triple"`` or of a ``"query"``. In
+        ``query.`` metrics each query is its own cluster.
     n_resamples : int
-        How many random swaps the test draws; no p-value is less than ``1 / (1 + n_resamples)``. The swaps are the same
-        for all metrics of a call, so that asked alone a p-value may differ by the error of the simulation.
+        Number of random swaps of the test; no p-value is smaller than ``1 / (1 + n_resamples)``. All metrics of a call
+        share the swaps, so the p-value of a metric may differ slightly (by simulation error) if it is compared alone.
     seed : int
-        Of the swaps.
+        Seed of the swaps.
 
     Returns
     -------
@@ -233,7 +246,8 @@ def compare(
     Raises
     ------
     ProtocolError
-        If the results differ in what changes a number and `override` does not name it; lists every difference.
+        If the results differ in something that changes a number and `override` does not accept it; the message lists
+        every difference.
     MetricError
         If a metric is unknown.
 
@@ -249,8 +263,8 @@ def compare(
     >>> dataset = Dataset.from_arrays(test=triples, n_entities=8, n_relations=1)
     >>> good = evaluate(lambda s, p, o: -((o - s - 1) % 8), dataset)
     >>> bad = evaluate(lambda s, p, o: -((o - s - 3) % 8), dataset)
-    >>> found = compare([good, bad], names=["good", "bad"], metrics="mrr,mr")
-    >>> found.best("mr"), found.significant()["better"].tolist()
+    >>> comparison = compare([good, bad], names=["good", "bad"], metrics="mrr,mr")
+    >>> comparison.best("mr"), comparison.significant()["better"].tolist()
     ('good', ['good', 'good'])
     """
     if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
@@ -273,9 +287,9 @@ def compare(
 
 
 def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
-    """Return each key under its text, equal ones once."""
-    asked = split_list(metrics) if isinstance(metrics, str) else list(metrics)
-    keys = {str(key): key for key in map(Key.parse, asked)}
+    """Return the keys of the metrics by their texts; equal keys once."""
+    given = split_list(metrics) if isinstance(metrics, str) else list(metrics)
+    keys = {str(key): key for key in map(Key.parse, given)}
     if not keys:
-        raise MetricError("say what to compare: metrics names none")
+        raise MetricError("metrics names no metric to compare; name some, such as 'mrr,hits@10'")
     return keys

@@ -1,4 +1,8 @@
-"""Differences between results on the same ranks: their tables, tests, and what each relation contributes."""
+"""Tables of differences between results on the same ranks, and the contribution of each relation.
+
+`compare` in `comparing.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by_relation` calls
+`relation_table`.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +28,14 @@ COLUMNS = (
 RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reason")
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable")
 NO_RANKS = "no rank was compared"
-ALL_AGREE = "no interval: clusters that all differ alike do not tell how far others may"
-# Sums of the same terms in another order differ by less than this share.
+ALL_AGREE = "no interval: all clusters differ by the same amount, which gives no standard error"
+# Two sums of the same terms in different orders differ by less than this share of their size.
 SUM_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How differences are measured: what `compare` was asked, see there."""
+    """The settings of a comparison; see the parameters of `compare`."""
 
     confidence: float
     cluster: str
@@ -41,18 +45,19 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The observations that all results share: the ranks of some sides, or the queries of these ranks.
+    """The observations that all results share: the ranks of one or both sides, or the queries of these ranks.
 
     Parameters
     ----------
     rows : tuple of int64 arrays, shape (ranks,)
-        For each result the places of the ranks in its table.
+        One array per result: the places of the shared ranks in its table.
     orders : tuple of int64 arrays, shape (observations,), or None
-        For each result the places of its queries in the order that all share; None where ranks are observed.
+        One array per result, for query-level metrics: element q is the place of shared query q among the queries of the
+        result, which sorts them by its own ids. None if the observations are ranks.
     clusters : int64 array, shape (observations,)
-        0, 1, ...
+        The cluster of each observation: 0, 1, ...
     relations : int64 array, shape (observations,)
-        Ids of the first result.
+        The relation of each observation, an id of the first result.
     """
 
     rows: tuple[Ids, ...]
@@ -62,65 +67,97 @@ class Sample:
 
     @property
     def n_clusters(self) -> int:
-        """How many independent groups there are."""
+        """Number of clusters."""
         return int(self.clusters.max(initial=-1)) + 1
 
     @classmethod
     def of(cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, cluster: str) -> Sample:
-        """Return the observations of `key` among the shared rows."""
+        """Return the observations of `key` among the shared rows.
+
+        Parameters
+        ----------
+        results : sequence of EvaluationResult
+        rows : sequence of int64 arrays, shape (shared,)
+            As in `Alignment`.
+        key : Key
+        cluster : str
+            ``"triple"`` or ``"query"``: how ranks are clustered.
+        """
         if key.side != "both":
-            is_asked = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
-            rows = [own[is_asked] for own in rows]
+            is_of_side = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
+            rows = [places[is_of_side] for places in rows]
         relations = results[0].table["p"].to_numpy()[rows[0]]
         if not isinstance(key.metric, QueryLevel):
             return cls(tuple(rows), None, results[0].rank_table.clusters(cluster, rows[0]), relations)
+        # (ranks,): the number of each rank's query, 0, 1, ..., which all results share.
         queries = results[0].rank_table.clusters("query", rows[0])
         orders = []
-        for result, own in zip(results, rows):
-            order, starts = group_rows(*_query_columns(result, own))
+        for result, places in zip(results, rows):
+            # order[starts[:-1]] holds one rank of each query, in the order in which this result sorts its queries.
+            # Their shared numbers are a permutation of 0, 1, ...; its inverse gives the place of each shared query.
+            order, starts = group_rows(*_query_columns(result, places))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
+        # (queries,): the first rank of each query, which tells its relation.
         _, first = np.unique(queries, return_index=True)
         return cls(tuple(rows), tuple(orders), np.arange(len(first)), relations[first])
 
     def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
-        """Return the number of `key` in result `i`, its observations in the order that all results share."""
+        """Return the number of `key` in `result`, which is the i-th; its observations are in the shared order.
+
+        Raises
+        ------
+        MetricError
+            If no rank was compared, or the number is undefined or not a function of means.
+        """
         if not len(self.clusters):
             raise MetricError(NO_RANKS)
         moments = result.rank_table.moments(key, self.rows[i])
         return moments if self.orders is None else Moments(moments.values[self.orders[i]], moments.finish)
 
     def part(self, result: EvaluationResult, i: int, key: Key, whole: Moments, rows: Ids) -> Moments:
-        """Return the number of some observations alone; `whole` is that of all.
+        """Return the number of `key` computed from some of the observations.
 
-        Ranks are asked anew, since a number such as a z-score depends on how many they are.
+        Parameters
+        ----------
+        result : EvaluationResult
+        i : int
+            The place of `result` among the compared results.
+        key : Key
+        whole : Moments
+            The number of all observations, from `moments`.
+        rows : int64 array
+            Places of the chosen observations. For metrics of ranks, the moments are computed again from these ranks,
+            since a number such as a z-score depends on the number of ranks.
         """
         if self.orders is None:
             return result.rank_table.moments(key, self.rows[i][rows])
         return Moments(whole.values[rows], whole.finish)
 
     def interval(self, result: EvaluationResult, i: int, key: Key, confidence: float) -> Interval:
-        """Return the number of `key` in result `i` with its interval."""
+        """Return the number of `key` in `result`, which is the i-th, with its interval."""
         if not len(self.clusters):
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=NO_RANKS)
         return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=self.clusters)
 
     def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
-        """Return in how many ranks, or queries, result `i` does better than `j` by `key`, equally well, and worse."""
+        """Return the numbers of observations in which result `i` does better than `j`, equally well, and worse."""
         signs = np.sign(self.merit(results[i], i, key) - self.merit(results[j], j, key))
         return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
 
     def merit(self, result: EvaluationResult, i: int, key: Key) -> Reals:
-        """Return how well result `i` does in each rank, or query, by `key`: what the metric says of it, higher better.
+        """Return the metric of each single observation in `result`, which is the i-th; higher is better.
 
-        Metrics against chance are those that they wrap; in means over queries it is the numerator.
+        The observations are ranks or queries. Values of metrics for which lower is better are negated. For an adjusted
+        metric or a z-score they are those of the metric that it wraps; for a micro average over queries, the numerator
+        of the query. The result is float64, shape (observations,); all zeros if the metric is undefined.
         """
         metric = key.metric
         if isinstance(metric, QueryLevel):
             try:
                 values = self.moments(result, i, key).values[:, 0]
-            except MetricError:  # undefined, as the table says
+            except MetricError:  # undefined; the column `reason` of the table says why
                 values = np.zeros(len(self.clusters))
-            return np.asarray(values)  # of list metrics, higher is better
+            return np.asarray(values)  # higher is better in every list metric
         metric = metric.metric if isinstance(metric, AgainstChance) else metric
         counts = result.rank_table.counts(key.setting, self.rows[i])
         if key.ties not in metric.tie_policies:
@@ -133,7 +170,7 @@ class Sample:
 
 
 def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
-    """Return side, relation and given entity of rows, by which a result sorts its queries."""
+    """Return side, relation and given entity of the rows: the columns by which a result sorts its queries."""
     side = result.table["side"].cat.codes.to_numpy()[rows].astype(np.int64)
     triples = result.table[["s", "p", "o"]].to_numpy()[rows]
     is_subject = (result.table["side"] == "subject").to_numpy()[rows]
@@ -141,19 +178,34 @@ def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
 
 
 def _kind(key: Key) -> tuple[str, bool]:
-    """Return what keys with the same observations share."""
+    """Return the side of a key, and whether it is query-level: keys that agree in both have the same observations."""
     return key.side, isinstance(key.metric, QueryLevel)
 
 
 def samples_of(
     results: Sequence[EvaluationResult], rows: Sequence[Ids], keys: Mapping[str, Key], cluster: str
 ) -> dict[str, Sample]:
-    """Return the observations of each key; keys with the same ones share them."""
-    made: dict[tuple[str, bool], Sample] = {}
+    """Return the observations of each key; keys with the same observations share one `Sample`.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    rows : sequence of int64 arrays, shape (shared,)
+        As in `Alignment`.
+    keys : mapping of str to Key
+    cluster : str
+        ``"triple"`` or ``"query"``.
+
+    Returns
+    -------
+    dict of str to Sample
+        By the names of `keys`.
+    """
+    samples: dict[tuple[str, bool], Sample] = {}
     for key in keys.values():
-        if _kind(key) not in made:
-            made[_kind(key)] = Sample.of(results, rows, key, cluster)
-    return {label: made[_kind(key)] for label, key in keys.items()}
+        if _kind(key) not in samples:
+            samples[_kind(key)] = Sample.of(results, rows, key, cluster)
+    return {label: samples[_kind(key)] for label, key in keys.items()}
 
 
 def value_table(
@@ -163,7 +215,23 @@ def value_table(
     samples: Mapping[str, Sample],
     confidence: float,
 ) -> pd.DataFrame:
-    """Return every value with its interval, one row per model; see `kgeval.metrics.metric_frame`."""
+    """Return the values of all metrics with their intervals, one row per model.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+        The names of the models: the index of the table.
+    keys : mapping of str to Key
+    samples : mapping of str to Sample
+        From `samples_of`.
+    confidence : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        See `kgeval.metrics.metric_frame`.
+    """
     rows = [
         {label: Cell.of(samples[label].interval(result, i, key, confidence)) for label, key in keys.items()}
         for i, result in enumerate(results)
@@ -178,7 +246,23 @@ def difference_table(
     values: pd.DataFrame,
     terms: Terms,
 ) -> pd.DataFrame:
-    """Return the differences of all pairs in all metrics, see `Comparison`."""
+    """Return the differences of all pairs of results in all metrics.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    keys : mapping of str to Key
+    samples : mapping of str to Sample
+        From `samples_of`.
+    values : pandas.DataFrame
+        From `value_table`.
+    terms : Terms
+
+    Returns
+    -------
+    pandas.DataFrame
+        See `Comparison.table`.
+    """
     pairs = list(itertools.combinations(range(len(results)), 2))
     moments, reasons = _moments(results, keys, samples)
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
@@ -187,10 +271,10 @@ def difference_table(
         for i, j in pairs:
             firsts, seconds = ([moments[label][place] for label in labels] for place in (i, j))
             clusters = samples[labels[0]].clusters
-            found = compare_paired(
+            differences = compare_paired(
                 firsts, seconds, clusters, confidence=terms.confidence, n_resamples=terms.n_resamples, seed=terms.seed
             )
-            tested |= {((i, j), label): one for label, one in zip(labels, found)}
+            tested |= {((i, j), label): difference for label, difference in zip(labels, differences)}
     records = []
     for pair in pairs:
         for label, key in keys.items():
@@ -198,7 +282,7 @@ def difference_table(
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
             record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label].clusters)}
             record |= {"n_clusters": samples[label].n_clusters, "reason": reasons.get(label, "")}
-            records.append(record | (_tested(tested[pair, label]) if label in moments else {}))
+            records.append(record | (_columns_of(tested[pair, label]) if label in moments else {}))
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
     frame["p_holm"] = holm(frame["p"].to_numpy())
     return frame
@@ -207,7 +291,7 @@ def difference_table(
 def _moments(
     results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
 ) -> tuple[dict[str, list[Moments]], dict[str, str]]:
-    """Return every number in each result as a function of means, and why some are none."""
+    """Return the moments of each key in every result, and the reason for each key that has none."""
     moments, reasons = {}, {}
     for label, key in keys.items():
         try:
@@ -218,50 +302,73 @@ def _moments(
 
 
 def _record(label: str, key: Key, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
-    """Return two values, their difference and which is better; equal up to rounding, none is."""
-    one, other = values
-    difference = one - other
-    favours = difference if key.higher_is_better else -difference
-    is_apart = abs(difference) > SUM_ROUNDING * max(abs(one), abs(other))
+    """Return two values, their difference, and the name of the better model; empty if they are equal up to rounding."""
+    first, second = values
+    difference = first - second
+    advantage = difference if key.higher_is_better else -difference
+    is_different = abs(difference) > SUM_ROUNDING * max(abs(first), abs(second))
     return {
         "first": names[0],
         "second": names[1],
         "metric": label,
-        "value_first": one,
-        "value_second": other,
+        "value_first": first,
+        "value_second": second,
         "difference": difference,
-        "better": names[0 if favours > 0 else 1] if is_apart else "",
+        "better": names[0 if advantage > 0 else 1] if is_different else "",
     }
 
 
-def _tested(found: Difference) -> dict[str, Any]:
-    """Return what the interval and the test say."""
+def _columns_of(difference: Difference) -> dict[str, Any]:
+    """Return the columns of the table that come from the interval and the test."""
     return {
-        "low": found.low,
-        "high": found.high,
-        "p": found.p_value,
-        "detectable": found.detectable,
-        "reason": found.reason,
+        "low": difference.low,
+        "high": difference.high,
+        "p": difference.p_value,
+        "detectable": difference.detectable,
+        "reason": difference.reason,
     }
 
 
 def relation_table(
     results: Sequence[EvaluationResult], sample: Sample, key: Key, pair: tuple[int, int], confidence: float
 ) -> pd.DataFrame:
-    """Return the differences within relations and what each contributes, see `Comparison.by_relation`."""
-    one, other = (sample.moments(results[i], i, key) for i in pair)
-    parts, is_exact = _contributions(one, other)
+    """Return the difference between two results within each relation, and the contribution of each relation.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    sample : Sample
+        The observations of `key`.
+    key : Key
+    pair : tuple of int
+        The places of the two results.
+    confidence : float
+        Nominal coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        See `Comparison.by_relation`.
+
+    Raises
+    ------
+    MetricError
+        If the number of all observations is undefined, or not a function of means.
+    """
+    first, second = (sample.moments(results[i], i, key) for i in pair)
+    parts, is_exact = _contributions(first, second)
+    # Each element of the split holds the places of the observations of one relation.
     order, starts = group_rows(sample.relations)
     records = {}
     for rows in np.split(order, starts[1:-1]):
         record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts), "reason": ""}
         try:
-            mine = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (one, other))]
-        except MetricError as error:  # a relation may lack what the whole has, such as room above chance
-            mine, record["reason"] = [], str(error)
-        if mine:
-            within = robust_interval(_difference_of_moments(*mine), sample.clusters[rows], confidence)
-            record |= {"value_first": float(mine[0].number), "value_second": float(mine[1].number)}
+            numbers = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (first, second))]
+        except MetricError as error:  # undefined within the relation, such as an adjusted metric with one candidate
+            numbers, record["reason"] = [], str(error)
+        if numbers:
+            within = robust_interval(_difference_of_moments(*numbers), sample.clusters[rows], confidence)
+            record |= {"value_first": float(numbers[0].number), "value_second": float(numbers[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             if not within.reason and not within.error > 0.0:
                 record |= {"low": np.nan, "high": np.nan, "reason": ALL_AGREE}
@@ -270,29 +377,44 @@ def relation_table(
     index = pd.Index(list(records), dtype=object, name="relation")
     frame = pd.DataFrame(list(records.values()), index=index, columns=list(RELATION_COLUMNS))
     frame = frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
-    frame.attrs["difference"] = float(one.number - other.number)
+    frame.attrs["difference"] = float(first.number - second.number)
     frame.attrs["contribution"] = "exact" if is_exact else "linearised"
     return frame
 
 
-def _difference_of_moments(one: Moments, other: Moments) -> Moments:
-    """Return the difference of two numbers of the same observations as one number."""
-    k = one.values.shape[1]
-    values = np.concatenate([one.values, other.values], axis=1)
-    return Moments(values, lambda means: one.finish(means[..., :k]) - other.finish(means[..., k:]))
+def _difference_of_moments(first: Moments, second: Moments) -> Moments:
+    """Return the difference of two numbers of the same observations as one `Moments`."""
+    k = first.values.shape[1]
+    # (observations, 2k): the values of both, side by side; `finish` applies each one's own to its half of the means.
+    values = np.concatenate([first.values, second.values], axis=1)
+    return Moments(values, lambda means: first.finish(means[..., :k]) - second.finish(means[..., k:]))
 
 
-def _contributions(one: Moments, other: Moments) -> tuple[Reals, bool]:
-    """Return what each observation adds to the difference, whose mean is the difference; and whether that is exact.
+def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
+    """Return the contribution of each observation to the difference, and whether the contributions are exact.
 
-    The number is taken as linear between the means of both, with the slope half-way: its influences on observations
-    that lie around the middle as the two differ are the slope times the differences, less their mean. So an
-    observation in which both agree adds nothing but the (third-order) error of the slope.
+    The mean of the contributions is the difference. They use a linear approximation of `finish` between the means of
+    both, with the gradient half-way: contribution i is ``difference + gradient @ (d_i - mean(d))``, where d_i is the
+    difference of the values of observation i. An observation in which both agree therefore contributes nothing but the
+    (third-order) error of the approximation. The contributions are exact if `finish` is linear between the means, as
+    for a plain mean.
+
+    Parameters
+    ----------
+    first, second : Moments
+        Numbers of the same observations, with the same `finish`.
+
+    Returns
+    -------
+    contributions : float64 array, shape (observations,)
+    is_exact : bool
     """
-    total = float(one.number - other.number)
-    apart = one.values - other.values
-    start, way = other.values.mean(axis=0), apart.mean(axis=0)
-    along = [float(one.finish(start + share * way)) - share * total for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    scale = max(abs(float(one.number)), abs(float(other.number)))
-    parts = influences(Moments(start + way / 2 + (apart - way), one.finish)) + total
-    return parts, bool(np.ptp(along) <= 1e-9 * scale)
+    total = float(first.number - second.number)
+    value_gaps = first.values - second.values  # (observations, k)
+    start, step = second.values.mean(axis=0), value_gaps.mean(axis=0)  # (k,): the means go from start to start + step
+    # The number on the way from second to first, minus a straight line; constant if `finish` is linear on the way.
+    bends = [float(first.finish(start + share * step)) - share * total for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    scale = max(abs(float(first.number)), abs(float(second.number)))
+    # Observations with the half-way means, and the deviations d_i - mean(d): `influences` applies the gradient to them.
+    parts = influences(Moments(start + step / 2 + (value_gaps - step), first.finish)) + total
+    return parts, bool(np.ptp(bends) <= 1e-9 * scale)

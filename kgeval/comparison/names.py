@@ -1,4 +1,4 @@
-"""What results are called where several stand side by side."""
+"""The names of results that are shown together. `kgeval.compare` and `kgeval.report` call this module."""
 
 from __future__ import annotations
 
@@ -18,35 +18,54 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
     ----------
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     names : sequence of str, optional
-        One per result; by default the names of a mapping, else what each result calls its scorer, with
-        its place, ``" (2)"``, where several are called so.
+        One per result. By default the names of a mapping, else the name of each result's scorer; scorers with the same
+        name are numbered by the place of the result, for example ``"ComplEx (2)"``.
+
+    Returns
+    -------
+    dict of str to EvaluationResult
+        In the order of `results`.
 
     Raises
     ------
     ProtocolError
-        If there is no result, something else stands among them, or the names are too few, too many or not distinct.
+        If there is no result, if an element is not an EvaluationResult, or if the names are too few, too many, empty
+        or not distinct.
     """
     if isinstance(results, Mapping):
         names, results = [str(name) for name in results] if names is None else names, list(results.values())
-    several = [results] if isinstance(results, EvaluationResult) else list(results)
-    if not several:
+    listed_results = [results] if isinstance(results, EvaluationResult) else list(results)
+    if not listed_results:
         raise ProtocolError("expected at least one result; got none")
-    for i, result in enumerate(several):
+    for i, result in enumerate(listed_results):
         if not isinstance(result, EvaluationResult):
             raise ProtocolError(
                 f"result {i} must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; "
                 f"got {type(result).__name__}"
             )
-    return dict(zip(default_names(several) if names is None else check_names(names, len(several)), several))
+    checked_names = default_names(listed_results) if names is None else check_names(names, len(listed_results))
+    return dict(zip(checked_names, listed_results))
 
 
 def check_names(names: Any, n: int, of: str = "result") -> list[str]:
-    """Return `n` names, checked: as many as there are results, none empty, all different.
+    """Return `names` as a list, if they are `n` different, nonempty strings.
+
+    Parameters
+    ----------
+    names : sequence of str
+    n : int
+        The expected number of names.
+    of : str
+        What is named, for the message: ``"result"``.
+
+    Returns
+    -------
+    list of str
 
     Raises
     ------
     ProtocolError
-        If they are not; names what came.
+        If they are not; the message shows `names`.
     """
     given = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     is_right = len(given) == n == len(set(map(str, given))) and all(
@@ -58,15 +77,34 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
 
 
 def default_names(results: Sequence[EvaluationResult]) -> list[str]:
-    """Return what to call results that nobody named: their scorers, with their place where several share a name."""
+    """Return the default names of results: their scorers', numbered by place where scorers share a name.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+
+    Returns
+    -------
+    list of str
+        All different.
+    """
     scorers = [str(result.about.get("scorer") or "model") for result in results]
     numbered = [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]
-    names = [one if scorers.count(name) > 1 else name for name, one in zip(scorers, numbered)]
+    names = [numbered_name if scorers.count(name) > 1 else name for name, numbered_name in zip(scorers, numbered)]
     return names if len(set(names)) == len(names) else numbered
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as people list them.
+    """Return names joined by commas and a final "and".
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Datasets: labels and ids, triples in splits, queries, known triples, corruptions, and the protocol."""
+"""Datasets, queries, known triples, negatives, candidates and the protocol.
+
+The packages that evaluate, rank, report and compare import these names from here.
+"""
 
 from kgeval.data import candidates
 from kgeval.data.candidates import All, Candidates, Recorded

@@ -1,4 +1,8 @@
-"""Candidates: who competes with a positive, as a value that stands in the protocol."""
+"""Candidates: which entities compete with a positive.
+
+A value of a class in this module is the field `candidates` of `Protocol`; `evaluation` calls its method `pools`. Users
+know the module as `kgeval.candidates`.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,19 @@ __all__ = ["All", "Candidates", "Recorded"]
 
 
 class Candidates:
-    """Base of every kind of candidates.
+    """Base class of every kind of candidates.
 
-    A kind says in `pools` which queries share their candidates: all of them (`All`), those of a relation, or each
-    positive by itself. The ranker ranks each part among its own pool. Two values are equal, and hash alike, if their
-    kinds and the digests of their contents are.
+    Queries that share the same candidates form a part; the set of these candidates is the pool of the part. A subclass
+    defines in `pools` what the parts are: all queries together (`All`), the queries of each relation, or each positive
+    alone. The ranker ranks the positives of a part among its pool. Two values are equal, and have the same hash, if
+    `kind` and `digest` are equal.
 
     Attributes
     ----------
     kind : str
-        One word, which result files and fingerprints hold.
+        One word; result files and fingerprints contain it.
     digest : str
-        Of the content, such as the lists themselves; empty where the kind says everything.
+        Digest of the content, for example of lists of candidates; empty if `kind` alone defines the candidates.
     """
 
     kind: str = ""
@@ -37,26 +42,27 @@ class Candidates:
         Parameters
         ----------
         queries : Queries
-            Of one side. ``queries.rows`` are the positives' rows in the splits that are ranked, one after another; -1
-            for a triple from elsewhere that is to be explained, which a list for each positive cannot serve.
-        entities : int64 array
-            Who may compete at all, sorted ids: every entity, or those of train where the protocol says so.
+            Queries of one side. ``queries.rows`` are row numbers in the ranked splits, one split after another; -1
+            for a triple that is to be explained and is in none of these splits. A kind with one list of candidates per
+            positive has no list for such a triple.
+        entities : int64 array, shape (entities that may compete,)
+            Sorted ids: all entities, or only those of train if the protocol says so.
 
         Yields
         ------
         part : Queries
-            Every positive of `queries` stands in exactly one part.
-        pool : int64 array
-            Sorted distinct ids, the answers of the part among them.
+            Every positive of `queries` is in exactly one part.
+        pool : int64 array, shape (candidates,)
+            Sorted distinct ids; it contains the answers of the part.
         """
         raise TypeError(f"{type(self).__name__} does not say its pools")
 
     def describe(self) -> str:
-        """Return the candidates as a few words, for people; by default kind and start of the digest."""
+        """Return a few words that describe the candidates to people; by default kind and start of the digest."""
         return f"{self.kind} candidates {self.digest[:8]}".strip()
 
     def to_json(self) -> Any:
-        """Return what fingerprints and files hold: kind and digest."""
+        """Return the JSON value that fingerprints and files hold: kind and digest."""
         return {"kind": self.kind, "digest": self.digest}
 
     def __repr__(self) -> str:
@@ -81,7 +87,7 @@ class All(Candidates):
     kind = "all"
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Yield one part, all queries, with all entities; see `Candidates.pools`."""
+        """Yield one part: all queries, with all entities as its pool; see `Candidates.pools`."""
         yield queries, entities
 
     def describe(self) -> str:
@@ -95,14 +101,17 @@ class All(Candidates):
 
 @dataclass(frozen=True, eq=False)
 class Recorded(Candidates):
-    """Candidates that a table of scores or a result file tells of, without the lists: enough to compare results.
+    """The record of candidates in a result: kind and digest, without the lists of entities.
+
+    Results of tables of scores have it, and results that were read from a file, unless their candidates are `All`. It
+    is enough to check that two results have the same candidates, but not to rank.
 
     Parameters
     ----------
     kind : str
-        Such as ``"listed"``.
+        For example ``"listed"``.
     digest : str
-        Of the lists; empty in files of version 0.1.0, which did not keep it.
+        Digest of the lists; empty in files of version 0.1.0, which did not store it.
     """
 
     kind: str = "listed"
@@ -116,17 +125,27 @@ class Recorded(Candidates):
         )
 
     def to_json(self) -> Any:
-        """Return kind and digest; the kind alone where the digest is not known, as version 0.1.0 wrote it."""
+        """Return kind and digest; only the kind if the digest is unknown, as version 0.1.0 wrote it."""
         return super().to_json() if self.digest else self.kind
 
 
 def candidates_from_json(said: Any) -> Candidates:
-    """Return the candidates that `Candidates.to_json` described; also of files of version 0.1.0.
+    """Return the candidates from their JSON value, as `Protocol.from_dict` reads it.
+
+    Parameters
+    ----------
+    said : JSON value
+        What `Candidates.to_json` returned, now or in version 0.1.0.
+
+    Returns
+    -------
+    Candidates
+        `All`, or a `Recorded` for every other kind.
 
     Raises
     ------
     ProtocolError
-        If `said` describes none.
+        If `said` does not describe candidates.
     """
     if said == All.kind:
         return All()

@@ -1,4 +1,7 @@
-"""Dataset: two vocabularies, named splits, and what there is to know about them before any scoring."""
+"""`Dataset`: two vocabularies and the triples of named splits, with checks for faults in the data.
+
+Users and the readers of `kgeval.formats` make datasets; every package above `data` reads them.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,22 @@ SPLITS = ("train", "valid", "test")
 
 
 class Dataset:
-    """Triples in named splits, over one vocabulary of entities and one of relations.
+    """Triples in named splits, with one vocabulary of entities and one of relations.
 
-    Made by `kgeval.read_dataset`, `Dataset.from_frames` or `Dataset.from_arrays`.
+    `kgeval.read_dataset`, `Dataset.from_frames` and `Dataset.from_arrays` make a dataset.
 
     Parameters
     ----------
     entities, relations : Vocabulary
     splits : mapping of str to TripleSet
-        Any of ``train``, ``valid``, ``test``. Rows keep their order; duplicates stay and are counted.
+        At least one of ``train``, ``valid``, ``test``. Rows keep their order; duplicates stay and are counted.
     name : str
         Shown in tables; not part of the fingerprint.
+
+    Raises
+    ------
+    DataError
+        If there is no split, or a split has another name.
 
     Examples
     --------
@@ -77,27 +85,39 @@ class Dataset:
         ----------
         train, valid, test : pandas.DataFrame, optional
             Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
-            ``h, r, t`` (in any order, other columns beside them are ignored), or exactly three
-            columns taken by position. Integers become their decimal string; floats and missing
-            values are refused.
+            ``h, r, t``, in any order; all other columns are ignored. Or exactly three columns, which are
+            then read by position. Integers become their decimal string; floats and missing values raise
+            an error.
 
         Raises
         ------
         DataError
             If columns are not recognised, or a value is missing or a float; names frame and row.
         """
-        given = {"train": train, "valid": valid, "test": test}
-        rows = {split: frame_labels(split, frame) for split, frame in given.items() if frame is not None}
-        return cls.from_labels(rows, name=name)
+        frames = {"train": train, "valid": valid, "test": test}
+        columns = {split: frame_labels(split, frame) for split, frame in frames.items() if frame is not None}
+        return cls.from_labels(columns, name=name)
 
     @classmethod
     def from_labels(cls, columns: Mapping[str, Sequence[pd.Categorical]], name: str = "dataset") -> Dataset:
-        """Make a dataset from the three columns of string labels of each split, as categoricals.
+        """Make a dataset from categorical columns of labels.
 
-        Ids are the places in the sorted labels (by code point) of all splits together.
+        The id of a label is its position among the sorted labels (by code point) of all splits together.
+
+        Parameters
+        ----------
+        columns : mapping of str to sequence of three pandas.Categorical of str, shape (n,)
+            The subjects, relations and objects of each split. Categories without a row become labels too.
+        name : str
+
+        Raises
+        ------
+        DataError
+            If there is no split, or a split has an unknown name.
         """
         if not columns:
             raise DataError("a dataset needs at least one split (train, valid or test)")
+        # s, p, o of the first split, then s, p, o of the next split, and so on.
         parts = [column for split in columns for column in columns[split]]
         entities = _sorted_vocabulary(parts[0::3] + parts[2::3])
         relations = _sorted_vocabulary(parts[1::3])
@@ -125,17 +145,18 @@ class Dataset:
 
         Parameters
         ----------
-        train, valid, test : array_like of int, optional
+        train, valid, test : array_like of int, shape (n, 3), optional
         n_entities, n_relations : int
-            How many ids there are; every entity is a candidate, also one that no triple names.
-            May be left out where labels are given.
+            Numbers of entities and relations. Every entity is a candidate, even if it occurs in no triple.
+            Needed only if the labels are not given.
         entity_labels, relation_labels : sequence of str, optional
             Labels in id order; by default the ids as strings.
 
         Raises
         ------
         DataError
-            If an id is outside its range, or an array is not of integers; names split and row.
+            If an id is outside its range, or an array does not hold integers; names split and row. Also if a
+            number or the labels are missing, or do not agree.
         """
         entities = _declared_vocabulary("entity", n_entities, entity_labels)
         relations = _declared_vocabulary("relation", n_relations, relation_labels)
@@ -148,8 +169,8 @@ class Dataset:
 
     def __getitem__(self, split: str) -> TripleSet:
         if split not in self.splits:
-            held = ", ".join(self.splits)
-            raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {held}{suggest(split, SPLITS)}")
+            names = ", ".join(self.splits)
+            raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {names}{suggest(split, SPLITS)}")
         return self.splits[split]
 
     def __contains__(self, split: object) -> bool:
@@ -157,9 +178,9 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 (hexadecimal) over labels and triples; the order of lines does not matter.
+        """SHA-256 (hexadecimal) over labels and triples; the order of rows does not matter.
 
-        Entities that no triple names count too, since they are candidates.
+        It includes entities that occur in no triple, because they are candidates.
         """
         parts = {split: triples.array for split, triples in sorted(self.splits.items())}
         return fingerprint_triples("kgeval dataset 1", self.entities, self.relations, parts, with_labels=True)
@@ -171,23 +192,26 @@ class Dataset:
 
     @cached_property
     def overlaps(self) -> dict[tuple[str, str], int]:
-        """For each two splits ``(earlier, later)``, how many rows of the later stand in the earlier."""
+        """For each pair of splits ``(earlier, later)``, how many rows of the later split the earlier contains."""
         names = list(self.splits)
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
         return {(a, b): int(self._is_in(self.splits[b], self.splits[a]).sum()) for a, b in pairs}
 
     @staticmethod
-    def _is_in(rows: TripleSet, others: TripleSet) -> npt.NDArray[np.bool_]:
-        both = np.concatenate([others.array, rows.array])
+    def _is_in(rows: TripleSet, reference: TripleSet) -> npt.NDArray[np.bool_]:
+        """Return which of `rows` also occur in `reference`, bool (rows,)."""
+        both = np.concatenate([reference.array, rows.array])  # row numbers below len(reference) are the reference
         order, starts = group_rows(both[:, 0], both[:, 1], both[:, 2])
-        has_other = np.logical_or.reduceat(order < len(others), starts[:-1]) if len(both) else np.zeros(0, bool)
+        # Whether each group of equal triples contains one of `reference`, (groups,).
+        in_reference = np.logical_or.reduceat(order < len(reference), starts[:-1]) if len(both) else np.zeros(0, bool)
+        # The same for each row of `both`, in the order of `both`.
         is_in = np.empty(len(both), dtype=bool)
-        is_in[order] = np.repeat(has_other, np.diff(starts))
-        return is_in[len(others) :]
+        is_in[order] = np.repeat(in_reference, np.diff(starts))
+        return is_in[len(reference) :]
 
     @cached_property
     def is_seen_entity(self) -> npt.NDArray[np.bool_]:
-        """Which entities occur in train, shape (entities,); all of them where there is no train."""
+        """Which entities occur in train, shape (entities,); all of them if there is no train split."""
         seen = np.full(len(self.entities), "train" not in self.splits)
         if "train" in self.splits:
             seen[self.splits["train"].s] = True
@@ -196,20 +220,23 @@ class Dataset:
 
     @cached_property
     def is_seen_relation(self) -> npt.NDArray[np.bool_]:
-        """Which relations occur in train, shape (relations,); all of them where there is no train."""
+        """Which relations occur in train, shape (relations,); all of them if there is no train split."""
         seen = np.full(len(self.relations), "train" not in self.splits)
         if "train" in self.splits:
             seen[self.splits["train"].p] = True
         return seen
 
     def is_seen(self, split: str) -> npt.NDArray[np.bool_]:
-        """Which triples of `split` have both entities and the relation in train, shape (n,)."""
+        """Return which triples of `split` have both entities and the relation in train, bool (n,)."""
         t = self[split]
         return self.is_seen_entity[t.s] & self.is_seen_entity[t.o] & self.is_seen_relation[t.p]
 
     @cached_property
     def unseen(self) -> dict[str, dict[str, int]]:
-        """For each split but train: how many triples, entities and relations train lacks."""
+        """For each split except train: the counts of unseen entities and relations, and of triples with any of them.
+
+        The keys of each split are ``"triples"``, ``"entities"`` and ``"relations"``.
+        """
         return {
             split: {
                 "triples": int((~self.is_seen(split)).sum()),
@@ -224,12 +251,12 @@ class Dataset:
 
     @cached_property
     def suspicious_order(self) -> str:
-        """A sentence if the columns look like subject, object, relation (as in OpenKE's files), else empty.
+        """A warning if the columns look like subject, object, relation (as in OpenKE's files), else empty.
 
-        So it looks where most labels of the second column are entities as well.
+        The sign is that most labels in the second column are also labels of entities.
         """
         if all(label.isdecimal() for label in self.relations.labels):
-            return ""  # numbers name entities and relations alike
+            return ""  # entities and relations can both be named by numbers
         n_objects = len(np.unique(np.concatenate([t.o for t in self.splits.values()])))
         n_shared = int((self.entities.find(self.relations.labels) >= 0).sum())
         if len(self.relations) < 3 or 2 * n_shared <= len(self.relations):
@@ -237,7 +264,7 @@ class Dataset:
         return (
             f"the second column has {len(self.relations):,} distinct labels, {n_shared:,} of them entities too, "
             f"and the third {n_objects:,}; are the columns subject, object, relation? "
-            "Expected is subject, relation, object"
+            "The expected order is subject, relation, object"
         )
 
     @cached_property
@@ -253,23 +280,27 @@ class Dataset:
         return pairs
 
     def observations(self) -> list[str]:
-        """Doubtful column order, duplicates, overlaps and unseen labels, one sentence for each that there is."""
-        said = [self.suspicious_order] if self.suspicious_order else []
+        """Return one sentence for each doubt about the data.
+
+        Doubts are a suspicious order of the columns, near-duplicate labels, duplicate rows, rows in two splits, and
+        unseen entities or relations.
+        """
+        sentences = [self.suspicious_order] if self.suspicious_order else []
         if self.near_duplicates:
-            one, other = self.near_duplicates[0]
-            said.append(
+            earlier, later = self.near_duplicates[0]
+            sentences.append(
                 f"{len(self.near_duplicates):,} entity labels differ from another one only in Unicode form or in "
-                f"spaces around them, first {one!r} and {other!r}"
+                f"spaces around them, first {earlier!r} and {later!r}"
             )
-        said += [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
-        said += [f"{n:,} rows of {b} also in {a}" for (a, b), n in self.overlaps.items() if n]
+        sentences += [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
+        sentences += [f"{n:,} rows of {b} also in {a}" for (a, b), n in self.overlaps.items() if n]
         for split, counts in self.unseen.items():
             if counts["triples"]:
-                said.append(
+                sentences.append(
                     f"{counts['triples']:,} triples of {split} name {counts['entities']:,} entities and "
                     f"{counts['relations']:,} relations that train lacks"
                 )
-        return said
+        return sentences
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{split} {len(t):,}" for split, t in self.splits.items())
@@ -278,15 +309,18 @@ class Dataset:
 
 
 def _sorted_vocabulary(columns: Sequence[pd.Categorical]) -> Vocabulary:
+    """Return the vocabulary of all categories of all columns, sorted by code point."""
     return Vocabulary(sorted(set().union(*(column.categories.to_numpy(dtype=object).tolist() for column in columns))))
 
 
 def _ids_of(column: pd.Categorical, vocabulary: Vocabulary) -> Ids:
-    ids = vocabulary.find(column.categories.to_numpy(dtype=object))
+    """Return the id of each row's label, int64 (n,)."""
+    ids = vocabulary.find(column.categories.to_numpy(dtype=object))  # the id of each category
     return ids[column.codes] if len(ids) else np.zeros(0, dtype=np.int64)
 
 
 def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None) -> Vocabulary:
+    """Return the vocabulary of the given labels, or of the numbers 0 .. n - 1 as strings."""
     plural = "entities" if kind == "entity" else "relations"
     if labels is None:
         if n is None:
@@ -300,5 +334,16 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
 
 
 def triple_labels(dataset: Dataset, s: int, p: int, o: int) -> tuple[str, str, str]:
-    """Return the labels of a triple of ids, for messages."""
+    """Return the labels of a triple of ids, for messages.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    s, p, o : int
+        Ids of subject, relation and object.
+
+    Returns
+    -------
+    tuple of three str
+    """
     return dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]

@@ -1,4 +1,7 @@
-"""Fingerprints of triples that depend neither on ids nor on the order of rows."""
+"""Fingerprints of triples, for datasets, tables of scores and sets of negatives.
+
+A fingerprint depends neither on the ids nor on the order of the rows.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +19,33 @@ from kgeval.data.vocabulary import Vocabulary
 def fingerprint_triples(
     title: str, entities: Vocabulary, relations: Vocabulary, parts: Mapping[str, Ids], with_labels: bool = False
 ) -> str:
-    """Return the SHA-256 (hexadecimal) of named parts of triples.
+    """Return the SHA-256 (hexadecimal) of one or more named arrays of triples.
 
     Parameters
     ----------
     title : str
-        What is fingerprinted, with the version of its form.
+        What the fingerprint is of, and the version of its form; it enters the digest.
     entities, relations : Vocabulary
-        An id counts as its label's place among the sorted labels.
+        Each id is replaced by the position of its label among the sorted labels.
     parts : mapping of str to int64 array, shape (n, 3)
-        Columns s, p, o; the order of the parts counts, that of their rows does not.
+        Columns s, p, o. The names and the order of the arrays change the fingerprint, the order of rows does not.
     with_labels : bool
-        Whether the labels themselves count, also those that no triple names.
+        Whether the labels change the fingerprint, including labels that occur in no triple.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
     """
     digest = hashlib.sha256(f"{title}\n".encode())
-    places = []
+    positions = []  # of entities, then of relations: the position of each id's label among the sorted labels
     for vocabulary in (entities, relations):
-        order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)
+        order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)  # the ids, sorted by label
         if with_labels:
             digest.update(json.dumps([vocabulary.labels[i] for i in order]).encode("ascii"))
-        places.append(np.argsort(np.array(order, dtype=np.int64), kind="stable"))
+        positions.append(np.argsort(np.array(order, dtype=np.int64), kind="stable"))  # the inverse permutation
     for name, triples in parts.items():
-        s, p, o = places[0][triples[:, 0]], places[1][triples[:, 1]], places[0][triples[:, 2]]
+        s, p, o = positions[0][triples[:, 0]], positions[1][triples[:, 1]], positions[0][triples[:, 2]]
         order_of_rows, _ = group_rows(s, p, o)
         digest.update(f"\n{name} {len(triples)}\n".encode())
         digest.update(np.column_stack([s, p, o])[order_of_rows].astype("<i8").tobytes())

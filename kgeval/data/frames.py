@@ -1,4 +1,7 @@
-"""Tables of labelled triples: which columns hold subject, relation and object, and their labels."""
+"""Data frames of triples: which columns hold subject, relation and object, and labels from and to ids.
+
+`Dataset.from_frames`, the readers of files and the tables of scores and of negatives use it.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,35 @@ COLUMN_NAMES = (
 
 
 def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
-    """Return the places of the three columns of `frame` that hold s, p and o.
+    """Return the positions of the three columns of a frame that hold s, p and o.
+
+    Columns are recognised by the names in `COLUMN_NAMES`, in any case. A frame of exactly three columns without these
+    names is taken as s, p, o.
+
+    Parameters
+    ----------
+    what : str
+        The name of the frame in error messages.
+    frame : pandas.DataFrame
+
+    Returns
+    -------
+    list of three int
 
     Raises
     ------
     DataError
-        If neither the names nor the number of columns tell.
+        If neither the names nor the number of columns say which columns hold s, p and o.
     """
     lowered = [str(column).lower() for column in frame.columns]
     for names in COLUMN_NAMES:
         if all(name in lowered for name in names):
             repeated = [name for name in names if lowered.count(name) > 1]
             if repeated:
-                raise DataError(f"{what}: column {repeated[0]!r} stands twice; which one is meant?")
+                raise DataError(f"{what}: duplicate column {repeated[0]!r}; keep only one")
             return [lowered.index(name) for name in names]
-    expected = [{choice[place] for choice in COLUMN_NAMES} for place in range(3)]
-    misplaced = [name for place, name in enumerate(lowered[:3]) if name in set().union(*expected) - expected[place]]
+    expected = [{names[i] for names in COLUMN_NAMES} for i in range(3)]
+    misplaced = [name for i, name in enumerate(lowered[:3]) if name in set().union(*expected) - expected[i]]
     if len(lowered) == 3 and not misplaced:
         return [0, 1, 2]
     known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
@@ -46,11 +62,28 @@ def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
 
 
 def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
-    """Return the labels of a frame's three columns s, p and o; a DataError names what is no frame of labels."""
+    """Return the labels in the columns s, p and o of a frame.
+
+    Parameters
+    ----------
+    split : str
+        The name of the frame in error messages.
+    frame : pandas.DataFrame
+        See `frame_columns`.
+
+    Returns
+    -------
+    list of three pandas.Categorical of str, shape (n,)
+
+    Raises
+    ------
+    DataError
+        If `frame` is no DataFrame, its columns are not recognised, or a value is not a label; see `as_labels`.
+    """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
-    places = frame_columns(split, frame)
-    return [as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i) for i, j in enumerate(places)]
+    positions = frame_columns(split, frame)
+    return [as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i) for i, j in enumerate(positions)]
 
 
 def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, dataset: str) -> Ids:
@@ -59,23 +92,24 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
     Parameters
     ----------
     what : str
-        What messages call the frame.
+        The name of the frame in error messages.
     frame : pandas.DataFrame
         See `frame_columns`.
     entities, relations : Vocabulary
+        The vocabularies of the dataset.
     dataset : str
-        The name of the dataset that they are of, for messages.
+        The name of the dataset, for messages.
 
     Raises
     ------
     DataError
-        If a label does not occur; names row and column.
+        If a label is unknown; names row and column (from 0).
     """
-    places = frame_columns(what, frame)
+    positions = frame_columns(what, frame)
     columns = []
     for i, vocabulary in enumerate((entities, relations, entities)):
-        column = as_labels(what, frame.iloc[:, places[i]].to_numpy(dtype=object), i)
-        ids = vocabulary.find(column.categories.to_numpy(dtype=object))[column.codes]
+        column = as_labels(what, frame.iloc[:, positions[i]].to_numpy(dtype=object), i)
+        ids = vocabulary.find(column.categories.to_numpy(dtype=object))[column.codes]  # one look-up per distinct label
         if (ids < 0).any():
             row = int(np.flatnonzero(ids < 0)[0])
             raise DataError(f"{what}, row {row}, column {i}: {column[row]!r} does not occur in dataset {dataset!r}")
@@ -84,7 +118,13 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
 
 
 def with_labels(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary) -> pd.DataFrame:
-    """Return a copy of a frame of ids whose columns s, p and o hold labels instead.
+    """Return a copy of a frame of ids, with labels instead of ids in the columns s, p and o.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns s, p and o hold ids; all other columns stay. Not modified.
+    entities, relations : Vocabulary
 
     Examples
     --------
@@ -96,17 +136,30 @@ def with_labels(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary
     labelled = frame.copy()
     for column, vocabulary in zip("spo", (entities, relations, entities)):
         labels = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
-        labelled[column] = pd.Series(labels, index=frame.index, dtype=object)  # some may be no valid Unicode
+        labelled[column] = pd.Series(labels, index=frame.index, dtype=object)  # labels may be invalid Unicode
     return labelled
 
 
 def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorical:
-    """Return a categorical of strings; integers as decimals, anything else is an error.
+    """Return values as a categorical of labels; integers become their decimal string.
+
+    Parameters
+    ----------
+    what : str
+        The name of the table in error messages.
+    values : object array, shape (n,)
+        Strings or integers.
+    column : int
+        The number of the column in error messages.
+
+    Returns
+    -------
+    pandas.Categorical of str, shape (n,)
 
     Raises
     ------
     DataError
-        If a value is missing, a float or another type; names row and column (from 0).
+        If a value is missing, a float or of another type; names row and column (from 0).
     """
     if infer_dtype(values, skipna=False) != "string":
         for row, value in enumerate(values):

@@ -1,4 +1,7 @@
-"""The index of known triples: which answers of a query the filter knows."""
+"""The index of known triples: the known answers of a query, which the filtered setting leaves out.
+
+`evaluation` builds it and `ranking` filters with it; `negatives`, features, explanations and reports look answers up.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,12 @@ SETTINGS = ("raw", "filtered")
 
 @dataclass(frozen=True)
 class KnownIndex:
-    """The distinct known facts as one sorted array of keys: the given parts of a fact, then the part that is asked.
+    """The distinct known triples as one sorted array of keys, searched by the given parts of a query.
 
-    Which columns are given is a choice: relation and object for queries that ask subjects, subject and object for
-    those that ask relations; a time stamp or a qualifier is one more column. The answers of a query stand together,
-    and binary search finds them.
+    A key holds the given columns first and the asked column last. Triples with the same given parts are therefore
+    neighbours in the array, and binary search finds them. The caller chooses the given columns: relation and object for
+    queries that ask for subjects, subject and object for queries that ask for relations. A time stamp or a qualifier
+    is one more given column.
 
     Parameters
     ----------
@@ -44,14 +48,14 @@ class KnownIndex:
 
     @classmethod
     def of(cls, given: Sequence[Ids], asked: Ids) -> KnownIndex:
-        """Index facts by their given parts.
+        """Index triples by their given parts.
 
         Parameters
         ----------
-        given : sequence of int64 arrays, shape (facts,)
-            One or more parts; for queries of one side, those of `query_parts`.
-        asked : int64 array, shape (facts,)
-            The answers. A fact that is repeated counts once.
+        given : sequence of int64 arrays, shape (triples,)
+            One or more given columns; for queries of one side, those of `query_parts`.
+        asked : int64 array, shape (triples,)
+            The answers. A repeated triple counts once.
         """
         layout, keys = RowKeys.of(*given, asked)
         keys.sort()
@@ -59,11 +63,11 @@ class KnownIndex:
 
     @cached_property
     def answers(self) -> Ids:
-        """The answers of all queries, int64 (known,); `spans` tells where those of a query are."""
+        """The answers of all queries, int64 (known,), in the order of `keys`; `spans` locates those of a query."""
         return self.layout.last_ids(self.keys)
 
     def lookup(self, *given: Ids) -> tuple[Ids, Ids]:
-        """Return the known answers of each query as CSR.
+        """Return the known answers of each query, as one array with offsets (CSR).
 
         Parameters
         ----------
@@ -73,26 +77,63 @@ class KnownIndex:
         Returns
         -------
         offsets : int64 array, shape (queries + 1,)
-        answers : int64 array
+        answers : int64 array, shape (answers of all queries,)
             Those of query i are ``answers[offsets[i]:offsets[i + 1]]``, sorted and distinct.
         """
+        # The keys of query i are keys[starts[i]:stops[i]].
         starts, stops = self.spans(*given)
+        # offsets[i]: how many answers all queries before i have, (queries + 1,).
         offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
-        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
-        return offsets, self.layout.last_ids(self.keys[places])
+        # Where each answer's key is in `keys`, (answers,): the ranges starts[i], ..., stops[i] - 1 one after another.
+        # Output position j of query i reads from j + (starts[i] - offsets[i]).
+        positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
+        return offsets, self.layout.last_ids(self.keys[positions])
 
     def contains(self, *parts: Ids) -> Bools:
-        """Tell which facts are known, shape (n,); the given parts of each, then its answer."""
+        """Return which triples are known.
+
+        Parameters
+        ----------
+        *parts : int64 arrays, shape (n,)
+            The given parts of each triple, in the order in which they were indexed, then its answer.
+
+        Returns
+        -------
+        bool array, shape (n,)
+        """
         wanted, is_possible = self.layout.encode(*parts)
         return rank_in(self.keys, wanted)[1] & is_possible
 
     def count_others(self, given: Sequence[Ids], asked: Ids) -> Ids:
-        """Return, per fact, how many known answers its query has beside its own, int64 (n,)."""
+        """Return how many known answers the query of each triple has besides the triple's answer.
+
+        Parameters
+        ----------
+        given : sequence of int64 arrays, shape (n,)
+            The given parts of each triple, in the order in which they were indexed.
+        asked : int64 array, shape (n,)
+            The answer of each triple; it may be unknown.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
         starts, stops = self.spans(*given)
         return stops - starts - self.contains(*given, asked)
 
     def spans(self, *given: Ids) -> tuple[Ids, Ids]:
-        """Return where the answers of each query start and stop; those of an unknown query at 0."""
+        """Return where the answers of each query start and stop in `answers` and `keys`.
+
+        Parameters
+        ----------
+        *given : int64 arrays, shape (queries,)
+            The given parts, in the order in which they were indexed.
+
+        Returns
+        -------
+        starts, stops : int64 arrays, shape (queries,)
+            Both are 0 for a query without known answers.
+        """
         least, greatest, is_possible = self.layout.spans(*given)
         starts = np.searchsorted(self.keys, least)
         stops = np.searchsorted(self.keys, greatest, side="right")
@@ -101,6 +142,18 @@ class KnownIndex:
 
 
 def known_triples(dataset: Dataset, splits: Sequence[str]) -> Ids:
-    """Return the triples of `splits` together, int64 (n, 3), repeated ones included."""
+    """Return the triples of several splits as one array.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    splits : sequence of str
+        Splits of `dataset`; an empty sequence gives no triples.
+
+    Returns
+    -------
+    int64 array, shape (n, 3)
+        Columns s, p, o, in the order of `splits`. Repeated triples stay.
+    """
     parts = [dataset[split].array for split in splits]
     return np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int64)

@@ -1,4 +1,7 @@
-"""Protocol: everything that changes a number, and nothing that does not."""
+"""`Protocol`: all settings that change a number of an evaluation, and no others.
+
+Users give one to `kgeval.evaluate`; every result holds one, and comparisons check those of both results.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +22,36 @@ UNSEEN = ("rank", "drop", "worst", "error")
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is asked, against whom, and what is left out.
+    """Which queries are ranked, among which candidates, and which triples are left out.
+
+    A query asks for the entity on one side of a positive, the triple that is ranked. The candidates are the entities
+    that compete; a rival is a candidate other than the positive.
 
     Parameters
     ----------
     sides : sequence of str
-        Which places are asked: ``"subject"``, ``"object"`` (also head/tail, s/o).
+        The sides that queries ask for: ``"subject"``, ``"object"`` (also head/tail, s/o).
     filter_splits : sequence of str, optional
-        Splits whose triples the filtered setting leaves out; None: all that the dataset has.
+        The splits whose triples are known, and therefore no rivals in the filtered setting. None: all splits of the
+        dataset.
     unseen : str, optional
-        What becomes of triples with an entity or relation that train lacks. None: ``"rank"``, or
+        How triples with an entity or relation that train lacks are treated. None: ``"rank"``, or
         ``"drop"`` if the model has no vector for some of them; the result says which.
-        ``"rank"``: ranked like any other, among all entities.
-        ``"drop"``: left out and counted; the candidates are the entities of train.
-        ``"worst"``: they get the last rank among all entities; the others are ranked against the
+        ``"rank"``: they are ranked like all other triples, among all entities.
+        ``"drop"``: they are left out and counted; the candidates are the entities of train.
+        ``"worst"``: they get the last rank among all entities; the other triples are ranked against the
         entities of train, and an unseen entity counts as a rival that never wins.
-        ``"error"``: refused.
+        ``"error"``: such triples raise an error.
     splits : sequence of str
         The splits whose triples are ranked.
     candidates : Candidates
-        Who competes with each positive; see `kgeval.candidates`. Results of `kgeval.evaluate_scores` have the
-        candidates that their table lists.
+        The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`
+        these are the candidates in the table of scores.
+
+    Raises
+    ------
+    ProtocolError
+        If a value is not one of the above.
 
     Examples
     --------
@@ -68,14 +80,19 @@ class Protocol:
             raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
 
     def resolved(self, dataset: Dataset, unseen: str = "rank") -> Protocol:
-        """Return the protocol with nothing left to choose; each split must be in `dataset`.
+        """Return the protocol with a value in place of each None.
 
         Parameters
         ----------
         dataset : Dataset
-            Its splits are the filter where none is named.
+            Its splits become `filter_splits` if that is None.
         unseen : str
-            The policy where none is named.
+            Becomes `unseen` if that is None.
+
+        Raises
+        ------
+        ProtocolError
+            If the protocol names a split that `dataset` lacks.
         """
         filter_splits = tuple(dataset.splits) if self.filter_splits is None else self.filter_splits
         for split in (*self.splits, *filter_splits):
@@ -86,20 +103,20 @@ class Protocol:
         return replace(self, filter_splits=filter_splits, unseen=self.unseen or unseen)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-able values."""
+        """Return the fields as values that JSON can store."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return plain | {"candidates": self.candidates.to_json()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Protocol:
-        """Return the protocol that `to_dict` described; unknown fields are refused."""
+        """Return the protocol of a dict that `to_dict` returned; an unknown field raises a ProtocolError."""
         known = cls.__dataclass_fields__
         for key in values:
             if key not in known:
                 raise ProtocolError(f"unknown protocol field {key!r}{suggest(key, known)}; known: {', '.join(known)}")
-        said = {"candidates": candidates_from_json(values["candidates"])} if "candidates" in values else {}
-        return cls(**(values | said))
+        candidates = {"candidates": candidates_from_json(values["candidates"])} if "candidates" in values else {}
+        return cls(**(values | candidates))
 
     @property
     def fingerprint(self) -> str:
@@ -120,6 +137,7 @@ class Protocol:
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
+    """Return a sequence of names, or a string of names with commas between them, as a tuple."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     if not isinstance(value, Iterable):
@@ -128,5 +146,6 @@ def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _check_splits(name: str, value: Any) -> tuple[str, ...]:
-    given = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
-    return tuple(split for split in SPLITS if split in given)
+    """Return the named splits, distinct, in the order of `SPLITS`; `name` is the field, for messages."""
+    chosen = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
+    return tuple(split for split in SPLITS if split in chosen)

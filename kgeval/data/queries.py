@@ -1,4 +1,8 @@
-"""The unique queries of a set of positives, so that no query is scored twice."""
+"""The distinct queries of a set of positives, and the sides that queries ask for.
+
+The rankers and scorers receive `Queries`, so that each query is scored only once; most packages name sides and split
+triples into given and asked parts with the functions here.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,16 @@ SIDE_NAMES = {
 def check_side(side: Any) -> str:
     """Return ``"subject"`` or ``"object"`` for any accepted name of a side.
 
+    Parameters
+    ----------
+    side : str
+        A key of `SIDE_NAMES`, in any case.
+
+    Raises
+    ------
+    ProtocolError
+        If `side` is another value.
+
     Examples
     --------
     >>> check_side("tail")
@@ -34,7 +48,22 @@ def check_side(side: Any) -> str:
 
 
 def check_sides(sides: Any) -> tuple[str, ...]:
-    """Return the sides named, in the order of `SIDES`; ``"both"`` names both, and so does ``"subject,object"``.
+    """Return the named sides, in the order of `SIDES`.
+
+    Parameters
+    ----------
+    sides : str or sequence of str
+        Names as in `check_side`. One string can name several sides: ``"both"``, ``"subject,object"``.
+
+    Returns
+    -------
+    tuple of str
+        Distinct, at least one.
+
+    Raises
+    ------
+    ProtocolError
+        If a name is unknown, or there is none.
 
     Examples
     --------
@@ -45,26 +74,30 @@ def check_sides(sides: Any) -> tuple[str, ...]:
         sides = SIDES if sides.lower() == "both" else [side.strip() for side in sides.split(",")]
     if not isinstance(sides, Iterable):
         raise ProtocolError(f"sides must be a sequence of names; got {sides!r}")
-    found = {check_side(side) for side in sides}
-    if not found:
+    chosen = {check_side(side) for side in sides}
+    if not chosen:
         raise ProtocolError("sides must name at least one of 'subject', 'object'; got none")
-    return tuple(side for side in SIDES if side in found)
+    return tuple(side for side in SIDES if side in chosen)
 
 
 @dataclass(frozen=True)
 class Queries:
-    """The distinct (given entity, relation) of one side, each with the positives that it serves.
+    """The distinct queries of one side, each with its positives.
+
+    A query is a given entity and a relation; it asks for the entity on the other side. Several positives can share a
+    query: (a, likes, b) and (a, likes, c) share the query (a, likes, ?).
 
     Parameters
     ----------
     side : str
-        Which place is asked, ``"subject"`` or ``"object"``.
+        The side that the queries ask for, ``"subject"`` or ``"object"``.
     given, relation : int64 arrays, shape (queries,)
-        Sorted by relation, then by given entity.
+        The given entity and the relation of each query, sorted by relation, then by given entity.
     answers : int64 array, shape (positives,)
-        The true entity of each positive, grouped by query.
+        The true entity of each positive on the asked side, grouped by query.
     rows : int64 array, shape (positives,)
-        Each positive's row in the array that the queries were built from; -1 for a triple from elsewhere.
+        The row of each positive in the array that the queries were built from, grouped by query; -1 for a triple that
+        is not in that array.
     offsets : int64 array, shape (queries + 1,)
         The positives of query i are ``offsets[i]:offsets[i + 1]``.
     """
@@ -78,33 +111,38 @@ class Queries:
 
     @classmethod
     def of(cls, triples: Ids, side: str, rows: Ids | None = None) -> Queries:
-        """Group `triples` by what is given when `side` is asked.
+        """Return the queries of `triples` that ask for `side`.
 
         Parameters
         ----------
         triples : int64 array, shape (n, 3)
+            The positives, columns s, p, o.
         side : str
+            ``"subject"`` or ``"object"``.
         rows : int64 array, shape (n,), optional
-            What each triple's row is called in `Queries.rows`; by default its place in `triples`.
+            The number of each triple in `Queries.rows`; by default its row in `triples`.
 
         Examples
         --------
+        Triples 0 and 2 share the query (0, 0, ?):
+
         >>> import numpy as np
         >>> queries = Queries.of(np.array([[0, 0, 1], [2, 0, 1], [0, 0, 3]]), "object")
         >>> queries.given, queries.answers, queries.offsets
         (array([0, 2]), array([1, 3, 1]), array([0, 2, 3]))
         """
         given, answer = given_and_asked(triples, side)
+        # order: the triples sorted by (relation, given entity), (n,); offsets: where each query starts in it.
         order, offsets = group_rows(triples[:, 1], given)
-        first = order[offsets[:-1]]
-        named = order if rows is None else rows[order]
-        return cls(side, given[first], triples[first, 1], answer[order], named, offsets)
+        first = order[offsets[:-1]]  # one triple of each query, (queries,)
+        sorted_rows = order if rows is None else rows[order]
+        return cls(side, given[first], triples[first, 1], answer[order], sorted_rows, offsets)
 
     def __len__(self) -> int:
         return len(self.given)
 
     def part(self, start: int, stop: int) -> Queries:
-        """Return queries ``start:stop`` with their positives."""
+        """Return the queries ``start:stop`` with their positives; offsets start at 0 again."""
         first, last = self.offsets[start], self.offsets[stop]
         return Queries(
             self.side,
@@ -116,7 +154,12 @@ class Queries:
         )
 
     def take(self, places: Ids) -> Queries:
-        """Return the queries at `places`, int64, in that order, with their positives.
+        """Return the queries at `places` with their positives.
+
+        Parameters
+        ----------
+        places : int64 array, shape (n,)
+            Positions of queries, in the order in which the result has them.
 
         Examples
         --------
@@ -124,31 +167,59 @@ class Queries:
         >>> queries.take(np.array([1])).answers, queries.take(np.array([0])).answers
         (array([1]), array([1, 3]))
         """
-        sizes = np.diff(self.offsets)[places]
-        offsets = np.append(0, np.cumsum(sizes))
+        sizes = np.diff(self.offsets)[places]  # positives of each taken query, (n,)
+        offsets = np.append(0, np.cumsum(sizes))  # where they start in the result, (n + 1,)
+        # Where each positive of the result is in `answers` and `rows`, (positives,): the range of each taken query,
+        # self.offsets[place], self.offsets[place] + 1, ..., one after another.
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[places] - offsets[:-1], sizes)
         return Queries(self.side, self.given[places], self.relation[places], self.answers[at], self.rows[at], offsets)
 
     def one_each(self) -> Queries:
-        """Return one query for each positive, so that each can have candidates of its own.
+        """Return one query for each positive, for candidates that differ between positives of the same query.
 
         Examples
         --------
         >>> Queries.of(np.array([[0, 0, 1], [0, 0, 3]]), "object").one_each().offsets
         array([0, 1, 2])
         """
-        repeats = np.diff(self.offsets)
+        repeats = np.diff(self.offsets)  # positives of each query, (queries,)
         given, relation = np.repeat(self.given, repeats), np.repeat(self.relation, repeats)
         return Queries(self.side, given, relation, self.answers, self.rows, np.arange(len(given) + 1))
 
 
 def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
-    """Return the given and the asked entity of each triple when `side` is asked."""
+    """Return the given and the asked entity of each triple, for queries of one side.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (n, 3)
+        Columns s, p, o.
+    side : str
+        The side that the queries ask for, ``"subject"`` or ``"object"``.
+
+    Returns
+    -------
+    given, asked : int64 arrays, shape (n,)
+    """
     return (triples[:, 2], triples[:, 0]) if side == "subject" else (triples[:, 0], triples[:, 2])
 
 
 def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, Ids], Ids]:
-    """Return what the queries of `triples` give, relation and entity, and what they ask when `side` is asked.
+    """Return the given parts and the asked entity of each triple, in the form that `KnownIndex` takes.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (n, 3)
+        Columns s, p, o.
+    side : str
+        The side that the queries ask for, ``"subject"`` or ``"object"``.
+
+    Returns
+    -------
+    given : tuple of two int64 arrays, shape (n,)
+        The relations and the given entities.
+    asked : int64 array, shape (n,)
+        The entities on the asked side.
 
     Examples
     --------
@@ -160,7 +231,18 @@ def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, Ids], Ids]:
 
 
 def given_and_asked_where(triples: Ids, is_subject: npt.NDArray[np.bool_]) -> tuple[Ids, Ids]:
-    """Return the given and the asked entity of each triple, the subject asked where `is_subject`.
+    """Return the given and the asked entity of each triple, for queries of both sides.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (n, 3)
+        Columns s, p, o.
+    is_subject : bool array, shape (n,)
+        True where the query asks for the subject, False where it asks for the object.
+
+    Returns
+    -------
+    given, asked : int64 arrays, shape (n,)
 
     Examples
     --------

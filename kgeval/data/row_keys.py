@@ -1,4 +1,8 @@
-"""Rows of ids as single int64 keys, to sort, group and look rows up."""
+"""Rows of ids packed into single int64 keys.
+
+`RowKeys` packs rows and looks them up, for `KnownIndex`, the pattern features and the tables of scores. `group_rows`
+finds equal rows; most packages of kgeval call it.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,18 @@ KEY_BITS = 63  # of a non-negative int64
 
 @dataclass(frozen=True)
 class KeyPart:
-    """How one column joins the keys of the columns before it.
+    """How `RowKeys` appends one column to the keys of the columns before it.
 
     Parameters
     ----------
     before : int64 array, optional
-        The distinct keys of the columns before, sorted, where their ranks stand for them.
+        The distinct keys of the columns before this one, sorted. If given, a key is replaced by its rank in this array
+        before the column is appended. None: the key itself is used.
     ids : int64 array, optional
-        The distinct ids of the column, sorted, where their ranks stand for them.
+        The distinct ids of the column, sorted. If given, an id is replaced by its rank in this array. None: the id
+        itself is used.
     n_bits : int
-        How many of the key's low bits the column takes.
+        How many low bits of the key hold the column.
     """
 
     before: Ids | None
@@ -34,20 +40,24 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """One non-negative int64 key for each row of ids, in the order of the rows; no key can overflow.
+    """The layout of the keys of a set of indexed rows: equal rows have equal keys, and keys sort like rows.
 
-    The columns stand side by side in the key's bits. Where they would need more than 63, ranks among the rows at hand
-    stand first for the key of the columns before, then also for the column: fewer bits than the number of rows needs.
+    A key is a non-negative int64. The bits of the last column are the lowest, those of the first column the highest. If
+    the columns together need more than 63 bits, the key of the columns before is replaced by its rank among the indexed
+    rows; if that is not enough, the ids of the column are replaced by their ranks too. A rank needs only as many bits
+    as the number of rows, so no key overflows.
 
     Parameters
     ----------
     parts : tuple of KeyPart
         One per column, the most significant first.
     n_bits : int
-        No key needs more.
+        The number of bits that hold the greatest key.
 
     Examples
     --------
+    The last column needs 3 bits, so the key of row (1, 5) is ``1 << 3 | 5``:
+
     >>> layout, keys = RowKeys.of(np.array([1, 0, 1]), np.array([5, 4, 4]))
     >>> keys
     array([13,  4, 12])
@@ -60,18 +70,24 @@ class RowKeys:
 
     @classmethod
     def of(cls, *columns: Ids) -> tuple[RowKeys, Ids]:
-        """Return the keys' layout and the key of each row.
+        """Return the layout for the rows of `columns`, and the key of each row.
 
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
             The most significant first. Not modified.
 
+        Returns
+        -------
+        layout : RowKeys
+        keys : int64 array, shape (n,)
+
         Raises
         ------
         DataError
-            If even ranks do not fit, which takes more than 2**31 rows.
+            If even ranks need more than 63 bits, which takes more than 2**31 rows.
         """
+        # After each turn, `keys` holds the key of each row's columns so far, and `n_used` how many bits it takes.
         keys, n_used, parts = np.zeros(len(columns[0]), dtype=np.int64), 0, []
         for column in columns:
             codes, n_bits, before, ids = column, _bits_of(column), None, None
@@ -83,31 +99,33 @@ class RowKeys:
                 n_bits = _bits_of(codes)
             if n_used + n_bits > KEY_BITS:
                 raise DataError(f"{len(keys):,} rows are too many to be told apart by {KEY_BITS} bits")
-            keys <<= n_bits
+            keys <<= n_bits  # makes space for the column in the low bits
             keys |= codes
             n_used += n_bits
             parts.append(KeyPart(before, ids, n_bits))
         return cls(tuple(parts), n_used), keys
 
     def encode(self, *columns: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-        """Return the keys of other rows, and which of them can be among the rows at hand.
+        """Return the keys of any rows under this layout, and which of them the indexed rows can contain.
 
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
-            As many as in `of`, or the first of them: then the keys are those of the shorter rows. Not modified.
+            All columns, or only the first of them: then the keys are those of the rows cut off there. Not modified.
 
         Returns
         -------
         keys : int64 array, shape (n,)
         is_possible : bool array, shape (n,)
-            Where it is False the row is none of those at hand, and its key means nothing.
+            False where an id does not fit the layout, so that the row is certainly not an indexed one. Its key has no
+            meaning then.
         """
+        # After each turn, `keys` holds the key of each row's columns so far; impossible rows hold any number.
         keys, is_possible = np.zeros(len(columns[0]), dtype=np.int64), np.ones(len(columns[0]), dtype=bool)
         for part, column in zip(self.parts, columns):
             keys = self._shifted(part, keys, is_possible)
             if part.ids is None:
-                is_possible &= (column >> part.n_bits) == 0
+                is_possible &= (column >> part.n_bits) == 0  # False for ids that are negative or too great
                 keys |= column
             else:
                 rank, is_there = rank_in(part.ids, column)
@@ -116,7 +134,7 @@ class RowKeys:
         return keys, is_possible
 
     def spans(self, *columns: Ids) -> tuple[Ids, Ids, npt.NDArray[np.bool_]]:
-        """Return the least and the greatest key that rows beginning with these ids can have.
+        """Return the least and the greatest key of the rows that begin with these ids.
 
         Parameters
         ----------
@@ -126,6 +144,7 @@ class RowKeys:
         Returns
         -------
         least, greatest : int64 arrays, shape (n,)
+            The keys with only zeros and with only ones in the bits of the last column.
         is_possible : bool array, shape (n,)
             See `encode`.
         """
@@ -134,18 +153,22 @@ class RowKeys:
         return least, least | self._last_mask, is_possible
 
     def last_ids(self, keys: Ids) -> Ids:
-        """Return the last column of the rows that have these keys."""
+        """Return the last column, int64 (n,), of the indexed rows that have these keys."""
         codes = keys & self._last_mask
         ids = self.parts[-1].ids
         return codes if ids is None else ids[codes]
 
     @property
     def _last_mask(self) -> np.int64:
+        """The bits of the last column, all ones."""
         return np.int64((1 << self.parts[-1].n_bits) - 1)
 
     @staticmethod
     def _shifted(part: KeyPart, keys: Ids, is_possible: npt.NDArray[np.bool_]) -> Ids:
-        """Return the keys of the columns before `part` at their place; clears `is_possible` where there is none."""
+        """Return the keys of the columns before `part`, shifted to make space for its column.
+
+        Writes False into `is_possible` where a key is not in `part.before`.
+        """
         if part.before is not None:
             keys, is_there = rank_in(part.before, keys)
             is_possible &= is_there
@@ -153,7 +176,25 @@ class RowKeys:
 
 
 def rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    """Return the place of each of `wanted` in the sorted, distinct `values`, and whether it is there."""
+    """Return the position of each wanted value in a sorted array, and whether the array contains it.
+
+    Parameters
+    ----------
+    values : int64 array, shape (m,)
+        Sorted and distinct.
+    wanted : int64 array, shape (n,)
+
+    Returns
+    -------
+    rank : int64 array, shape (n,)
+        Positions in `values`; without meaning where `is_there` is False.
+    is_there : bool array, shape (n,)
+
+    Examples
+    --------
+    >>> rank_in(np.array([2, 5, 9]), np.array([5, 6]))
+    (array([1, 2]), array([ True, False]))
+    """
     if not len(values):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
     rank = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
@@ -161,64 +202,80 @@ def rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
 
 
 def distinct_sorted(values: Ids) -> Ids:
-    """Return the distinct of `values`, which are sorted; `values` itself where none repeats."""
+    """Return the distinct values of a sorted array.
+
+    Parameters
+    ----------
+    values : int64 array, shape (n,)
+        Sorted.
+
+    Returns
+    -------
+    int64 array, shape (distinct values,)
+        Sorted; `values` itself, not a copy, if no value repeats.
+    """
     is_first = _is_first(values)
     return values if is_first.all() else values[is_first]
 
 
 def _is_first(values: Ids) -> npt.NDArray[np.bool_]:
-    """Return where a value differs from the one before it."""
+    """Return where a value differs from the one before it, bool (n,); True for the first value."""
     is_first = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=is_first[1:])
     return is_first
 
 
 def _bits_of(column: Ids) -> int:
-    """Return how many bits the ids of a column need; 64 where one is negative."""
+    """Return how many bits the greatest id of a column needs; 64 if an id is negative."""
     return int(column.view(np.uint64).max(initial=0)).bit_length()
 
 
 def _ranks(column: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct ids, sorted, and the place of each row's id among them."""
+    """Return the distinct ids of a column, sorted, and the rank of each row's id among them, int64 (n,)."""
     order = np.argsort(column)
     ordered = column[order]
+    # rank[i] is the rank of ordered[i]: it grows by 1 wherever the id differs from the one before.
     rank = np.zeros(len(column), dtype=np.int64)
     np.cumsum(ordered[1:] != ordered[:-1], out=rank[1:])
+    # ranks[row] is the same rank, back in the order of the rows.
     ranks = np.empty_like(rank)
     ranks[order] = rank
     return distinct_sorted(ordered), ranks
 
 
 def group_rows(*columns: Ids) -> tuple[Ids, Ids]:
-    """Group equal rows, by keys that cannot overflow (see `RowKeys`).
+    """Sort rows and find the groups of equal rows, by keys that cannot overflow (see `RowKeys`).
 
     Parameters
     ----------
     *columns : int64 arrays, shape (n,)
-        The row's parts, the most significant first.
+        The columns of the rows, the most significant first. Not modified.
 
     Returns
     -------
     order : int64 array, shape (n,)
-        Stable order that sorts the rows.
+        The row numbers in sorted order; equal rows keep their order.
     starts : int64 array, shape (groups + 1,)
         Where each group of equal rows starts in the sorted rows; the last entry is n.
 
     Examples
     --------
+    Rows 0 and 2 are equal. Sorted, row 1 is the first group and rows 0 and 2 are the second:
+
     >>> group_rows(np.array([2, 1, 2]), np.array([0, 5, 0]))
     (array([1, 0, 2]), array([0, 1, 3]))
     """
     layout, keys = RowKeys.of(*columns)
     n = len(keys)
-    n_bits = max(n - 1, 0).bit_length()
+    n_bits = max(n - 1, 0).bit_length()  # enough for a row number
     if layout.n_bits + n_bits <= KEY_BITS:
-        # A plain sort of key and place together is several times faster than a stable argsort of the keys.
+        # Each entry becomes key << n_bits | row number. One plain sort of these is several times faster than a stable
+        # argsort of the keys, and equal keys stay in the order of their rows.
         keys <<= n_bits
         keys |= np.arange(n)
         keys.sort()
-        order = keys & ((1 << n_bits) - 1)
-        keys >>= n_bits
+        order = keys & ((1 << n_bits) - 1)  # the row numbers, in the order of the keys
+        keys >>= n_bits  # the keys alone, sorted
     else:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]

@@ -1,4 +1,4 @@
-"""Read-only arrays of triples of ids."""
+"""`TripleSet`: a checked, read-only array of triples of ids; a `Dataset` holds one for each split."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from kgeval.errors import DataError
 class TripleSet:
     """A read-only int64 array of triples, shape (n, 3), columns s, p, o.
 
-    ``np.asarray(triples)`` gives the array itself.
+    ``np.asarray(triples)`` returns this array without a copy.
 
     Parameters
     ----------
     array : array_like of int, shape (n, 3)
+        Columns s, p, o. Copied.
     n_entities, n_relations : int
-        Ids must lie below these.
+        Numbers of entities and relations; ids must be below them.
     name : str
-        What errors call it.
+        The name of the array in error messages.
 
     Raises
     ------
     DataError
-        If the shape is wrong, or an id is no integer or out of range; names the row.
+        If the shape is wrong, or an id is not an integer or out of range; names the row.
 
     Examples
     --------

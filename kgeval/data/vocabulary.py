@@ -1,4 +1,4 @@
-"""Labels and their ids."""
+"""`Vocabulary`: the labels of entities or relations and their ids; a `Dataset` holds one of each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from kgeval.errors import DataError
 
 
 class Vocabulary:
-    """The labels of entities or relations; a label's place is its id.
+    """The labels of entities or relations; the id of a label is its position.
 
     Parameters
     ----------
     labels : iterable of str
         Distinct labels in id order. Compared exactly: no case folding, no Unicode normalisation.
+
+    Raises
+    ------
+    DataError
+        If a label is not a string, or occurs more than once.
 
     Examples
     --------
@@ -40,7 +45,7 @@ class Vocabulary:
             second = int(np.flatnonzero(self._index.duplicated())[0])
             label = self.labels[second]
             raise DataError(
-                f"label {label!r} stands at ids {self.labels.index(label)} and {second}; labels must differ"
+                f"label {label!r} occurs at ids {self.labels.index(label)} and {second}; labels must differ"
             )
 
     @cached_property
@@ -65,21 +70,31 @@ class Vocabulary:
         return f"Vocabulary({len(self)} labels: {shown}{', ...' if len(self) > 3 else ''})"
 
     def ids(self, labels: Sequence[str] | npt.NDArray[Any], what: str = "label") -> Ids:
-        """Return the ids of `labels`, int64 of the same length; `what` is their name in messages.
+        """Return the ids of `labels`; each label must be known.
+
+        Parameters
+        ----------
+        labels : sequence of str
+        what : str
+            What a label is, for messages; for example ``"entity"``.
+
+        Returns
+        -------
+        int64 array, shape (labels,)
 
         Raises
         ------
         DataError
-            If a label is unknown; names it and the nearest known one.
+            If a label is unknown; names it and the most similar known label.
         """
-        found = self.find(labels)
-        if (found < 0).any():
-            label = list(labels)[int(np.flatnonzero(found < 0)[0])]
+        ids = self.find(labels)
+        if (ids < 0).any():
+            label = list(labels)[int(np.flatnonzero(ids < 0)[0])]
             raise DataError(f"unknown {what} {label!r}{suggest(str(label), self.labels)}")
-        return found
+        return ids
 
     def find(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
-        """Return the ids of `labels`, -1 for each that is unknown."""
+        """Return the ids of `labels`, int64 of the same length; -1 for unknown labels."""
         if isinstance(labels, str):
             raise DataError(f"expected a sequence of labels; got the single string {labels!r}")
         return np.asarray(
@@ -88,12 +103,22 @@ class Vocabulary:
 
 
 def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str | int]) -> Ids:
-    """Return the ids of a triple named by labels or by ids, int64 (3,).
+    """Return the ids of a triple that is given by labels, by ids or by both.
+
+    Parameters
+    ----------
+    entities, relations : Vocabulary
+    triple : sequence of three str or int
+        Subject, relation, object; a string is a label, an integer an id.
+
+    Returns
+    -------
+    int64 array, shape (3,)
 
     Raises
     ------
     DataError
-        If a label or an id does not occur.
+        If a label is unknown or an id is out of range.
 
     Examples
     --------

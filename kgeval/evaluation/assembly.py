@@ -1,4 +1,7 @@
-"""From counts to a result: the positives of a protocol, the ranks table, and what must be said with it."""
+"""From counts to a result: the positives of a protocol, the ranks table, and the cautions that a result gets.
+
+`Evaluator.evaluate` and `evaluate_scores` build their result with `Positives` and `assemble`.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,15 @@ MANY_RANKS = 100
 
 @dataclass(frozen=True)
 class Positives:
-    """The triples that a protocol ranks.
+    """The positives: the triples that a protocol ranks.
 
     Parameters
     ----------
     triples : int64 array, shape (n, 3)
     splits : int64 array, shape (n,)
-        Each triple's place in ``protocol.splits``.
+        The index of each triple's split in ``protocol.splits``.
     is_seen : bool array, shape (n,)
-        Whether train has both entities and the relation.
+        Whether train contains both entities and the relation.
     """
 
     triples: Ids
@@ -43,7 +46,7 @@ class Positives:
 
     @classmethod
     def of(cls, dataset: Dataset, protocol: Protocol) -> Positives:
-        """Return the triples of the protocol's splits, in their order; none at all is a DataError."""
+        """Return the triples of the protocol's splits, in their order; raise a DataError if there is none."""
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
         if not len(triples):
@@ -54,7 +57,17 @@ class Positives:
     def frame(
         self, side: str, protocol: Protocol, score: npt.NDArray[Any], counts: dict[str, RankCounts]
     ) -> pd.DataFrame:
-        """Return the ranks table of one side; `counts` by setting, one entry per triple."""
+        """Return the ranks table of one side, one row per positive.
+
+        Parameters
+        ----------
+        side : str
+        protocol : Protocol
+        score : array, shape (n,)
+            The score of each positive.
+        counts : dict of str to RankCounts
+            ``"raw"`` and ``"filtered"``: the counts of each positive, shape (n,).
+        """
         place = list(protocol.sides).index(side)
         columns: dict[str, Any] = dict(zip("spo", self.triples.T))
         columns["side"] = pd.Categorical.from_codes(np.full(len(self.triples), place), pd.Index(protocol.sides))
@@ -77,17 +90,28 @@ def assemble(
     source: Source,
     notes: Sequence[str] = (),
 ) -> EvaluationResult:
-    """Return the result of ranks tables, one per side, its cautions noted and warned of.
+    """Build the result from one ranks table per side; each caution becomes a note and a warning.
 
     Parameters
     ----------
-    about : dict
-        ``scorer`` and ``n_queries``; dataset, version and counts are added.
+    dataset : Dataset
+    protocol : Protocol
+        Resolved: every field has its final value.
+    positives : Positives
+    frames : sequence of DataFrame
+        The ranks tables, as `Positives.frame` returns them, perhaps without some rows.
     dropped : dict of str to int
-        Ranks left out, by reason; reasons with 0 are left out.
+        Number of ranks left out, by reason; reasons with 0 ranks are omitted.
+    about : dict
+        ``scorer`` and ``n_queries``; dataset, version and counts are added here.
     source : Source
-        Where scores can be asked for again.
+        Scores a query again when a rank is to be explained.
     notes : sequence of str
+        Further notes for the result.
+
+    Returns
+    -------
+    EvaluationResult
     """
     result = EvaluationResult(
         table=pd.concat(frames, ignore_index=True),
@@ -115,7 +139,7 @@ def assemble(
 
 
 def _cautions(result: EvaluationResult) -> list[str]:
-    """Return a sentence for each reason to distrust the numbers."""
+    """Return one sentence for each reason to distrust the numbers."""
     cautions = []
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(
@@ -145,7 +169,7 @@ def _amri(result: EvaluationResult, side: str) -> str:
 
 
 def _frames_inside() -> int:
-    """Return how many frames of this package lie between here and the caller's code."""
+    """Return how many stack frames of this package lie between this function and the user's code."""
     frame, n = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kgeval":
         frame, n = frame.f_back, n + 1

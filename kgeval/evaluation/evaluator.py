@@ -1,4 +1,8 @@
-"""evaluate(): dataset, scorer and protocol in, result out."""
+"""evaluate() and the class Evaluator: rank the positives of a dataset with a scorer.
+
+Users and the command line call them. An `Evaluator` makes the plan (positives, queries, candidates, filter) once;
+`kgeval.ranking.rank` counts, `kgeval.evaluation.assembly` builds the result.
+"""
 
 from __future__ import annotations
 
@@ -59,15 +63,15 @@ def evaluate(
     block_size : int, optional
         Candidates at a time.
     max_pairs : int
-        The longest arrays that a function is given.
+        The largest number of triples in one call of a function.
     threads : int, optional
         Workers for embedding models; by default one per processor.
     device : str, optional
-        Where embedding models are ranked: ``"numpy"``; ``"cpu"``, which screens dot products with torch's products of
-        bytes; ``"cuda"`` or ``"cuda:1"``. By default numpy for arrays, and for tensors their own device. Counts are the
-        same everywhere.
+        The device on which embedding models are ranked: ``"numpy"``; ``"cpu"``, which first screens dot products with
+        torch's products of bytes; ``"cuda"`` or ``"cuda:1"``. By default numpy for arrays, and for tensors the device
+        on which they are. The counts are the same on every device.
     progress : bool
-        Whether a terminal shows a bar.
+        Whether a terminal shows a progress bar.
 
     Returns
     -------
@@ -78,9 +82,9 @@ def evaluate(
     ScoreError
         If the scorer gives a wrong shape or dtype, a NaN, or different scores for the same triple.
     ProtocolError
-        If the protocol does not fit the dataset or the scorer, or a device is not there.
+        If the protocol does not fit the dataset or the scorer, or the machine lacks the device.
     MissingExtra
-        If a device needs torch, which is not installed.
+        If the device needs torch and torch is not installed.
     DataError
         If no triple is left to rank.
 
@@ -108,10 +112,11 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a protocol asks of a dataset, made once: which rows are ranked, who may compete, and the tasks.
+    """A protocol applied to a dataset: which positives are ranked, which entities compete, and the ranker's tasks.
 
-    ``kept`` are the rows of `positives` that are ranked, ``all_rivals`` how many rivals each positive has, by side and
-    setting, where those that train lacks are ranked last.
+    ``kept`` are the rows of ``positives.triples`` that are ranked, shape (kept,). ``entities`` are the ids that may
+    compete. ``all_rivals`` is empty except under unseen='worst', where it holds for each side and setting the number of
+    rivals of every positive, shape (n,): a positive that train lacks gets the last rank among them.
     """
 
     protocol: Protocol
@@ -123,12 +128,12 @@ class _Plan:
 
     @property
     def table_rows(self) -> Ids:
-        """The row among `positives` of each row of the table, the same for each side."""
+        """The row of ``positives.triples`` of each row of the ranks table, the same for each side."""
         return np.arange(len(self.positives.triples)) if self.protocol.unseen == "worst" else self.kept
 
 
 class Evaluator:
-    """Builds queries and filter once, for many evaluations on the same dataset, as in a training loop.
+    """Builds queries and filter once for many evaluations on one dataset, as in a training loop.
 
     Parameters
     ----------
@@ -151,7 +156,7 @@ class Evaluator:
         if protocol is not None and not isinstance(protocol, Protocol):
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
-        self.protocol.resolved(dataset)  # a wrong split is said before any scoring
+        self.protocol.resolved(dataset)  # a wrong split raises before any scoring
         self._plans: dict[Protocol, _Plan] = {}
 
     def evaluate(
@@ -165,7 +170,7 @@ class Evaluator:
         device: str | None = None,
         progress: bool = True,
     ) -> EvaluationResult:
-        """Rank with `scorer`; see `kgeval.evaluate`."""
+        """Rank with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
             if value is not None:
                 check_positive_int(name, value)
@@ -180,9 +185,22 @@ class Evaluator:
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the candidates that `scorer` puts above a triple, known or not; see `EvaluationResult.explain`.
+        """Return the candidates that `scorer` ranks above a triple, known ones too; see `EvaluationResult.explain`.
 
-        The triple need not be in the dataset.
+        Parameters
+        ----------
+        scorer : function, object or model
+            See `kgeval.evaluate`.
+        s, p, o : str or int
+            Labels or ids. The triple need not be in the dataset.
+        side : str
+            ``"object"``: candidates that replace the object; ``"subject"``: those that replace the subject.
+        limit : int, optional
+            Number of candidates to return.
+
+        Returns
+        -------
+        pandas.DataFrame
         """
         rows = as_row_scorer(scorer, len(self.dataset.entities))
         check_missing(scorer, self.dataset)
@@ -193,11 +211,11 @@ class Evaluator:
         return explain_triple(self._source(plan, rows), plan.protocol, check_side(side), triple, row, limit)
 
     def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
-        """Return what must be said of the scorer: what it lacks, how its file was read, infinities."""
+        """Return notes about the scorer: how its file was read, which vectors it lacks, infinite scores."""
         notes = list(scorer.notes) if isinstance(scorer, EmbeddingModel) else []
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
-            lacks = {what: len(missing_ids(scorer, what)) for what in ("entities", "relations")}
-            counted = " and ".join(f"{n:,} {what}" for what, n in lacks.items() if n)
+            lacks = {kind: len(missing_ids(scorer, kind)) for kind in ("entities", "relations")}
+            counted = " and ".join(f"{n:,} {kind}" for kind, n in lacks.items() if n)
             notes.append(
                 f"the model has no vector for {counted} that train lacks: candidates are the entities of train "
                 "(unseen='drop')"
@@ -207,8 +225,8 @@ class Evaluator:
         return notes
 
     def _protocol_for(self, scorer: Any) -> Protocol:
-        """Return the protocol, its policy for unseen entities chosen by what `scorer` can score."""
-        lacks = [what for what in ("entities", "relations") if len(missing_ids(scorer, what))]
+        """Return the resolved protocol; its default policy for unseen labels depends on the vectors of `scorer`."""
+        lacks = [kind for kind in ("entities", "relations") if len(missing_ids(scorer, kind))]
         if lacks and self.protocol.unseen in ("rank", "error"):
             vocabulary = self.dataset.entities if lacks[0] == "entities" else self.dataset.relations
             missing = missing_ids(scorer, lacks[0])
@@ -241,10 +259,15 @@ class Evaluator:
         return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, plan.table_rows)
 
     def _side_frame(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> pd.DataFrame:
-        """Put the counts of a side back into the triples' order; with unseen='worst', those not ranked come last."""
-        mine = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
-        rows = np.concatenate([task.queries.rows for task, _ in mine])
-        joined = TaskCounts.joined([part for _, part in mine])
+        """Return the ranks table of one side, with the counts in the order of the positives.
+
+        Tasks hold the positives in another order. With unseen='worst', a positive that train lacks was not ranked: all
+        its rivals count as better.
+        """
+        of_side = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
+        # joined[i] holds the counts of positive rows[i]; the arrays below are indexed by positive, shape (n,).
+        rows = np.concatenate([task.queries.rows for task, _ in of_side])
+        joined = TaskCounts.joined([part for _, part in of_side])
         n, is_worst = len(plan.positives.triples), plan.protocol.unseen == "worst"
         by_setting = {}
         for setting, part in (("raw", joined.raw), ("filtered", joined.filtered)):
@@ -263,6 +286,7 @@ class Evaluator:
 
 
 def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
+    """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
     positives = Positives.of(dataset, protocol)
     triples, is_seen = positives.triples, positives.is_seen
     if protocol.unseen == "error" and not is_seen.all():
@@ -284,7 +308,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
         index = KnownIndex.of(*query_parts(known, side))
         queries = Queries.of(triples[kept], side, rows=kept)
         tasks += _make_tasks(dataset, protocol.candidates, queries, entities, index)
-        if protocol.unseen == "worst":  # the rivals that train lacks count, ranked below every other
+        if protocol.unseen == "worst":  # all entities are rivals; those that train lacks rank below all others
             everyone = np.arange(len(dataset.entities))
             for task in _make_tasks(dataset, protocol.candidates, Queries.of(triples, side), everyone, index):
                 for setting, n_rivals in task.count_rivals().items():
@@ -296,7 +320,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
 def _make_tasks(
     dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
 ) -> list[Task]:
-    """Return a task for each pool of candidates, once every positive is found to stand in exactly one."""
+    """Return one task per pool of candidates; raise a ProtocolError unless each positive is in exactly one pool."""
     tasks = [Task.of(dataset, part, pool, index) for part, pool in candidates.pools(queries, entities)]
     rows = [task.queries.rows for task in tasks]
     if not np.array_equal(

@@ -1,4 +1,8 @@
-"""evaluate_scores(): ranks from a table of scored triples, each positive against the negatives listed with it."""
+"""evaluate_scores(): ranks from a table of scored triples.
+
+Each positive is ranked against the rows of the table that share its query. Users call it, and so does
+``kgeval evaluate --scores``.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +47,13 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     ----------
     scores : pandas.DataFrame
         Columns ``s, p, o`` (labels; or other names that `Dataset.from_frames` takes) and ``score``,
-        higher is better. Holds each positive once, and its negatives; `kgeval.read_scores` reads a file.
+        higher is better. Contains each positive once, and its negatives; `kgeval.read_scores` reads a file.
     dataset : Dataset
-        Its splits say which triples are positives and which are known.
+        Its splits determine the positives and the known triples.
     protocol : Protocol, optional
-        By default the test split, and each side on which at least one positive has a negative listed.
-        A positive without any on an evaluated side, known triples not counted, is dropped there, and
-        counted.
+        By default the test split, and each side on which the table has a negative of at least one positive.
+        A positive without a negative on an evaluated side is dropped there, and the result counts it. Known triples
+        are not negatives.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     Raises
     ------
     DataError
-        If a label is unknown, a triple stands twice, or a positive has no score; names the row.
+        If a label is unknown, a triple occurs twice, or a positive has no score; names the row.
     ScoreError
         If a score is NaN or not a number.
 
@@ -80,39 +84,40 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
             f"a table of scores is ranked as it is: unseen must be 'rank'; got {given_protocol.unseen!r}"
         )
     positives = Positives.of(dataset, given_protocol.resolved(dataset))
-    asked = _with_lists(given_protocol, dataset, listed[_competes(listed, positives.triples)]).resolved(dataset)
-    known = KnownIndex.of(*query_parts(known_triples(dataset, asked.filter_splits or ()), "object"))
+    resolved = _with_lists(given_protocol, dataset, listed[_competes(listed, positives.triples)]).resolved(dataset)
+    known = KnownIndex.of(*query_parts(known_triples(dataset, resolved.filter_splits or ()), "object"))
     is_known = known.contains(listed[:, 1], listed[:, 0], listed[:, 2])
     rows = _rows_of_positives(dataset, positives.triples, listed)
-    ranked = {side: (values[rows], _count_side(side, listed, values, is_known, rows)) for side in asked.sides}
+    ranked = {side: (values[rows], _count_side(side, listed, values, is_known, rows)) for side in resolved.sides}
     has_rivals = {side: counts["filtered"].rivals > 0 for side, (_, counts) in ranked.items()}
-    sides = tuple(side for side in asked.sides if has_rivals[side].any())
+    sides = tuple(side for side in resolved.sides if has_rivals[side].any())
     if not sides:
         raise DataError("no positive has a negative in the table; list triples that differ from it in one entity")
     if protocol is None:
-        asked = replace(asked, sides=sides)
+        resolved = replace(resolved, sides=sides)
     frames = [
-        positives.frame(side, asked, *ranked[side]).iloc[np.flatnonzero(has_rivals[side])] for side in asked.sides
+        positives.frame(side, resolved, *ranked[side]).iloc[np.flatnonzero(has_rivals[side])] for side in resolved.sides
     ]
     return assemble(
         dataset,
-        asked,
+        resolved,
         positives,
         frames,
-        {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in asked.sides)},
-        {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in asked.sides)},
+        {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in resolved.sides)},
+        {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in resolved.sides)},
         TableSource(dataset, listed, values),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """A table of scored triples that ranks can be explained from; see `kgeval.results.explanations.Source`.
+    """A table of scored triples that explains ranks, as a `kgeval.results.explanations.Source`.
 
     Parameters
     ----------
     dataset : Dataset
     listed : int64 array, shape (rows, 3)
+        The triples of the table, as ids.
     scores : array, shape (rows,)
     """
 
@@ -122,42 +127,43 @@ class TableSource:
 
     @property
     def is_exact(self) -> bool:
-        """Always: a table does not change."""
+        """Whether scores are exact: always, since a table does not change."""
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the entities that the table lists for a triple's query, and their scores."""
-        given_of, asked_of = given_and_asked(self.listed, side)
+        """Return the entities that the table lists for a triple's query, by rising id, and their scores."""
+        given_of, answer_of = given_and_asked(self.listed, side)
         (given,), _ = given_and_asked(triple[None], side)
         rows = np.flatnonzero((given_of == given) & (self.listed[:, 1] == triple[1]))
-        rows = rows[np.argsort(asked_of[rows])]
-        return asked_of[rows], self.scores[rows]
+        rows = rows[np.argsort(answer_of[rows])]
+        return answer_of[rows], self.scores[rows]
 
 
 def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
-    """Return the protocol with the lists of a table as its candidates, written as their digest."""
+    """Return the protocol with the lists of the table as its candidates; a digest identifies the lists."""
     digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
     candidates = Recorded("listed", digest)
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError(
-            f"a table of scores says itself who competes: {candidates.describe()}; the protocol says "
+            f"a table of scores determines the candidates: {candidates.describe()}; the protocol has "
             f"{protocol.candidates.describe()}. Leave candidates out"
         )
     return replace(protocol, candidates=candidates)
 
 
 def _competes(listed: Ids, positives: Ids) -> Bools:
-    """Return which rows of a table answer a query of some positive, on either side; others rank nothing."""
+    """Return which rows share a query with a positive, on either side, shape (rows,); other rows are not used."""
     is_used = np.zeros(len(listed), dtype=bool)
     for side in SIDES:
         (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
+        # One key per (relation, given entity): first those of the rows, then those of the positives.
         _, keys = RowKeys.of(relation, given)
         is_used |= np.isin(keys[: len(listed)], keys[len(listed) :])
     return is_used
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:
-    """Return ids and scores of the table, every row checked."""
+    """Return the triples as ids, shape (rows, 3), and the scores, shape (rows,), all checked."""
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
             f"scores: expected a pandas.DataFrame (kgeval.read_scores reads a file); got {type(frame).__name__}"
@@ -173,21 +179,22 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]
         row = int(np.flatnonzero(np.isnan(values))[0])
         triple = triple_labels(dataset, s[row], p[row], o[row])
         raise ScoreError(f"scores, row {row}: {triple} has score NaN; a NaN cannot be ranked")
+    # `order` sorts the rows by triple; group i of equal triples is order[starts[i]:starts[i + 1]].
     order, starts = group_rows(s, p, o)
     repeated = starts[:-1][np.diff(starts) > 1]
     if len(repeated):
         first, second = order[repeated[0]], order[repeated[0] + 1]
         triple = triple_labels(dataset, s[first], p[first], o[first])
-        raise DataError(f"scores, rows {first} and {second}: {triple} stands twice; keep one")
+        raise DataError(f"scores, rows {first} and {second}: {triple} occurs twice; keep one")
     return triples, values
 
 
 def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
-    """Return the row of the table in which each triple stands."""
-    layout, keys = RowKeys.of(*listed.T)
+    """Return the row of the table that contains each triple, shape (n,)."""
+    layout, keys = RowKeys.of(*listed.T)  # one sortable key per row of the table
     order = np.argsort(keys)
     wanted, is_possible = layout.encode(*triples.T)
-    places, is_listed = rank_in(keys[order], wanted)
+    places, is_listed = rank_in(keys[order], wanted)  # the place of each triple's key among the sorted keys
     is_listed &= is_possible
     if not is_listed.all():
         s, p, o = triples[~is_listed][0]
@@ -198,22 +205,38 @@ def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
 
 
 def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: Ids) -> dict[str, RankCounts]:
-    """Return the counts of the positives, which stand in `rows` of the table, among what is listed with each."""
-    given, asked = given_and_asked(listed, side)
+    """Return the counts of the positives, by setting, among the rows of the table that share their query.
+
+    Parameters
+    ----------
+    side : str
+    listed : int64 array, shape (rows, 3)
+    values : array, shape (rows,)
+        The scores.
+    is_known : bool array, shape (rows,)
+        Whether a row is a known triple.
+    rows : int64 array, shape (n,)
+        The row of each positive.
+    """
+    given, answer = given_and_asked(listed, side)
+    # `order` sorts the rows by query; query[row] is the number of the row's query, shape (rows,).
     order, starts = group_rows(listed[:, 1], given)
     query = np.empty(len(listed), dtype=np.int64)
     query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    # positives: the rows of the positives, sorted by query, shape (n,); position by_query[i] is place i there.
     by_query = np.argsort(query[rows], kind="stable")
-    mine = rows[by_query]
+    positives = rows[by_query]
     counts = {}
     for setting, among, is_self in (
-        ("raw", order, np.ones(len(mine), dtype=np.int64)),
-        ("known", order[is_known[order]], is_known[mine].astype(np.int64)),
+        ("raw", order, np.ones(len(positives), dtype=np.int64)),
+        ("known", order[is_known[order]], is_known[positives].astype(np.int64)),
     ):
+        # Per positive: listed rows of its query with a higher and with an equal score. The positive's row is one of
+        # the equal ones if it is among them (`is_self`), and is subtracted below.
         better, equal = count_known(
-            Places(query[mine], asked[mine], query[among], asked[among]), values[among], values[mine]
+            Places(query[positives], answer[positives], query[among], answer[among]), values[among], values[positives]
         )
-        n_listed = np.bincount(query[among], minlength=len(starts))[query[mine]]
+        n_listed = np.bincount(query[among], minlength=len(starts))[query[positives]]
         counts[setting] = RankCounts.zeros(len(rows))
         counts[setting].better[by_query] = better
         counts[setting].tied[by_query] = equal - is_self

@@ -1,4 +1,7 @@
-"""The columns by which ranks are broken down: what a dataset says about a relation, an entity, a query."""
+"""Features: columns that a dataset adds to a table of ranks, to break metrics down by.
+
+They describe the relation, the entities or the query of each row. Results and the command line call this package.
+"""
 
 from kgeval.features.columns import (
     FEATURES,

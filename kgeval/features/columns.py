@@ -1,4 +1,7 @@
-"""The columns that a dataset adds to a table of ranks."""
+"""Features: one function for each column that a dataset adds to a table of ranks, and `features_of`, which calls them.
+
+Results of `evaluate` and of `classify` call `features_of`.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ from kgeval.features.relations import CARDINALITIES, PATTERNS, cardinalities, pa
 from kgeval.features.rows import TripleRows
 
 SEEN = ("seen", "unseen entity", "unseen relation")
-TRAIN, TYPES, SIDE = "train", "types", "side"  # what a feature may need
+TRAIN, TYPES, SIDE = "train", "types", "side"  # the possible needs of a feature, see `Feature`
 
 
 def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
-    """Sort counts into the buckets 0, 1, 2-3, 4-7, 8-15, ..., each twice as wide as the one before.
+    """Return the bucket of each count: 0, 1, 2-3, 4-7, 8-15, ..., each twice as wide as the one before.
 
     Parameters
     ----------
@@ -32,12 +35,12 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     Returns
     -------
     ordered pandas.Categorical, shape (n,)
-        The categories go from 0 to the greatest that occurs, also where one between is empty.
+        The categories are all buckets from 0 to the greatest that occurs, including empty ones.
 
     Raises
     ------
     DataError
-        If a degree is negative or no integer.
+        If a degree is negative or not an integer.
 
     Examples
     --------
@@ -52,29 +55,32 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise DataError(f"degrees must be at least 0; got {counts[row]} in row {row}")
+    # The number of the bucket, (n,): how many of 1, 2, 4, 8, ... are at most the count.
     codes = np.searchsorted(2 ** np.arange(63, dtype=np.int64), counts, side="right")
     labels = ["0", "1", *(f"{2**k}-{2 ** (k + 1) - 1}" for k in range(1, int(codes.max(initial=0))))]
     return _categorical(codes, labels[: int(codes.max(initial=0)) + 1], ordered=True)
 
 
 def _categorical(codes: npt.NDArray[np.integer[Any]], labels: Sequence[str], ordered: bool = False) -> pd.Categorical:
+    """Return the categorical with these labels as categories; each code is a position in `labels`."""
     return pd.Categorical.from_codes(codes, pd.Index(list(labels), dtype=object), ordered=ordered)
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that a dataset tells of each row of a table of triples.
+    """A column that a dataset adds to a table of triples.
 
     Parameters
     ----------
     name : str
+        The name of the column.
     make : function
-        From a `FeatureSource` to a pandas.Categorical, one value per row.
+        Takes a `FeatureSource` and returns a pandas.Categorical with one value per row.
     needs : tuple of str
-        Of ``"train"`` (a train split), ``"types"`` (types of the entities), ``"side"`` (rows that say which side is
-        asked).
+        Any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the entities are given) and
+        ``"side"`` (the table has the column side).
     over_splits : bool
-        Whether it depends on `splits_for_means`.
+        Whether the column depends on the argument `splits_for_means` of `features_of`.
     """
 
     name: str
@@ -87,7 +93,7 @@ FEATURES: dict[str, Feature] = {}
 
 
 def _feature(name: str, *needs: str, over_splits: bool = False) -> Callable[[Any], Any]:
-    """Register a feature under its name; a decorator of what makes it."""
+    """Return a decorator that registers the function as the feature `name`; for `needs` see `Feature`."""
 
     def register(make: Callable[[FeatureSource], pd.Categorical]) -> Callable[[FeatureSource], pd.Categorical]:
         FEATURES[name] = Feature(name, make, needs, over_splits)
@@ -97,7 +103,20 @@ def _feature(name: str, *needs: str, over_splits: bool = False) -> Callable[[Any
 
 
 class FeatureSource:
-    """What features are made from: the rows, and the choices of `features_of`."""
+    """The input of a feature: the rows and the arguments of `features_of`.
+
+    Attributes
+    ----------
+    rows : TripleRows
+    known_splits : tuple of str
+        The splits whose triples are known.
+    splits_for_means : tuple of str
+        The splits from which cardinality and pattern are computed.
+    types : pandas.Categorical or None
+        The type of each entity in id order.
+    notes : list of str
+        Features append cautions to it.
+    """
 
     def __init__(
         self,
@@ -113,18 +132,30 @@ class FeatureSource:
         self.notes: list[str] = []
 
     def types_of(self, ids: Ids) -> pd.Categorical:
-        """Return the types of entities."""
+        """Return the types of the entities with these ids."""
         types = typing.cast(pd.Categorical, self.types)
         return pd.Categorical.from_codes(types.codes[ids], dtype=types.dtype)
 
     def by_relation(self, names: npt.NDArray[np.object_], categories: Sequence[str]) -> pd.Categorical:
-        """Return for each row the name of its relation's kind."""
-        codes = pd.Categorical(names, categories=list(categories)).codes
+        """Return a value for each row from one for each relation.
+
+        Parameters
+        ----------
+        names : object array of str, shape (relations,)
+        categories : sequence of str
+            All possible names.
+
+        Returns
+        -------
+        pandas.Categorical, shape (rows,)
+        """
+        codes = pd.Categorical(names, categories=list(categories)).codes  # one for each relation
         return _categorical(codes[self.rows.relation], categories)
 
 
-def _splits(dataset: Dataset, named: Sequence[str] | str | None) -> tuple[str, ...]:
-    return tuple(dataset.splits) if named is None else (named,) if isinstance(named, str) else tuple(named)
+def _splits(dataset: Dataset, names: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Return the names of splits as a tuple; None means all splits of the dataset."""
+    return tuple(dataset.splits) if names is None else (names,) if isinstance(names, str) else tuple(names)
 
 
 @_feature("cardinality", over_splits=True)
@@ -171,10 +202,10 @@ def _known_answers(source: FeatureSource) -> pd.Categorical:
     known = known_triples(rows.dataset, source.known_splits)
     counts = np.zeros(len(rows), dtype=np.int64)
     for side in SIDES:
-        here = np.flatnonzero(rows.is_subject == (side == "subject"))
-        if len(here):
+        side_rows = np.flatnonzero(rows.is_subject == (side == "subject"))
+        if len(side_rows):
             index = KnownIndex.of(*query_parts(known, side))
-            counts[here] = index.count_others(*query_parts(rows.triples[here], side))
+            counts[side_rows] = index.count_others(*query_parts(rows.triples[side_rows], side))
     return degree_buckets(counts)
 
 
@@ -202,28 +233,32 @@ def features_of(
     splits_for_means: Sequence[str] | None = None,
     types: pd.Categorical | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return what the dataset says about each row of a table of triples, to break metrics down by.
+    """Return the features of each row of a table of triples, to break metrics down by.
 
-    ``cardinality``, ``pattern``: of the relation, see `cardinalities` and `patterns`. ``degree_given``,
-    ``degree_asked``: in how many distinct triples of train the given entity and the true answer stand, as subject or
-    object. ``relation_frequency``: in how many the relation stands. ``seen``: ``"unseen entity"`` where train lacks the
-    given entity or the answer, else ``"unseen relation"`` where it lacks the relation, else ``"seen"``.
-    ``known_answers``: how many other answers of the query the filter knows, whether the setting removes them or not.
-    ``type_given``, ``type_asked``: types of the entities. Counts stand in the buckets of `degree_buckets`.
+    - ``cardinality``, ``pattern``: the class of the relation; see `cardinalities` and `patterns`.
+    - ``degree_given``, ``degree_asked``: the number of distinct triples of train with the given entity, and with the
+      true answer, as subject or object.
+    - ``relation_frequency``: the number of distinct triples of train with the relation.
+    - ``seen``: ``"unseen entity"`` if train lacks the given entity or the answer, else ``"unseen relation"`` if it
+      lacks the relation, else ``"seen"``.
+    - ``known_answers``: the number of other known answers of the query, in the raw and the filtered setting alike.
+    - ``type_given``, ``type_asked``: the types of the given entity and of the true answer.
+
+    Numbers are grouped into the buckets of `degree_buckets`.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids) and side, as `EvaluationResult.table` has them; without a side, features that need one
-        cannot be had. Not modified.
+        Columns s, p, o (ids) and side, as `EvaluationResult.table` has them. Without the column side, features that
+        need it cannot be computed. Not modified.
     protocol : Protocol, optional
-        Its `filter_splits` say which answers are known; by default those of all splits.
+        The triples of its `filter_splits` are known; by default those of all splits.
     dataset : Dataset
-        The one that was ranked.
+        The dataset that was ranked.
     names : sequence of str, optional
-        Of `FEATURES`; only these are computed. By default all that can be, see `features_at_hand`.
+        The features to compute, keys of `FEATURES`. By default all of `features_at_hand`.
     splits_for_means : sequence of str, optional
-        Where cardinality and pattern come from; by default all splits.
+        The splits from which cardinality and pattern are computed; by default all splits.
     types : pandas.Categorical, shape (entities,), optional
         The type of each entity in id order, as `read_types` returns it.
 
@@ -232,14 +267,14 @@ def features_of(
     frame : pandas.DataFrame
         Categorical columns, RangeIndex, one row per row of `table`.
     notes : list of str
-        Cautions.
+        Cautions about the features.
 
     Raises
     ------
     DataError
-        If the table does not fit the dataset, or `types` the entities.
+        If `table` does not fit the dataset, or `types` does not fit its entities.
     ProtocolError
-        If a name is unknown, or what a column needs is lacking.
+        If a name is unknown, or a feature needs something that is not given.
 
     Examples
     --------
@@ -264,14 +299,20 @@ def features_of(
 
 
 def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_sides: bool = True) -> list[str]:
-    """Return the names of the features that can be computed from a dataset, and `types` if there are any.
+    """Return the names of the features that `features_of` can compute.
 
     Parameters
     ----------
     dataset : Dataset
-    types : pandas.Categorical, optional
+    types : pandas.Categorical, shape (entities,), optional
+        The types of the entities, if they are given.
     has_sides : bool
-        Whether the rows say which side is asked, as those of a rank table do.
+        Whether the table has the column side, as tables of ranks do.
+
+    Returns
+    -------
+    list of str
+        Keys of `FEATURES`.
 
     Examples
     --------
@@ -284,19 +325,20 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
 
 
 def _lacking(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return what each feature that cannot be had would need."""
-    lacks = {
+    """Return the missing need of each feature that cannot be computed, in words for an error message."""
+    missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"
         if types is None
         else "",
         SIDE: "" if has_sides else "rows that say which side is asked",
     }
-    # Of several lacks the last one is said: types do not help where rows ask no side.
-    return {name: lacks[need] for name, feature in FEATURES.items() for need in feature.needs if lacks[need]}
+    # If several needs are missing, the last one wins: without the column side, types would not help.
+    return {name: missing[need] for name, feature in FEATURES.items() for need in feature.needs if missing[need]}
 
 
 def _check_types(types: pd.Categorical | None, dataset: Dataset) -> pd.Categorical | None:
+    """Return `types`, or raise a DataError if it does not give one type for each entity."""
     if types is None:
         return None
     if not isinstance(types, pd.Categorical):
@@ -305,5 +347,5 @@ def _check_types(types: pd.Categorical | None, dataset: Dataset) -> pd.Categoric
         raise DataError(f"types must name one type per entity, {len(dataset.entities):,}; got {len(types):,}")
     if (types.codes < 0).any():
         label = dataset.entities.labels[int(np.argmax(types.codes < 0))]
-        raise DataError(f"types must name one type per entity; entity {label!r} has a missing one. Call it 'none'")
+        raise DataError(f"types must name one type per entity; entity {label!r} has none. Use the type 'none'")
     return types

@@ -1,4 +1,4 @@
-"""Read which type each entity has."""
+"""`read_types`: reads the types of entities from a file, for the features ``type_given`` and ``type_asked``."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ NO_TYPE = "none"
 
 
 def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, tuple[str, ...]]:
-    """Read one type per entity, of those that a file names.
+    """Read one type for each entity from a file.
 
-    An entity with several types has the most frequent of them: the one that most entities of `entities` have, of
-    equally frequent ones the first by code point. One without has the type ``"none"``, as one whose type is so called.
+    If the file gives an entity several types, the entity gets the most frequent of them: the type that most entities of
+    the dataset have. If two are equally frequent, it gets the first by code point. Entities without a type in the file
+    get the type ``"none"``; so does an entity whose type in the file has that name.
 
     Parameters
     ----------
     file : str or path
-        UTF-8. Named ``.json``: an object of entity labels, the value a type or a list of types. Any other: lines
-        ``entity<TAB>type``, several lines for an entity with several types.
+        UTF-8. A file named ``.json`` contains an object; its keys are labels of entities, its values a type or a list
+        of types. Any other file contains lines ``entity<TAB>type``; an entity with several types has several lines.
     entities : Vocabulary
-        Of the dataset.
+        The entities of the dataset.
 
     Returns
     -------
     types : pandas.Categorical of str, shape (entities,)
-        In id order; categories sorted.
+        In id order; the categories are sorted.
     unknown : tuple of str
-        The labels in the file that are none of `entities`, in the file's order; they are left out.
+        The labels in the file that the dataset lacks, in the order of the file; their types are ignored.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or a line or a value is none of the above; names file and line. Also if no entity
-        of the file is known.
+        If the file cannot be read, or a line or a value has another form; names file and line. Also if the dataset
+        lacks every label in the file.
 
     Examples
     --------
@@ -55,18 +56,19 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     """
     path = Path(file)
     text = read_text(path)
-    named = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(path, text)
-    labels = list(named)
+    types_of_label = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(path, text)
+    labels = list(types_of_label)
     ids = entities.find(np.array(labels, dtype=object))
     unknown = tuple(label for label, i in zip(labels, ids.tolist()) if i < 0)
     if len(unknown) == len(labels):
-        shown = f"; it has {len(labels):,}, first {labels[0]!r}" if labels else "; it has none"
+        shown = f"; it names {len(labels):,} others, first {labels[0]!r}" if labels else "; it has no labels"
         raise DataError(f"{path}: names no entity of the dataset{shown}. Expected labels such as {entities.labels[:1]}")
-    held = {i: named[label] for label, i in zip(labels, ids.tolist()) if i >= 0}
-    return _most_frequent(held, len(entities)), unknown
+    types_of_id = {i: types_of_label[label] for label, i in zip(labels, ids.tolist()) if i >= 0}
+    return _most_frequent(types_of_id, len(entities)), unknown
 
 
 def _most_frequent(types_of: dict[int, dict[str, None]], n_entities: int) -> pd.Categorical:
+    """Return the most frequent type of each entity, in id order; `types_of` maps ids to distinct types."""
     counts: dict[str, int] = {}
     for types in types_of.values():
         for name in types:
@@ -78,40 +80,41 @@ def _most_frequent(types_of: dict[int, dict[str, None]], n_entities: int) -> pd.
 
 
 def _from_lines(path: Path, text: str) -> dict[str, dict[str, None]]:
-    """Return the types of each entity, each once, in the order of the file."""
-    named: dict[str, dict[str, None]] = {}
+    """Return the distinct types of each label in a file of lines, in the order of the file."""
+    types_of: dict[str, dict[str, None]] = {}
     for number, line in enumerate(text.rstrip("\n").split("\n") if text.strip("\n") else [], start=1):
         parts = line.split("\t")
         if len(parts) != 2:
-            found = len(parts) if line else 0
+            n_columns = len(parts) if line else 0
             raise DataError(
-                f"{path}, line {number}: expected 2 tab-separated columns (entity, type), found {found}: {line[:80]!r}"
+                f"{path}, line {number}: expected 2 tab-separated columns (entity, type), found {n_columns}: "
+                f"{line[:80]!r}"
             )
         if "" in parts:
             raise DataError(f"{path}, line {number}: column {parts.index('') + 1} is empty: {line[:80]!r}")
-        named.setdefault(parts[0], {})[parts[1]] = None
-    return named
+        types_of.setdefault(parts[0], {})[parts[1]] = None
+    return types_of
 
 
 def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
-    """Return the types of each entity, each once, in the order of the file."""
+    """Return the distinct types of each label in a JSON file, in the order of the file."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        values = dict(pairs)
+        if len(values) < len(pairs):
             labels = [label for label, _ in pairs]
             label = next(label for i, label in enumerate(labels) if label in labels[:i])
-            raise DataError(f"{path}, {_where(text, label, 1)}: {label!r} stands twice; give its types in one list")
-        return found
+            raise DataError(f"{path}, {_where(text, label, 1)}: duplicate key {label!r}; give its types in one list")
+        return values
 
     try:
-        named = json.loads(text, object_pairs_hook=distinct)
+        content = json.loads(text, object_pairs_hook=distinct)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
-    if not isinstance(named, dict):
-        raise DataError(f"{path}, line 1: expected an object {{entity: type or [types]}}; got {type(named).__name__}")
-    result: dict[str, dict[str, None]] = {}
-    for label, value in named.items():
+        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{path}, line 1: expected an object {{entity: type or [types]}}; got {type(content).__name__}")
+    types_of: dict[str, dict[str, None]] = {}
+    for label, value in content.items():
         types = value if isinstance(value, list) else [value]
         wrong = [name for name in types if not isinstance(name, str) or not name]
         if wrong:
@@ -119,12 +122,12 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
                 f"{path}, {_where(text, label)}: entity {label!r}: expected a type or a list of types, each a string "
                 f"that is not empty; got {wrong[0]!r}"
             )
-        result[label] = dict.fromkeys(types)
-    return result
+        types_of[label] = dict.fromkeys(types)
+    return types_of
 
 
 def _where(text: str, label: str, nth: int = 0) -> str:
-    """Return the line of the n-th key (from 0) that is the label; line 1 if the file writes it with other escapes."""
+    """Return the line of the n-th key (from 0) equal to the label; line 1 if the file writes it with other escapes."""
     written = "|".join(re.escape(json.dumps(label, ensure_ascii=is_ascii)) for is_ascii in (True, False))
-    found = [match.start() for match in re.finditer(rf"(?:{written})\s*:", text)]
-    return f"line {text.count(chr(10), 0, found[nth]) + 1 if len(found) > nth else 1}"
+    starts = [match.start() for match in re.finditer(rf"(?:{written})\s*:", text)]  # of the keys, in characters
+    return f"line {text.count(chr(10), 0, starts[nth]) + 1 if len(starts) > nth else 1}"

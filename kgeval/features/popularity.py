@@ -1,4 +1,7 @@
-"""Weights that keep popular entities and relations from deciding a mean."""
+"""`popularity_weights`: weights of ranks that reduce the influence of frequent entities and relations on a mean.
+
+Users pass them to `EvaluationResult.weighted`.
+"""
 
 from __future__ import annotations
 
@@ -19,51 +22,51 @@ MAX_BETA = 1000
 def popularity_weights(
     table: pd.DataFrame, dataset: Dataset, beta_entity: float = 1.0, beta_relation: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """Return how much each rank counts in a popularity-stratified metric; more for rarer answers and relations.
+    """Return the weight of each rank in a popularity-stratified metric; rare answers and relations weigh more.
 
     The weight of a rank is ``count(answer) ** -beta_entity * count(relation) ** -beta_relation``, divided by the mean
-    of all weights. The counts are those of distinct triples of train, the answer as subject or object. What train lacks
-    counts as if it stood there once; a `KgevalWarning` says for how many ranks. The stratified metric is
-    ``result.weighted(key, weights)``; see `EvaluationResult.weighted`.
+    of all weights. ``count(answer)`` is the number of distinct triples of train with the answer as subject or object,
+    ``count(relation)`` the number with the relation. A count of 0 is replaced by 1; a `KgevalWarning` says for how many
+    ranks. The stratified metric is ``result.weighted(key, weights)``; see `EvaluationResult.weighted`.
 
-    With both betas 0 the weights are 1 and the metric is the plain mean.
+    If both betas are 0, all weights are 1 and the metric is the ordinary mean.
 
     Parameters
     ----------
     table : pandas.DataFrame
         Columns s, p, o (ids) and side, as `EvaluationResult.table` has them. Not modified.
     dataset : Dataset
-        The one that was ranked; needs a train split.
+        The dataset that was ranked; it needs a train split.
     beta_entity, beta_relation : float
-        How much popularity counts against an answer and against a relation; below 0 it counts for them.
+        Exponents. Above 0, frequent answers or relations weigh less; below 0, they weigh more.
 
     Returns
     -------
     float64 array, shape (rows,)
-        Not negative, of mean 1. Weights below 1e-308 of the greatest become 0.
+        Not negative, with mean 1. A weight below 1e-308 times the greatest becomes 0.
 
     Raises
     ------
     DataError
         If the table does not fit the dataset.
     MetricError
-        If a beta is no number above -1000 and below 1000.
+        If a beta is not a number above -1000 and below 1000.
     ProtocolError
         If the dataset has no train split.
 
     References
     ----------
     After Mohamed et al. (2020), Popularity Agnostic Evaluation of Knowledge Graph Embeddings, UAI, PMLR 124:1059
-    (strat-hits@k and strat-mrr, which weigh by the popularity of entities and relations). The product of powers with
-    one common divisor is the form chosen here and may differ from that of the paper: do not set these numbers beside
-    its tables.
+    (strat-hits@k and strat-mrr, which weight ranks by the popularity of entities and relations). The formula here, a
+    product of powers divided by one mean, may differ from that of the paper: do not compare these numbers with the
+    tables of the paper.
 
     Examples
     --------
     >>> train = [[0, 0, 1], [2, 0, 1], [3, 0, 1], [0, 0, 3]]
     >>> dataset = Dataset.from_arrays(train=train, test=[[2, 0, 3]], n_entities=4, n_relations=1)
     >>> table = pd.DataFrame({"s": [2, 0], "p": [0, 0], "o": [3, 1], "side": ["object", "object"]})
-    >>> popularity_weights(table, dataset, beta_entity=1.0)  # 3 stands in two triples of train, 1 in three
+    >>> popularity_weights(table, dataset, beta_entity=1.0)  # answer 3 is in two triples of train, 1 in three
     array([1.2, 0.8])
     """
     betas = [
@@ -72,16 +75,16 @@ def popularity_weights(
     ]
     rows = TripleRows(table, dataset)
     counts = (rows.degrees[rows.asked], rows.frequencies[rows.relation])
-    logarithms = np.zeros(len(rows))
-    for what, beta, count in zip(("answer", "relation"), betas, counts):
+    logarithms = np.zeros(len(rows))  # of the weights, up to one constant
+    for part, beta, count in zip(("answer", "relation"), betas, counts):
         logarithms -= beta * np.log(np.maximum(count, 1))
         n_zero = int((count == 0).sum())
         if beta and n_zero:
             warnings.warn(
-                f"{n_zero:,} of {len(rows):,} ranks have {'an' if what == 'answer' else 'a'} {what} that train lacks; "
+                f"{n_zero:,} of {len(rows):,} ranks have {'an' if part == 'answer' else 'a'} {part} that train lacks; "
                 "it is weighted as if train had it once",
                 KgevalWarning,
                 stacklevel=2,
             )
-    weights = np.exp(logarithms - logarithms.max(initial=-np.inf))
+    weights = np.exp(logarithms - logarithms.max(initial=-np.inf))  # the greatest is 1, so nothing overflows
     return np.asarray(weights / weights.mean() if len(weights) else weights)

@@ -1,4 +1,7 @@
-"""What kind a relation is: how many answers it gives, and which other triples its triples follow from."""
+"""Classes of relations: `cardinalities` (1-1, 1-N, N-1, N-N) and `patterns` (symmetric, inverse, composition, ...).
+
+The features ``cardinality`` and ``pattern`` call them; users can call them on any array of triples.
+"""
 
 from __future__ import annotations
 
@@ -21,33 +24,33 @@ NO_LIMIT = np.iinfo(np.int64).max
 
 
 def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1.5) -> Names:
-    """Return whether each relation has one or many subjects and objects: 1-1, 1-N, N-1 or N-N.
+    """Return the cardinality class of each relation: 1-1, 1-N, N-1 or N-N.
 
-    The first place tells of subjects, the second of objects. A relation is 1-N if a subject has many objects
-    (mean number of distinct objects per (s, p) not below `threshold`) and an object one subject (mean number of
-    distinct subjects per (p, o) below it): parent of. N-1 is the reverse: born in. Compared exactly, without rounding:
-    a mean that equals `threshold`, written in decimals, is many.
+    The first sign is for subjects, the second for objects. It is N ("many") if a mean is at least `threshold`, else 1.
+    For subjects, it is the mean number of distinct subjects per pair (p, o); for objects, the mean number of distinct
+    objects per pair (s, p). "parent of" is 1-N: a parent has many children, a child few parents. "born in" is N-1. The
+    comparison is exact, without rounding: a mean equal to the decimal number `threshold` is N.
 
     Parameters
     ----------
     triples : array_like of int, shape (n, 3)
-        Columns s, p, o; a repeated triple counts once. Which splits they come from matters: of FB15k-237, means over
-        train alone put 323 of 20,466 test triples in another class than means over all splits.
+        Columns s, p, o; a repeated triple counts once. The choice of splits matters: in FB15k-237, 323 of 20,466 test
+        triples get another class from the means over train alone than from the means over all splits.
     n_relations : int
     threshold : float
-        Above 0. Below it, a mean is "1".
+        Above 0. A mean below it is 1.
 
     Returns
     -------
     object array of str, shape (n_relations,)
-        Of `CARDINALITIES`; ``"unknown"`` for a relation that `triples` lack.
+        Each is one of `CARDINALITIES`; ``"unknown"`` for a relation without triples.
 
     Raises
     ------
     DataError
-        If `triples` are no triples of ids, or name a relation that is not below `n_relations`.
+        If `triples` is not an array of triples of ids, or a relation id is not below `n_relations`.
     MetricError
-        If `threshold` is no number above 0.
+        If `threshold` is not a number above 0.
 
     References
     ----------
@@ -55,15 +58,20 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
 
     Examples
     --------
+    Relation 0 has two objects for subject 0, relation 1 has two subjects for object 0:
+
     >>> cardinalities([[0, 0, 1], [0, 0, 2], [1, 1, 0], [2, 1, 0]], n_relations=3)
     array(['1-N', 'N-1', 'unknown'], dtype=object)
     """
     limit = Fraction(str(check_number("threshold", threshold, 0, np.inf, "a number above 0")))
     array = _distinct_triples(_checked_triples(triples, n_relations))
     # Python's integers: the exact fraction of a long decimal does not fit 64 bits.
-    n = _counts(array[:, 1], n_relations).astype(object)
-    groups = [_groups(array, place, n_relations).astype(object) for place in (2, 0)]
-    is_many = [n * limit.denominator >= n_groups * limit.numerator for n_groups in groups]
+    n = _counts(array[:, 1], n_relations).astype(object)  # distinct triples of each relation, (n_relations,)
+    # Distinct pairs (p, o), then distinct pairs (s, p), of each relation, (n_relations,) each.
+    n_pairs = [_n_pairs(array, column, n_relations).astype(object) for column in (2, 0)]
+    # n / pairs >= threshold, multiplied out: whether the mean of subjects, then that of objects, is N.
+    is_many = [n * limit.denominator >= pairs * limit.numerator for pairs in n_pairs]
+    # Positions in CARDINALITIES: 1-1 is 0, 1-N is 1, N-1 is 2, N-N is 3.
     codes = np.where(n == 0, CARDINALITIES.index("unknown"), 2 * is_many[0] + is_many[1])
     return np.array(CARDINALITIES, dtype=object)[codes]
 
@@ -71,14 +79,17 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
 def patterns(
     triples: npt.ArrayLike, n_relations: int, least: float = 0.8, most_paths: int | None = MAX_PATHS
 ) -> tuple[Names, str]:
-    """Return which pattern the pairs (s, o) of each relation follow, the first that fits of these.
+    """Return the pattern of each relation: the first of the list below that fits its distinct pairs (s, o).
 
-    ``"symmetric"``: the share `least` or more of its distinct pairs also stand reversed in the relation itself.
-    ``"inverse"``: so many stand reversed in one other relation. ``"duplicate"``: so many stand unreversed in one other
-    relation. ``"composition"``: so many are joined by a path of two triples (s, p1, x), (x, p2, o) for one choice
-    of (p1, p2), which may be the relation itself (transitive). ``"other"``: none of these. Loops (s, p, s) are left
-    out everywhere. Only the relation's own pairs are asked: the share of the other's pairs, and how often the path
-    leads elsewhere, does not count. Shares are compared exactly.
+    - ``"symmetric"``: at least the share `least` of the pairs also occur reversed, (o, s), in the relation itself.
+    - ``"inverse"``: at least this share occur reversed in one other relation.
+    - ``"duplicate"``: at least this share occur, not reversed, in one other relation.
+    - ``"composition"``: at least this share are joined by a path of two triples (s, p1, x), (x, p2, o), with the same
+      (p1, p2) for all pairs. p1 and p2 may be the relation itself, which is transitive then.
+    - ``"other"``: none of these.
+
+    Loops (s, p, s) are never counted. The shares are shares of the pairs of the classified relation. Pairs of the other
+    relation without a match, and paths that join no pair, do not change them. Shares are compared exactly.
 
     Parameters
     ----------
@@ -86,23 +97,24 @@ def patterns(
         Columns s, p, o; a repeated triple counts once.
     n_relations : int
     least : float
-        Above 0 and at most 1.
+        The share that a pattern needs, above 0 and at most 1.
     most_paths : int, optional
-        Compositions are looked for in relations without another pattern, those with the fewest paths begun first, until
-        so many in all: one at each triple that starts at the subject of a pair, or ends at its object if these are
-        fewer. The rest is ``"other"``. None: no limit.
+        The limit of the work for compositions, in first steps of paths. A pair (s, o) costs one step for each triple
+        that starts at s, or for each triple that ends at o if these are fewer. Relations without another pattern
+        are searched in the order of their cost, the cheapest first, until the limit is reached. The remaining
+        relations are ``"other"``. None: no limit.
 
     Returns
     -------
     patterns : object array of str, shape (n_relations,)
-        Of `PATTERNS`; ``"unknown"`` for a relation that `triples` lack.
+        Each is one of `PATTERNS`; ``"unknown"`` for a relation without triples.
     note : str
-        In how many relations compositions were not looked for; empty if in none.
+        Says how many relations were not searched for compositions; empty if all were.
 
     Raises
     ------
     DataError, MetricError
-        As `cardinalities`.
+        As in `cardinalities`.
 
     References
     ----------
@@ -111,6 +123,8 @@ def patterns(
 
     Examples
     --------
+    0 and 1 are married, 0 is the parent of 2 and 3. "parent of" and "child of" are inverse to each other:
+
     >>> married, parent, child = [[0, 0, 1], [1, 0, 0]], [[0, 1, 2], [0, 1, 3]], [[2, 2, 0], [3, 2, 0]]
     >>> patterns([*married, *parent, *child], n_relations=3)[0]
     array(['symmetric', 'inverse', 'inverse'], dtype=object)
@@ -119,33 +133,43 @@ def patterns(
     share = Fraction(str(check_number("least", least, 0, np.nextafter(1, 2), says)))
     array = _checked_triples(triples, n_relations)
     pairs = _Pairs.of(array)
-    n = _counts(pairs.p, n_relations)
+    n = _counts(pairs.p, n_relations)  # pairs of each relation, (n_relations,)
 
     def fits(n_matched: Ids) -> npt.NDArray[np.bool_]:
+        """Return for which relations n_matched / n is at least the share, bool (n_relations,)."""
         # Python's integers: the exact fraction of a long decimal does not fit 64 bits.
         is_enough = n_matched.astype(object) * share.denominator >= n.astype(object) * share.numerator
         return np.asarray((n > 0) & is_enough.astype(bool))
 
-    itself, reversed_ = _reversed_pairs(pairs, n_relations)
-    matched = {"duplicate": _shared_pairs(pairs, n_relations), "inverse": reversed_, "symmetric": itself}
-    codes: Ids = np.full(n_relations, PATTERNS.index("other"))
-    for name, n_matched in matched.items():  # the last that fits stays
+    n_symmetric, n_inverse = _reversed_pairs(pairs, n_relations)
+    matched = {"duplicate": _shared_pairs(pairs, n_relations), "inverse": n_inverse, "symmetric": n_symmetric}
+    codes: Ids = np.full(n_relations, PATTERNS.index("other"))  # positions in PATTERNS, (n_relations,)
+    for name, n_matched in matched.items():  # a later pattern overwrites an earlier one
         codes[fits(n_matched)] = PATTERNS.index(name)
-    is_open = (n > 0) & (codes == PATTERNS.index("other"))
-    steps = _Steps.of(pairs)
-    is_asked, note = _affordable(pairs, steps, is_open, NO_LIMIT if most_paths is None else most_paths)
-    composed = _composed_pairs(pairs, steps, is_asked)
-    codes[is_asked & fits(composed)] = PATTERNS.index("composition")
+    is_undecided = (n > 0) & (codes == PATTERNS.index("other"))
+    steps = _FirstSteps.of(pairs)
+    is_searched, note = _affordable(pairs, steps, is_undecided, NO_LIMIT if most_paths is None else most_paths)
+    n_composed = _composed_pairs(pairs, steps, is_searched)
+    codes[is_searched & fits(n_composed)] = PATTERNS.index("composition")
     codes[_counts(array[:, 1], n_relations) == 0] = PATTERNS.index("unknown")
     return np.array(PATTERNS, dtype=object)[codes], note
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The distinct triples that are no loops, sorted by (s, o, p), and which relations hold between two entities.
+    """The distinct triples except loops, sorted by (s, o, p), with a look-up of the relations between two entities.
 
-    `by_object` is the order that sorts them by (o, s, p). `keys` are those of the distinct (s, o), sorted; the triples
-    of the i-th are ``starts[i]:starts[i + 1]``.
+    Parameters
+    ----------
+    s, p, o : int64 arrays, shape (triples,)
+    by_object : int64 array, shape (triples,)
+        The row numbers in the order that sorts the triples by (o, s, p).
+    layout : RowKeys
+        How a key is made of s and o.
+    keys : int64 array, shape (pairs,)
+        The keys of the distinct (s, o), sorted.
+    starts : int64 array, shape (pairs + 1,)
+        The triples of the i-th distinct (s, o) are the rows ``starts[i]:starts[i + 1]``.
     """
 
     s: Ids
@@ -158,142 +182,230 @@ class _Pairs:
 
     @classmethod
     def of(cls, triples: Ids) -> _Pairs:
+        """Return the pairs of `triples`, int64 (n, 3), which may contain loops and repeated rows."""
         array = triples[triples[:, 0] != triples[:, 2]]
         order, groups = group_rows(array[:, 0], array[:, 2], array[:, 1])
-        s, p, o = array[order[groups[:-1]]].T
-        layout, keys = RowKeys.of(s, o)
+        s, p, o = array[order[groups[:-1]]].T  # the first row of each group of equal triples
+        layout, keys = RowKeys.of(s, o)  # the key of each triple's (s, o), sorted, since the triples are
+        # The first row of each distinct (s, o), (pairs,). The slice removes the leading True if there is no triple.
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
         return cls(s, p, o, group_rows(o)[0], layout, keys[starts], np.append(starts, len(keys)))
 
     def between(self, subjects: Ids, objects: Ids) -> tuple[Ids, Ids]:
-        """Return how many relations hold between each two entities, shape (n,), and all of them one after another."""
+        """Return the relations that hold from each subject to its object.
+
+        Parameters
+        ----------
+        subjects, objects : int64 arrays, shape (n,)
+
+        Returns
+        -------
+        counts : int64 array, shape (n,)
+            The number of relations from ``subjects[i]`` to ``objects[i]``.
+        relations : int64 array, shape (counts.sum(),)
+            These relations, those of i = 0 first.
+        """
         wanted, is_possible = self.layout.encode(subjects, objects)
         rank, is_there = rank_in(self.keys, wanted)
-        first = np.where(is_there & is_possible, rank, len(self.keys))  # the last start: no triple there
+        # The position of each (subject, object) in `keys`, (n,); len(keys) if it is not there.
+        first = np.where(is_there & is_possible, rank, len(self.keys))
+        # For len(keys), `stop` equals `first`, so the count is 0.
         stop = np.minimum(first + 1, len(self.keys))
         counts = self.starts[stop] - self.starts[first]
-        return counts, self.p[_expanded(self.starts[first], counts)]
+        return counts, self.p[_joined_ranges(self.starts[first], counts)]
 
 
-def _expanded(starts: Ids, counts: Ids) -> Ids:
-    """Return the places ``start, ..., start + count - 1`` of each, one after another."""
-    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts))
+def _joined_ranges(starts: Ids, counts: Ids) -> Ids:
+    """Return the numbers ``start, ..., start + count - 1`` of each range, one range after another.
+
+    The starts 5 and 2 with the counts 2 and 3 give 5, 6, 2, 3, 4.
+    """
+    output_starts = np.cumsum(counts) - counts  # where each range begins in the result
+    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - output_starts, counts))
 
 
 def _checked_triples(triples: Any, n_relations: int) -> Ids:
+    """Return `triples` as an int64 array (n, 3), or raise a DataError."""
     return TripleSet(triples, NO_LIMIT, n_relations).array
 
 
 def _distinct_triples(triples: Ids) -> Ids:
+    """Return the distinct rows of `triples`, sorted by (p, s, o)."""
     order, starts = group_rows(triples[:, 1], triples[:, 0], triples[:, 2])
     return triples[order[starts[:-1]]]
 
 
 def _counts(relations: Ids, n_relations: int) -> Ids:
+    """Return how often each relation occurs in `relations`, int64 (n_relations,)."""
     return np.bincount(relations, minlength=n_relations)
 
 
-def _groups(triples: Ids, place: int, n_relations: int) -> Ids:
-    """Return how many distinct (p, entity) each relation has, the entity of column `place`."""
-    order, starts = group_rows(triples[:, 1], triples[:, place])
-    return _counts(triples[order[starts[:-1]], 1], n_relations)
+def _n_pairs(triples: Ids, column: int, n_relations: int) -> Ids:
+    """Return how many distinct pairs of relation and entity each relation has, int64 (n_relations,).
+
+    `column` is the column of the entity in `triples`: 0 for subjects, 2 for objects.
+    """
+    order, starts = group_rows(triples[:, 1], triples[:, column])
+    return _counts(triples[order[starts[:-1]], 1], n_relations)  # one row of each distinct pair
 
 
 def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
-    """Return how many pairs of each relation stand reversed in itself, and in the one other that has most of them."""
-    by_object = pairs.by_object  # asked in sorted order, searches are several times faster
-    counts, found = pairs.between(pairs.o[by_object], pairs.s[by_object])
-    own = np.repeat(pairs.p[by_object], counts)
-    return _counts(own[own == found], n_relations), _most(own, found, n_relations)
+    """Return how many pairs of each relation occur reversed, in itself and in the best other relation.
+
+    Returns
+    -------
+    n_symmetric : int64 array, shape (n_relations,)
+        The number of pairs that occur reversed in the relation itself.
+    n_inverse : int64 array, shape (n_relations,)
+        The number of pairs that occur reversed in one other relation, the greatest over all other relations.
+    """
+    by_object = pairs.by_object  # looks the reversed pairs up in sorted order, which is several times faster
+    # One entry for each triple (s, p, o) and each relation q with (o, q, s): p in `relations`, q in `reverse`.
+    counts, reverse = pairs.between(pairs.o[by_object], pairs.s[by_object])
+    relations = np.repeat(pairs.p[by_object], counts)
+    n_symmetric = _counts(relations[relations == reverse], n_relations)
+    return n_symmetric, _most_matches(relations, reverse, n_relations)
 
 
 def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
-    """Return how many pairs of each relation also stand in the one other that has most of them."""
-    counts, found = pairs.between(pairs.s, pairs.o)
-    return _most(np.repeat(pairs.p, counts), found, n_relations)
+    """Return how many pairs of each relation occur in one other relation, the greatest over all other relations."""
+    # One entry for each triple (s, p, o) and each relation q with (s, q, o), also q = p.
+    counts, shared = pairs.between(pairs.s, pairs.o)
+    return _most_matches(np.repeat(pairs.p, counts), shared, n_relations)
 
 
-def _most(own: Ids, other: Ids, n_relations: int) -> Ids:
-    """Return, for each relation of `own`, how often it meets the one of `other`, not itself, that it meets most."""
-    own, other = own[own != other], other[own != other]
-    return _greatest_group(own, (other,), n_relations)
+def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
+    """Return how often each relation occurs with its most frequent match, int64 (n_relations,).
+
+    `relations[i]` occurs with `matches[i]`; a relation that matches itself does not count.
+    """
+    is_other = relations != matches
+    return _greatest_group(relations[is_other], (matches[is_other],), n_relations)
 
 
-def _greatest_group(relations: Ids, others: tuple[Ids, ...], n_relations: int) -> Ids:
-    """Return, for each of `relations`, how many rows its greatest group of equal `others` has."""
-    order, starts = group_rows(relations, *others)
-    most = np.zeros(n_relations, dtype=np.int64)
-    np.maximum.at(most, relations[order[starts[:-1]]], np.diff(starts))
-    return most
+def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) -> Ids:
+    """Return the size of the greatest group of each relation, int64 (n_relations,).
+
+    The rows of a relation with equal values in all `columns` are a group; a relation without rows gets 0.
+    """
+    order, starts = group_rows(relations, *columns)
+    group_relations = relations[order[starts[:-1]]]  # the relation of each group, (groups,)
+    greatest = np.zeros(n_relations, dtype=np.int64)
+    np.maximum.at(greatest, group_relations, np.diff(starts))
+    return greatest
 
 
 @dataclass(frozen=True)
-class _Steps:
-    """For each pair, its triples to begin a path with: those from its subject, or those to its object if fewer.
+class _FirstSteps:
+    """The triples with which the search for paths of two triples from s to o begins, for each triple (s, p, o).
 
-    The triples of row i are ``order[starts[i]:starts[i] + counts[i]]``.
+    The search goes forward, from the triples that start at s, or backward, from the triples that end at o if these are
+    fewer.
+
+    Parameters
+    ----------
+    is_forward : bool array, shape (triples,)
+    orders : two int64 arrays, shape (triples,)
+        The row numbers of the triples, sorted by subject (for forward) and by object (for backward).
+    starts, counts : int64 arrays, shape (triples,)
+        The first steps of row i are the rows ``order[starts[i]:starts[i] + counts[i]]``, with ``orders[0]`` as order
+        for a forward search and ``orders[1]`` for a backward search.
     """
 
     is_forward: npt.NDArray[np.bool_]
-    order: tuple[Ids, Ids]
+    orders: tuple[Ids, Ids]
     starts: Ids
     counts: Ids
 
     @classmethod
-    def of(cls, pairs: _Pairs) -> _Steps:
-        orders = (np.arange(len(pairs.s)), pairs.by_object)
+    def of(cls, pairs: _Pairs) -> _FirstSteps:
+        """Return the first steps of every triple of `pairs`."""
+        orders = (np.arange(len(pairs.s)), pairs.by_object)  # the triples of `pairs` are sorted by subject already
         from_s, to_o = (_spans(ids, order) for ids, order in zip((pairs.s, pairs.o), orders))
         is_forward = from_s[1] <= to_o[1]
-        starts, counts = (np.where(is_forward, one, other) for one, other in zip(from_s, to_o))
+        starts, counts = (np.where(is_forward, forward, backward) for forward, backward in zip(from_s, to_o))
         return cls(is_forward, orders, starts, counts)
 
     def of_rows(self, rows: Ids, is_forward: bool) -> tuple[Ids, Ids]:
-        """Return those of `rows` that go this way, each once per triple, and the triples."""
+        """Return the first steps of the rows that are searched in one direction.
+
+        Parameters
+        ----------
+        rows : int64 array, shape (n,)
+            Row numbers of triples; those that are searched in the other direction are left out.
+        is_forward : bool
+
+        Returns
+        -------
+        repeated_rows, steps : int64 arrays, shape (first steps,)
+            The row number of a triple, and that of one of its first steps.
+        """
         rows = rows[self.is_forward[rows] == is_forward]
-        places = _expanded(self.starts[rows], self.counts[rows])
-        return np.repeat(rows, self.counts[rows]), self.order[0 if is_forward else 1][places]
+        positions = _joined_ranges(self.starts[rows], self.counts[rows])
+        return np.repeat(rows, self.counts[rows]), self.orders[0 if is_forward else 1][positions]
 
 
 def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
-    """Return, for each row, where its id begins in the order that sorts the ids, and how often it stands there."""
-    _, groups = group_rows(ids)
-    counts = np.diff(groups)
-    starts, times = np.empty_like(ids), np.empty_like(ids)
-    starts[order] = np.repeat(groups[:-1], counts)
-    times[order] = np.repeat(counts, counts)
-    return starts, times
+    """Return where the rows with the same id are in `order`, which sorts the ids.
+
+    Returns
+    -------
+    starts, counts : int64 arrays, shape (rows,)
+        The rows with the id of row i are ``order[starts[i]:starts[i] + counts[i]]``.
+    """
+    _, groups = group_rows(ids)  # where each distinct id starts in the sorted ids, (distinct ids + 1,)
+    group_counts = np.diff(groups)
+    # Each group's start and size, once for each of its rows: first in sorted order, then back in the order of the rows.
+    starts, counts = np.empty_like(ids), np.empty_like(ids)
+    starts[order] = np.repeat(groups[:-1], group_counts)
+    counts[order] = np.repeat(group_counts, group_counts)
+    return starts, counts
 
 
 def _affordable(
-    pairs: _Pairs, steps: _Steps, is_open: npt.NDArray[np.bool_], most_paths: int
+    pairs: _Pairs, steps: _FirstSteps, is_undecided: npt.NDArray[np.bool_], most_paths: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Return in which of the open relations compositions are looked for, and what to say of the others."""
-    n_paths = np.zeros(len(is_open), dtype=np.int64)
+    """Return which of the undecided relations are searched for compositions, and a note about the others.
+
+    The relations with the fewest first steps are searched, as long as their first steps together are at most
+    `most_paths`.
+    """
+    n_paths = np.zeros(len(is_undecided), dtype=np.int64)  # first steps of each relation, (n_relations,)
     np.add.at(n_paths, pairs.p, steps.counts)
-    order = np.flatnonzero(is_open)[np.argsort(n_paths[is_open], kind="stable")]
-    chosen = order[np.cumsum(n_paths[order]) <= most_paths]
-    is_asked = np.zeros(len(is_open), dtype=bool)
-    is_asked[chosen] = True
-    n_left = len(order) - len(chosen)
+    # The ids of the undecided relations, those with the fewest first steps first.
+    order = np.flatnonzero(is_undecided)[np.argsort(n_paths[is_undecided], kind="stable")]
+    searched = order[np.cumsum(n_paths[order]) <= most_paths]
+    is_searched = np.zeros(len(is_undecided), dtype=bool)
+    is_searched[searched] = True
+    n_left = len(order) - len(searched)
     if not n_left:
-        return is_asked, ""
-    return is_asked, (
-        f"pattern: compositions were not looked for in {n_left:,} of {len(order):,} relations without another pattern, "
-        f"which begin {n_paths[order].sum():,} paths, more than {most_paths:,}"
+        return is_searched, ""
+    return is_searched, (
+        f"pattern: compositions were not looked for in {n_left:,} of {len(order):,} relations without another pattern; "
+        f"the {len(order):,} start {n_paths[order].sum():,} paths in total, more than the limit of {most_paths:,}"
     )
 
 
-def _composed_pairs(pairs: _Pairs, steps: _Steps, is_asked: npt.NDArray[np.bool_]) -> Ids:
-    """Return how many pairs of each relation asked are joined by paths over the two relations that join most."""
-    asked = np.flatnonzero(is_asked[pairs.p])
-    joined = []
+def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[np.bool_]) -> Ids:
+    """Return how many pairs of each searched relation are joined by paths over the same two relations (p1, p2).
+
+    A relation gets the count of the (p1, p2) that join most of its pairs, int64 (n_relations,); other relations get 0.
+    """
+    searched_rows = np.flatnonzero(is_searched[pairs.p])  # the rows of the triples (s, p, o) of searched relations
+    paths = []  # for both directions: one entry per path, with the row of (s, p, o), then p1, then p2
     for is_forward in (True, False):
-        rows, begun = steps.of_rows(asked, is_forward)
-        ends = (pairs.o[begun], pairs.o[rows]) if is_forward else (pairs.s[rows], pairs.s[begun])
-        counts, found = pairs.between(*ends)
-        rows, known = (np.repeat(part, counts) for part in (rows, pairs.p[begun]))
-        joined.append((rows, known, found) if is_forward else (rows, found, known))
-    rows, first, second = (np.concatenate(parts) for parts in zip(*joined))
-    order, groups = group_rows(rows, first, second)  # a pair counts once, however many paths join it
+        # One entry for each first step: (s, p1, x) if forward, (x, p2, o) if backward.
+        rows, first_steps = steps.of_rows(searched_rows, is_forward)
+        # The two entities that the second step must connect: x and o if forward, s and x if backward.
+        ends = (pairs.o[first_steps], pairs.o[rows]) if is_forward else (pairs.s[rows], pairs.s[first_steps])
+        counts, second_relations = pairs.between(*ends)
+        # One entry for each path: a first step together with each of its second steps.
+        rows, first_relations = (np.repeat(values, counts) for values in (rows, pairs.p[first_steps]))
+        p1, p2 = (first_relations, second_relations) if is_forward else (second_relations, first_relations)
+        paths.append((rows, p1, p2))
+    rows, p1, p2 = (np.concatenate(parts) for parts in zip(*paths))
+    # Keep one path for each (row, p1, p2): a pair counts once, even if several entities x join it.
+    order, groups = group_rows(rows, p1, p2)
     distinct = order[groups[:-1]]
-    return _greatest_group(pairs.p[rows[distinct]], (first[distinct], second[distinct]), len(is_asked))
+    # The rows of a relation p with equal (p1, p2) are a group, so the size of the greatest group is the count.
+    return _greatest_group(pairs.p[rows[distinct]], (p1[distinct], p2[distinct]), len(is_searched))

@@ -1,4 +1,7 @@
-"""The rows of a ranks table beside their dataset: what is given, what is asked, how often train has them."""
+"""`TripleRows`: the rows of a table of ranks, checked against their dataset.
+
+The features and `popularity_weights` read from it the given entity, the answer and the counts in train.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +16,33 @@ from kgeval.errors import DataError
 
 
 class TripleRows:
-    """The rows of a ranks table, checked against their dataset.
+    """The rows of a table of ranks, checked against their dataset.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids of the dataset) and, where the rows ask a side, side, as in `EvaluationResult.table`. Not
-        modified.
+        Columns s, p, o (ids of the dataset) and, if each row is a query of one side, the column side, as in
+        `EvaluationResult.table`. Not modified.
     dataset : Dataset
 
     Attributes
     ----------
     triples : int64 array, shape (rows, 3)
+        Columns s, p, o.
     has_sides : bool
-        Whether the rows say which side they ask.
+        Whether the table has the column side.
     is_subject : bool array, shape (rows,)
-        Where the subject is asked; nowhere without sides.
+        True where the query asks for the subject; False everywhere without the column side.
 
     Raises
     ------
     DataError
-        If a column is missing, an id is none of the dataset's, or a side is neither subject nor object.
+        If a column is missing, an id is not in the dataset, or a side is neither subject nor object.
 
     Examples
     --------
+    Row 0 asks for the object of (0, 0, 1). Entity 0 is in two distinct triples of train, entity 1 in one:
+
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1)
     >>> rows = TripleRows(pd.DataFrame({"s": [0], "p": [0], "o": [1], "side": ["object"]}), dataset)
     >>> rows.degrees[rows.given], rows.degrees[rows.asked]
@@ -59,14 +65,16 @@ class TripleRows:
 
     @staticmethod
     def _where_subject(table: pd.DataFrame) -> Bools:
+        """Return where the column side is ``"subject"``, bool (rows,); any other value but ``"object"`` is an error."""
         side = table["side"].to_numpy(dtype=object)
-        is_side = [side == name for name in SIDES]
+        is_side = [side == name for name in SIDES]  # one bool array (rows,) for each side
         if not np.logical_or(*is_side).all():
             row = int(np.argmin(np.logical_or(*is_side)))
             raise DataError(f"table, column side, row {row}: expected {' or '.join(SIDES)}; got {side[row]!r}")
         return np.asarray(is_side[SIDES.index("subject")])
 
     def _check_sides(self) -> None:
+        """Raise a DataError if the table has no column side."""
         if not self.has_sides:
             raise DataError("a table of ranks needs the column side; it has none. Pass the .table of a result")
 
@@ -75,18 +83,18 @@ class TripleRows:
 
     @property
     def relation(self) -> Ids:
-        """Relation of each row, int64 (rows,)."""
+        """The relation of each row, int64 (rows,)."""
         return self.triples[:, 1]
 
     @cached_property
     def given(self) -> Ids:
-        """Given entity of each row, int64 (rows,); a DataError where the rows ask no side."""
+        """The given entity of each row, int64 (rows,); without the column side, a DataError."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[0] for side in SIDES))
 
     @cached_property
     def asked(self) -> Ids:
-        """True answer of each row, int64 (rows,); a DataError where the rows ask no side."""
+        """The true answer of each row, int64 (rows,); without the column side, a DataError."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[1] for side in SIDES))
 
@@ -99,12 +107,13 @@ class TripleRows:
 
     @cached_property
     def degrees(self) -> Ids:
-        """In how many distinct triples of train each entity stands, int64 (entities,); a loop counts once."""
+        """The number of distinct triples of train with each entity, int64 (entities,); a loop (s, p, s) counts once."""
         s, _, o = self._train.T
+        # How many triples have each entity as subject, as object, and as both.
         counts = [np.bincount(ids, minlength=len(self.dataset.entities)) for ids in (s, o, s[s == o])]
         return np.asarray(counts[0] + counts[1] - counts[2])
 
     @cached_property
     def frequencies(self) -> Ids:
-        """In how many distinct triples of train each relation stands, int64 (relations,)."""
+        """The number of distinct triples of train with each relation, int64 (relations,)."""
         return np.bincount(self._train[:, 1], minlength=len(self.dataset.relations))

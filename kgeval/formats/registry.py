@@ -1,4 +1,4 @@
-"""What a file format is, and how the one that a path holds is found."""
+"""`Format`: the description of a file format. `read_dataset` and `load_model` choose the format of a path here."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Format:
-    """One file format: a module of `kgeval.formats.datasets` or `kgeval.formats.models` that defines `FORMAT` adds it.
+    """One file format of datasets or of models.
+
+    Each module of `kgeval.formats.datasets` and of `kgeval.formats.models` defines its format as the constant `FORMAT`.
 
     Parameters
     ----------
     name : str
         For messages.
     sniff : function
-        Whether a path holds the format, told by names and first bytes alone.
+        Returns whether a path has this format; it looks only at file names and at the first bytes.
     read : function
-        Reads it; takes the path and the options of the function that dispatches.
+        Reads a path of this format. It takes the path and all options of `read_dataset` or of `load_model`.
     """
 
     name: str
@@ -29,5 +31,18 @@ class Format:
 
 
 def format_of(path: Path, modules: Sequence[ModuleType], default: Format) -> Format:
-    """Return the first format that the path holds; `default`, whose errors say what is wrong, where none does."""
+    """Return the format of a path: the first whose `sniff` accepts it.
+
+    Parameters
+    ----------
+    path : Path
+    modules : sequence of modules
+        Each defines `FORMAT`.
+    default : Format
+        The result if no format accepts the path; its `read` then raises an error that says what is wrong.
+
+    Returns
+    -------
+    Format
+    """
     return next((module.FORMAT for module in modules if module.FORMAT.sniff(path)), default)

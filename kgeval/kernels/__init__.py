@@ -1,4 +1,9 @@
-"""Compare-and-count kernels: exact scores, screening passes with proven bounds, and their backends."""
+"""Kernels: they compare scores and count, for each positive, the candidates that score above it and equal to it.
+
+`make_counter` gives the counter for embedding vectors: exact scores in float64, cheap screening passes with proven
+bounds, in numpy, torch or Triton. `row_counter` gives the function that counts in whole rows of scores.
+`kgeval.ranking` calls both; `kgeval.scorers` takes the geometries and the exact scores from here.
+"""
 
 from kgeval.kernels import geometries
 from kgeval.kernels.arrays import (

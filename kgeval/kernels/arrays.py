@@ -1,7 +1,7 @@
-"""Numpy arrays and torch tensors alike: what kind they are, where they are, and how they are moved.
+"""Functions that treat numpy arrays and torch tensors alike: their dtype, their device, conversion and copies.
 
-Everything that must tell a tensor from an array stands here. torch is never imported for an array: whoever has a tensor
-has imported torch.
+All code that must tell a tensor from an array is in this module; kernels, scorers and formats call it. A numpy array
+never causes an import of torch: a caller that holds a tensor has already imported torch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def load_torch() -> Any:
     Raises
     ------
     MissingExtra
-        If it is not installed.
+        If torch is not installed.
     """
     try:
         import torch
@@ -36,18 +36,46 @@ def load_torch() -> Any:
 
 
 def is_tensor(values: Any) -> bool:
-    """Tell whether `values` is a torch tensor; torch need not be there, since whoever has a tensor imported it."""
+    """Tell whether `values` is a torch tensor; works without torch, and does not import it.
+
+    Parameters
+    ----------
+    values : object
+
+    Returns
+    -------
+    bool
+    """
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 
 
 def as_array(values: Any) -> Any:
-    """Return a tensor detached and where it is, anything else as a numpy array; not copied."""
+    """Return a tensor detached from its graph, on its device; convert anything else to a numpy array.
+
+    Parameters
+    ----------
+    values : tensor or array-like
+
+    Returns
+    -------
+    tensor or array
+        Shares memory with `values` where possible.
+    """
     return values.detach() if is_tensor(values) else np.asarray(values)
 
 
 def kind_of(array: Any) -> str:
-    """Return numpy's letter for the kind of an array's or tensor's dtype: f, c, i, u, b, ...
+    """Return numpy's letter for the kind of a dtype: f (float), c (complex), i, u (integers), b (bool), ...
+
+    Parameters
+    ----------
+    array : array or tensor
+
+    Returns
+    -------
+    str
+        One letter.
 
     Examples
     --------
@@ -60,64 +88,173 @@ def kind_of(array: Any) -> str:
 
 
 def is_on_device(array: Array) -> bool:
-    """Tell whether `array` is a tensor off the processor, of which few numbers are ever fetched."""
+    """Tell whether `array` is a tensor on another device than the CPU; copies from there to the host are slow.
+
+    Parameters
+    ----------
+    array : array or tensor
+
+    Returns
+    -------
+    bool
+    """
     return is_tensor(array) and array.device.type != "cpu"
 
 
 def float_tensor(values: Any) -> Array | None:
-    """Return a tensor of floats out of its graph, its sign resolved; None for everything else."""
+    """Return a float tensor, detached from its graph and with a pending negation applied; None for anything else.
+
+    Parameters
+    ----------
+    values : object
+
+    Returns
+    -------
+    tensor or None
+    """
     return values.detach().resolve_neg() if is_tensor(values) and values.is_floating_point() else None
 
 
 def library(array: Array) -> ModuleType:
-    """Return the library of `array`: numpy or torch."""
+    """Return the library of `array`: the module numpy or torch.
+
+    Parameters
+    ----------
+    array : array or tensor
+
+    Returns
+    -------
+    module
+    """
     return sys.modules["torch"] if is_tensor(array) else np
 
 
 def as_double(array: Array) -> Array:
-    """Return `array` as float64, itself where it is so already."""
+    """Return `array` as float64; if it is float64 already, return the same object.
+
+    Parameters
+    ----------
+    array : real array or tensor
+
+    Returns
+    -------
+    float64 array or tensor
+        On the same device.
+    """
     return array.double() if is_tensor(array) else array.astype(np.float64, copy=False)
 
 
 def double_copy(array: Array) -> Array:
-    """Return a float64 copy of `array` in one piece of memory, on its device."""
+    """Return a contiguous float64 copy of `array`, on its device.
+
+    Parameters
+    ----------
+    array : real array or tensor
+
+    Returns
+    -------
+    float64 array or tensor
+    """
     return array.double().clone() if is_tensor(array) else np.array(array, np.float64, order="C")
 
 
 def like(array: Array, values: npt.NDArray[Any]) -> Array:
-    """Return numpy `values` as what `array` is: themselves, or copied to a tensor on its device."""
+    """Convert numpy `values` to the library and device of `array`.
+
+    Parameters
+    ----------
+    array : array or tensor
+        Decides the library and the device; its numbers are not read.
+    values : numpy array
+
+    Returns
+    -------
+    array or tensor
+        `values` itself where `array` is a numpy array, else a tensor that holds a copy.
+    """
     return library(array).from_numpy(values.copy()).to(array.device) if is_tensor(array) else values
 
 
 def empty_like(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return an uninitialised array of another shape, of the same dtype, library and device as `array`."""
+    """Return an uninitialised array with the dtype, library and device of `array`, but another shape.
+
+    Parameters
+    ----------
+    array : array or tensor
+    shape : tuple of int
+
+    Returns
+    -------
+    array or tensor
+    """
     return array.new_empty(shape) if is_tensor(array) else np.empty(shape, dtype=array.dtype)
 
 
 def fetched(tensor: Array) -> npt.NDArray[Any]:
-    """Return a tensor as a numpy array of its dtype, bfloat16 as float32; shares memory where it can."""
+    """Return a tensor as a numpy array of the same dtype; bfloat16, which numpy lacks, becomes float32.
+
+    Parameters
+    ----------
+    tensor : tensor
+        On any device.
+
+    Returns
+    -------
+    array
+        Shares memory with `tensor` where possible.
+    """
     tensor = tensor.detach().cpu()
     array: npt.NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     return array
 
 
 def on_host(array: Array) -> Any:
-    """Return vectors as a numpy array: a tensor in float32 or float64; what is no tensor as it is."""
+    """Return vectors as a numpy array on the host.
+
+    Parameters
+    ----------
+    array : array or tensor
+
+    Returns
+    -------
+    array
+        A tensor becomes float64 if it is float64, else float32; an array is returned unchanged.
+    """
     if not is_tensor(array):
         return array
-    found = fetched(array)
-    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
+    vectors = fetched(array)
+    return vectors if vectors.dtype in (np.float32, np.float64) else vectors.astype(np.float32)
 
 
 def address(array: Array) -> tuple[Any, ...]:
-    """Return what two arrays or tensors share if and only if they are the same memory, seen in the same way."""
+    """Return a key that two arrays or tensors share exactly when they are the same view of the same memory.
+
+    Parameters
+    ----------
+    array : array or tensor
+
+    Returns
+    -------
+    tuple
+        Hashable: address, shape, strides and dtype, for a tensor also the device.
+    """
     if is_tensor(array):
         return str(array.device), array.data_ptr(), tuple(array.shape), array.stride(), str(array.dtype)
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
 
 
 def largest_in_rows(vectors: Array) -> Reals:
-    """Return the largest absolute value of each row, float64, on the host; NaN where a row has one."""
+    """Return the largest absolute value of each row of `vectors`.
+
+    Parameters
+    ----------
+    vectors : float array or tensor, shape (n, d)
+
+    Returns
+    -------
+    float64 numpy array, shape (n,)
+        NaN where a row holds a NaN.
+    """
     if is_tensor(vectors):
         return np.asarray(on_host(vectors.detach().abs().amax(dim=1).double()))
     return np.concatenate([np.abs(vectors[part]).max(axis=1).astype(np.float64) for part in row_parts(vectors)])

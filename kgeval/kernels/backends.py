@@ -1,4 +1,7 @@
-"""Which kernels count for which vectors: numpy's, numpy's with torch's byte products, or torch's on a device."""
+"""The choice of the counter: numpy, numpy with torch's byte products on the CPU, or torch on a GPU.
+
+The ranker calls `make_counter` once for each matrix of candidate vectors.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +23,46 @@ from kgeval.kernels.torch_kernels import TorchCounter
 
 
 class Counter(typing.Protocol):
-    """Counts better and equal candidates for batches of queries, which it fetches to where it counts."""
+    """Counts, for batches of queries, the candidates that score above and equal to each positive."""
 
     @property
     def batch_size(self) -> int:
-        """How many queries at a time suit it best."""
+        """The number of queries per call of `count` that is fastest."""
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Return the counts of `places` for `queries`, float64, shape (queries, d)."""
+        """Count for each positive of `places`.
+
+        Parameters
+        ----------
+        queries : float64 array or tensor, shape (queries, d)
+            On any device; copied to the counter's device where it is elsewhere.
+        places : Places
+            Cells of the matrix queries x candidates that hold positives and known answers.
+
+        Returns
+        -------
+        Counts
+        """
 
 
 def check_device(device: Any) -> str | None:
-    """Return `device` if it names one that is there: None, ``"numpy"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    """Return the name of `device` after checking that this machine has it.
+
+    Parameters
+    ----------
+    device : str or torch.device, optional
+        None, ``"numpy"``, ``"cpu"``, ``"cuda"`` or ``"cuda:<number>"``.
+
+    Returns
+    -------
+    str or None
 
     Raises
     ------
     ProtocolError
-        If the device is unknown or not there.
+        If the name is unknown, or this machine has no such device.
     MissingExtra
-        If it needs torch, which is not installed.
+        If the device needs torch, and torch is not installed.
     """
     if device is None or device == "numpy":
         return None if device is None else "numpy"
@@ -56,48 +80,64 @@ def check_device(device: Any) -> str | None:
 
 
 def make_counter(geometry: str, candidates: Array, device: Any, block_size: int | None = None) -> Counter:
-    """Return the counter for `candidates`, float, shape (candidates, d), a numpy array or a torch tensor.
+    """Return the counter for a matrix of candidate vectors.
 
     Parameters
     ----------
     geometry : str
-        See `kgeval.kernels.geometry`.
-    candidates : float array or tensor
-        Finite.
+        A name of `GEOMETRIES`, e.g. ``"dot"``.
+    candidates : float array or tensor, shape (candidates, d)
+        Finite. Must not change while the counter is used.
     device : str, optional
-        See `check_device`; by default, numpy for an array and the tensor's own device for a tensor.
+        See `check_device`. By default an array is counted in numpy, and a tensor on its device.
     block_size : int, optional
-        Candidates at a time.
+        The number of candidates that are screened together; by default a size that suits geometry and device.
+
+    Returns
+    -------
+    Counter
+
+    Raises
+    ------
+    ProtocolError, MissingExtra
+        As `check_device`.
     """
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
-    how = GEOMETRIES[geometry]
-    if place not in ("numpy", "cpu") and how.screen is not None:
+    definition = GEOMETRIES[geometry]
+    if place not in ("numpy", "cpu") and definition.screen is not None:
         return TorchCounter(
             geometry, load_torch().as_tensor(candidates, device=device or candidates.device), block_size
         )
-    with_bytes = place == "cpu" and how.byte_tile is not None and multiplies_bytes()
-    batch_size, columns = how.byte_tile if with_bytes and how.byte_tile else how.tile
+    with_bytes = place == "cpu" and definition.byte_tile is not None and multiplies_bytes()
+    batch_size, columns = definition.byte_tile if with_bytes and definition.byte_tile else definition.tile
     return NumpyCounter(geometry, candidates, block_size or columns, with_bytes, batch_size)
 
 
 def multiplies_bytes() -> bool:
-    """Tell whether this torch multiplies 8-bit integers on this processor, and exactly."""
+    """Tell whether the installed torch multiplies 8-bit integers fast and exactly on this processor.
+
+    Fast means with AVX512. Exactness is tried out on one product of matrices that holds the largest possible sums:
+    some processors cut such sums off at a limit (saturation).
+    """
     torch = load_torch()
-    one = np.full((32, 64), 127, dtype=np.int8)  # the largest sums: processors without such products saturate them
-    one[::3] = -127
-    one[1::3, ::2] = -127
+    factors = np.full((32, 64), 127, dtype=np.int8)  # the largest numbers; rows of both signs and of mixed sign follow
+    factors[::3] = -127
+    factors[1::3, ::2] = -127
     try:
-        product = torch._int_mm(torch.from_numpy(one), torch.from_numpy(one).T).numpy()
+        product = torch._int_mm(torch.from_numpy(factors), torch.from_numpy(factors).T).numpy()
     except (AttributeError, RuntimeError):
         return False
-    wide = one.astype(np.int32)
+    wide = factors.astype(np.int32)
     return torch.backends.cpu.get_cpu_capability().startswith("AVX512") and np.array_equal(product, wide @ wide.T)
 
 
 @contextmanager
 def one_thread_each() -> Iterator[Callable[[], None] | None]:
-    """Give what each worker thread calls first, so that torch, if it is loaded, runs on that thread alone."""
+    """Yield a function for each worker thread to call at its start; it limits torch to one thread per worker.
+
+    Yields None if torch is not loaded. On exit the earlier number of torch's threads is restored.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         yield None

@@ -1,24 +1,52 @@
-"""Screening in 8-bit integers, whose sums are exact: all that a score can be off by is the rounding of its vectors.
+"""Screening passes in 8-bit integers, for ``dot`` and ``l1``, and the proof of their bounds.
 
-With v = 2**-53 the unit roundoff of float64 and d the dimension:
+Vectors are rounded to 8-bit integers. Sums of integers are exact, so the only error of a screening score is the
+rounding of the two vectors. `passes.make_passes` builds these passes; `NumpyCounter` calls them.
 
-- dot: q' = sq a and e' = se b are the vectors rounded to multiples a, b in -127..127 of a step of their own (one
-  step for each query, one for all candidates of a tile). The integer a.b is exact in 32 bits while
-  d 127^2 < 2^31, and |q.e - sq se a.b| = |(q - q').e + q'.(e - e')| <= |q - q'| |e| + |q'| |e - e'|
-  (Cauchy-Schwarz), with the norms of the rounding errors as they came out, not their worst case.
-- l1: both vectors, less the same centre, are rounded to multiples a, b in -L..L of one step s, values beyond them to
-  the nearest of them. With L = 63 differences fit 8 bits, sums of two of them too, and the sum A of all |a - b| is
-  exact in 16 bits while 2 L d < 2^16, else in 32. Where a query lies beyond s L by x, |q - e'| is exactly x more than
-  from s L, for every e': the sum X of these is added. By the triangle inequality
-  |D - X - s A| <= |q'' - q'|_1 + |e - e'|_1, with q'' the query moved to -s L..s L, and with the rounding errors (for
-  candidates also what clipping took) as they came out.
+Notation: q is a query, e a candidate, both real vectors; q' and e' are the rounded vectors; d is the dimension;
+v = 2**-53 is the unit roundoff of float64; |x| is the Euclidean norm, |x|_1 the l1 norm. The positive's exact score is
+a given float64 number. So a bound has to cover the distance from a candidate's screening score to its exact score,
+which is itself computed in float64.
 
-The exact scores of candidate and positive are each within (d + 1) v |q| |e| of the real dot product, or
-(d + 6) v (|q|_1 + |e|_1) of the real distance; subtracting the centre adds 2 v (|q|_1 + |e|_1 + 2 |centre|_1).
-The bounds themselves are computed in float64 with relative errors below 4 (d + 4) v, and taken 1% larger.
+**dot** (`ByteDotPass`)
 
-Where sizes lie beyond 1e-100..1e100 nothing is screened: every candidate counts as undecided. A tile whose numbers
-are all below 1e-100 of the largest candidate's, so that their squares underflow, is bounded by sqrt(d) 1e-100.
+1. Rounding: q' = sq a and e' = se b, where a and b hold integers in -127..127, sq is the step of the query, and se is
+   the step of all candidates of the tile. The screening score is the integer a.b, so q'.e' = sq se a.b. It is exact in
+   32 bits, since d 127^2 < 2^31 for every d up to 100 000, the largest dimension allowed.
+2. Error of rounding: q.e - q'.e' = (q - q').e + q'.(e - e'). By the Cauchy-Schwarz inequality
+   |q.e - q'.e'| <= |q - q'| |e| + |q'| |e - e'|, and |q'| <= |q| + |q - q'|.
+   The norms |q - q'| and |e - e'| are measured after rounding; they are not worst cases. For e the largest norm, and
+   the largest rounding error, of the tile are taken.
+3. Error of float64: the exact score is within (d + 1) v |q| |e| of q.e. Computing the norms and the bound adds less
+   than 4 (d + 4) v times the same sizes.
+4. The interval: a candidate is undecided if sq se a.b is within the bound of the positive's score p. The bound of
+   step 2 is taken 1% larger; 8 (d + 4) v (|q| + |q - q'|) (|e| + |e - e'|) is added for step 3, and 8 v |p| for the
+   roundings of the interval's ends.
+
+**l1** (`ByteL1Pass`)
+
+1. Rounding: the same centre is subtracted from q and e, which leaves their distance D = |q - e|_1 as it is. Then
+   q' = s a and e' = s b with one step s for all vectors, and integers a, b in -L..L with L = 63. A number above s L is
+   rounded to s L, a number below -s L to -s L.
+2. Integers: |a_k - b_k| <= 2 L = 126 fits a signed byte, and the sum of two such differences an unsigned byte. The
+   screening score is c - A with A = sum |a_k - b_k| <= 2 L d and the constant c = 2 L d + 1. It is exact in 16 bits if
+   2 L d + 2 < 2^16; else 32 bits are used. And s A = |q' - e'|_1.
+3. Queries beyond the range: let q'' be q with each number moved into -s L..s L, and X = |q - q''|_1. No number of e'
+   is beyond the range. So where q_k is beyond the range by x, |q_k - e'_k| = x + |q''_k - e'_k|; elsewhere q''_k = q_k.
+   Hence |q - e'|_1 = X + |q'' - e'|_1.
+4. Error of rounding: by the triangle inequality D differs from |q - e'|_1 by at most |e - e'|_1, and |q'' - e'|_1 from
+   |q' - e'|_1 = s A by at most |q'' - q'|_1. Together |D - X - s A| <= |q'' - q'|_1 + |e - e'|_1.
+   Both norms are measured after rounding; |e - e'|_1 includes what clipping took from e. The largest of the tile is
+   taken.
+5. Error of float64: the exact score is within (d + 6) v (|q|_1 + |e|_1) of -D. Subtracting the centre adds
+   2 v (|q|_1 + |e|_1 + 2 |centre|_1), computing the bound less than 4 (d + 4) v times the same sizes.
+6. The interval: a candidate is undecided if X + s A is within the bound of the positive's distance. The bound of
+   step 4 is taken 1% larger, and 8 (d + 8) v (|q|_1 + |e|_1 + 4 |centre|_1) is added for step 5.
+
+**Ranges.** Nothing is screened, and every candidate is undecided, if the candidates' largest number is outside
+1e-100..1e100, or if the query's largest number is: for ``dot`` outside that range, for ``l1`` more than 1e15 times the
+candidates'. For ``dot``, if all numbers of a tile are below 1e-100 times the unit (the power of two by which candidates
+are divided), their squares underflow; norm and rounding error of its candidates are then at most sqrt(d) 1e-100 units.
 """
 
 from __future__ import annotations
@@ -45,23 +73,26 @@ from kgeval.kernels.geometry import (
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
-MAX_MULTIPLE = 63  # of an l1 pass: a difference fits 8 bits, and the sum of two unsigned
-_SAMPLE = 1024
+MAX_MULTIPLE = 63  # L of the l1 pass: a difference fits 8 bits, and a sum of two absolute differences 8 bits unsigned
+_SAMPLE = 1024  # candidates from which `Grid.of` chooses the step
 
 
 @dataclass
 class PreparedBytes:
-    """Queries made ready for a byte pass.
+    """Queries that are prepared for a byte pass.
 
     Parameters
     ----------
     vectors : int8 array, shape (queries, d)
+        The integers a of the module's docstring.
     step : float64 array, shape (queries,)
-        Of what the vectors are multiples (dot), or what distances have beyond the integers (l1).
+        ``dot``: the step sq of each query. ``l1``: the distance X by which a query lies beyond the grid.
     sizes, errors : float64 arrays, shape (queries,)
-        Norms of the queries, and of their rounding errors.
+        Norms of the queries and of their rounding errors; for ``l1`` the sizes include twice the norm of the centre.
     is_usable : bool array, shape (queries,)
+        False where the numbers are out of range; everything is undecided there.
     room : Room
+        The buffer for the tiles.
     """
 
     vectors: Bytes
@@ -79,9 +110,18 @@ class ByteDotPass:
     Parameters
     ----------
     candidates : float array, shape (candidates, d)
-        Finite, in the order of the columns of the tiles; sorted by largest number the bounds are tightest.
+        Finite, in the order of the columns of the tiles. The bounds are tightest if they are sorted by largest number.
     block_size : int
-        Candidates of one tile, which share a step.
+        The number of candidates in a tile, which share a step.
+
+    Attributes
+    ----------
+    unit : float
+        The power of two that scales the candidates' numbers to at most 1.
+    vectors : int8 array, shape (candidates, d)
+        The integers b of the module's docstring.
+    bounds : dict of int to tuple of float
+        For the first candidate of each tile: the step se, the largest norm, and the largest norm of a rounding error.
     """
 
     candidates: Vectors
@@ -103,10 +143,10 @@ class ByteDotPass:
             for part in row_parts(block):
                 scaled = block[part].astype(np.float64)
                 scaled /= self.unit
-                squares.append(np.einsum("ij,ij->i", scaled, scaled).max())
+                squares.append(np.einsum("ij,ij->i", scaled, scaled).max())  # the largest |e|^2
                 rounded = np.rint(scaled / step)
                 self.vectors[start : start + self.block_size][part] = rounded
-                scaled -= step * rounded
+                scaled -= step * rounded  # now e - e'
                 errors.append(np.einsum("ij,ij->i", scaled, scaled).max())
             norm, error = float(np.sqrt(max(squares))), float(np.sqrt(max(errors)))
             if not is_in_range(largest):
@@ -114,18 +154,18 @@ class ByteDotPass:
             self.bounds[start] = step, norm, error
 
     def prepare(self, queries: Reals) -> PreparedBytes:
-        """Round `queries`, float64, shape (queries, d)."""
+        """Round queries, float64, shape (queries, d), each with its own step."""
         largest = np.abs(queries).max(axis=1)
         is_usable = is_in_range(largest) & is_in_range(self.unit)
         step = np.where(is_usable, largest, 127.0) / 127.0
         q = np.where(is_usable[:, None], queries, 0.0)
         rounded = np.rint(q / step[:, None])
         sizes = np.sqrt(np.einsum("ij,ij->i", q, q))
-        q -= rounded * step[:, None]
+        q -= rounded * step[:, None]  # now q - q'
         return PreparedBytes(rounded.astype(np.int8), step, sizes, np.sqrt(np.einsum("ij,ij->i", q, q)), is_usable)
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
-        """Return the integer products of queries `rows`, or of all, with the candidates of `block`."""
+        """Return the integer products a.b of the queries `rows` (None: all) with the candidates of `block`."""
         import torch
 
         q, e = prepared.vectors if rows is None else prepared.vectors[rows], self.vectors[block]
@@ -136,16 +176,19 @@ class ByteDotPass:
     def interval(
         self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return, for positives of queries `rows`, the products between which a candidate is undecided."""
+        """Return, for positives of queries `rows`, the products between which a candidate is undecided.
+
+        The interval is rounded inward to integers, which decides the same integers.
+        """
         d = self.vectors.shape[1]
         step, norm, error = self.bounds[block.start]
         sizes, errors = prepared.sizes[rows], prepared.errors[rows]
-        thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit
-        radius = 1.01 * (errors * norm + (sizes + errors) * error)
+        thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit  # (positives,): their scaled scores
+        radius = 1.01 * (errors * norm + (sizes + errors) * error)  # step 2 of the proof, then steps 3 and 4
         radius += 8.0 * (d + 4) * V * (sizes + errors) * (norm + error) + 8.0 * V * np.abs(thresholds)
         radius[~prepared.is_usable[rows]] = np.inf
-        scale = prepared.step[rows] * step
-        limit = 2.0**31 - 1.0
+        scale = prepared.step[rows] * step  # sq se, the score of the product 1
+        limit = 2.0**31 - 1.0  # no product is as large
         low = np.ceil(np.maximum((thresholds - radius) / scale, -limit))
         high = np.floor(np.minimum((thresholds + radius) / scale, limit))
         return np.minimum(low, limit).astype(np.int32), np.maximum(high, -limit).astype(np.int32)
@@ -158,8 +201,15 @@ class ByteL1Pass:
     Parameters
     ----------
     candidates : float array, shape (candidates, d)
-        Finite, in the order of the columns of the tiles; sorted by `Grid.errors` the bounds are tightest.
+        Finite, in the order of the columns of the tiles. The bounds are tightest if they are sorted by `Grid.errors`.
     grid : Grid
+
+    Attributes
+    ----------
+    columns : int8 array, shape (d, candidates)
+        The integers b of the module's docstring, one row for each dimension.
+    sizes, errors : float64 arrays, shape (candidates,)
+        Norms of the candidates, plus twice the norm of the centre; norms of their rounding errors.
     """
 
     candidates: Vectors
@@ -177,7 +227,7 @@ class ByteL1Pass:
             self.columns[:, part] = rounded.T
 
     def prepare(self, queries: Reals) -> PreparedBytes:
-        """Round `queries`, float64, shape (queries, d)."""
+        """Move queries, float64, shape (queries, d), into the range of the grid, and round them to it."""
         is_usable = is_in_range(self.grid.unit) & (np.abs(queries).max(axis=1) < MAX_RATIO * self.grid.unit)
         q = np.where(is_usable[:, None], queries, 0.0)
         sizes = self.grid.sizes(q)
@@ -186,42 +236,50 @@ class ByteL1Pass:
         return PreparedBytes(rounded, beyond, sizes, errors, is_usable, Room(self._dtype()))
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
-        """Return a constant less the integer distances of queries `rows`, or of all, to the candidates of `block`.
+        """Return c - A for the queries `rows` (None: all) and the candidates of `block`.
 
-        The constant leaves every number between 1 and `_top` + 1, so that 0 is below and `_top` + 2 above all.
+        A is the integer distance, and c is `_top` + 1. So every number is in 1..`_top` + 1, and an interval decides
+        nothing if it starts at 0 and ends at `_top` + 2.
         """
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
         out = prepared.room(q.shape[1], columns.shape[1])
         out[...] = self._top() + 1
         d = len(columns)
-        one, other = np.empty((2, *out.shape), dtype=np.int8)
+        # Differences of dimension k and of dimension k + 1, shape (rows, candidates). They are added as unsigned bytes,
+        # so that the wider `out` is read and written only once for two dimensions.
+        even, odd = np.empty((2, *out.shape), dtype=np.int8)
         for k in range(0, d, 2):
-            np.subtract(q[k, :, None], columns[k], out=one)
-            np.abs(one, out=one)
+            np.subtract(q[k, :, None], columns[k], out=even)
+            np.abs(even, out=even)
             if k + 1 < d:
-                np.subtract(q[k + 1, :, None], columns[k + 1], out=other)
-                np.abs(other, out=other)
-                np.add(one.view(np.uint8), other.view(np.uint8), out=one.view(np.uint8))
-            np.subtract(out, one.view(np.uint8), out=out)
+                np.subtract(q[k + 1, :, None], columns[k + 1], out=odd)
+                np.abs(odd, out=odd)
+                np.add(even.view(np.uint8), odd.view(np.uint8), out=even.view(np.uint8))
+            np.subtract(out, even.view(np.uint8), out=out)
         return out
 
     def _top(self) -> int:
-        """Return a number that no integer distance exceeds."""
+        """Return 2 L d, the largest possible integer distance."""
         return 2 * MAX_MULTIPLE * len(self.columns)
 
     def _dtype(self) -> type[np.unsignedinteger[Any]]:
+        """Return the dtype of the tiles: 16 bits where 2 L d + 2 fits, else 32."""
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
 
     def interval(self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice) -> tuple[Integers, Integers]:
-        """Return, for positives of queries `rows`, the tile's numbers between which a candidate is undecided."""
+        """Return, for positives of queries `rows`, the tile's numbers between which a candidate is undecided.
+
+        The interval is rounded inward to integers, which decides the same integers.
+        """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
+        # (positives,): the distance of the positive, scaled, less X; s A is compared with it
         distances = np.where(is_usable, -scores, 0.0) / self.grid.unit - prepared.step[rows]
         sizes = prepared.sizes[rows] + self.sizes[block].max(initial=0.0)
         radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * V * sizes
         radius[~is_usable] = np.inf
-        top = self._top() + 1.0
+        top = self._top() + 1.0  # c of the proof: the tile holds c - A
         low = np.ceil(np.clip(top - (distances + radius) / self.grid.step, 0.0, top + 1.0))
         high = np.floor(np.clip(top - (distances - radius) / self.grid.step, 0.0, top + 1.0))
         return low.astype(self._dtype()), high.astype(self._dtype())
@@ -229,15 +287,18 @@ class ByteL1Pass:
 
 @dataclass(frozen=True)
 class Grid:
-    """The multiples of `step` around `centre` to which an l1 pass rounds; all in units of `unit`.
+    """The grid to which an l1 pass rounds: ``centre + step * b`` with integers b in -`MAX_MULTIPLE`..`MAX_MULTIPLE`.
+
+    Numbers beyond the grid are rounded to its end.
 
     Parameters
     ----------
     unit : float
-        A power of two that no candidate's number exceeds.
+        A power of two that no candidate's number exceeds. Vectors are divided by it before they are rounded.
     centre : float64 array, shape (d,)
+        In multiples of `unit`.
     step : float
-        `MAX_MULTIPLE` of these is as far as the grid goes; what lies beyond is rounded to that.
+        In multiples of `unit`.
     """
 
     unit: float
@@ -246,7 +307,10 @@ class Grid:
 
     @classmethod
     def of(cls, candidates: Vectors) -> Grid:
-        """Choose the step that rounds and clips an even sample of `candidates` with the least error."""
+        """Choose the grid for `candidates`: of 12 steps, the one with the smallest total error on a sample of them.
+
+        A small step rounds more finely, but clips more numbers. The centre is the median of the sample.
+        """
         unit = power_above(largest_number(candidates))
         sample = candidates[:: max(1, len(candidates) // _SAMPLE)].astype(np.float64) / unit
         centre = np.median(sample, axis=0)
@@ -256,22 +320,36 @@ class Grid:
         return min(grids, key=lambda grid: float(grid.round(sample * unit)[2].sum()))
 
     def move(self, vectors: Reals) -> tuple[Reals, Reals]:
-        """Return `vectors` with each number moved into the grid's range, and the sum of the ways of each row."""
+        """Move each number of `vectors` into the range of the grid.
+
+        Returns the moved vectors, and for each row the l1 norm of the change in multiples of `unit`: q'' and X of the
+        module's docstring.
+        """
         reach = self.unit * self.step * MAX_MULTIPLE
         moved = np.clip(vectors, self.unit * self.centre - reach, self.unit * self.centre + reach)
         return moved, np.abs(vectors - moved).sum(axis=1) / self.unit
 
     def sizes(self, vectors: Reals) -> Reals:
-        """Return the l1 size of each row and of the centre, twice."""
+        """Return the l1 norm of each row plus twice the l1 norm of the centre, in multiples of `unit`."""
         return np.asarray(np.abs(vectors).sum(axis=1) / self.unit + 2.0 * np.abs(self.centre).sum())
 
     def round(self, vectors: Reals) -> tuple[Bytes, Reals, Reals]:
-        """Return int8 multiples, shape (n, d), and for each row `sizes` and the rounding error."""
+        """Round `vectors`, shape (n, d), to the grid.
+
+        Returns the integers, int8 (n, d), and for each row its `sizes` and the l1 norm of its rounding error, clipping
+        included, in multiples of `unit`.
+
+        Examples
+        --------
+        >>> Grid(unit=1.0, centre=np.zeros(2), step=0.5).round(np.array([[1.0, -0.25], [2.25, 40.0]]))[0]
+        array([[ 2,  0],
+               [ 4, 63]], dtype=int8)
+        """
         sizes = self.sizes(vectors)
         scaled = vectors / self.unit - self.centre
         rounded = np.clip(np.rint(scaled / self.step), -MAX_MULTIPLE, MAX_MULTIPLE)
         return rounded.astype(np.int8), sizes, np.abs(scaled - self.step * rounded).sum(axis=1)
 
     def errors(self, vectors: Vectors) -> Reals:
-        """Return the rounding error of each row, l1 norms."""
+        """Return the l1 norm of the rounding error of each row, float64, shape (n,), in multiples of `unit`."""
         return np.concatenate([self.round(vectors[part].astype(np.float64))[2] for part in row_parts(vectors)])

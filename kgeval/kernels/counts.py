@@ -1,4 +1,4 @@
-"""What every compare-and-count kernel is asked, and what it answers."""
+"""The input and the output of every counter (`Places`, `Counts`), and the counts among known answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class Places:
-    """The cells of a matrix of scores, queries by candidates, that hold positives and known answers.
+    """The cells of a score matrix, queries x candidates, that hold positives and known answers.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ class Places:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many candidates, and how many known answers, score above and equal to each positive.
+    """How many candidates, and how many known answers, score above each positive and equal to it.
 
     Parameters
     ----------
     better, equal : int64 arrays, shape (positives,)
-        Among all candidates; a positive counts in its own `equal`.
+        Among all candidates. The positive is a candidate too, so it counts in its own `equal`.
     known_better, known_equal : int64 arrays, shape (positives,)
         Among the known answers of the positive's query.
     scores : array, shape (positives,)
-        Of the positives.
+        The scores of the positives.
     """
 
     better: Ids
@@ -51,9 +51,14 @@ class Counts:
 def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[Ids, Ids]:
     """Count, for each positive, the known answers of its query that score above and equal to it.
 
+    One sort serves all queries: each known answer and each positive gets an integer key that orders by query first
+    and by score second. Two binary searches then count, for each positive, the known answers with a lower key and
+    those with a key that is not higher.
+
     Parameters
     ----------
     places : Places
+        Only `rows` and `known_rows` are read.
     known_scores : array, shape (known answers,)
         No NaN.
     scores : array of the same dtype, shape (positives,)
@@ -64,23 +69,37 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
 
     Examples
     --------
+    Query 0 has the known scores 9 and 3 and a positive with score 3; query 1 has 2 and a positive with score 4.
+
     >>> places = Places(*map(np.array, ([0, 1], [5, 7], [0, 0, 1], [4, 5, 8])))
     >>> count_known(places, np.array([9.0, 3.0, 2.0]), np.array([3.0, 4.0]))
     (array([1, 0]), array([1, 0]))
     """
     n_known, both = len(known_scores), np.concatenate([known_scores, scores])
-    code, n_codes = _in_order(both)
-    code += np.concatenate([places.known_rows, places.rows]) * n_codes
-    known, mine = np.sort(code[:n_known]), code[n_known:]
-    right = np.searchsorted(known, mine, side="right")
+    # (known answers + positives,): the place of each score in the order of scores, 0 <= key < n_codes
+    keys, n_codes = _in_order(both)
+    # the same, after all keys of earlier queries: keys of query r lie in r * n_codes .. (r + 1) * n_codes - 1
+    keys += np.concatenate([places.known_rows, places.rows]) * n_codes
+    known_keys, positive_keys = np.sort(keys[:n_known]), keys[n_known:]
+    # (positives,): known answers of earlier queries, plus those of the positive's query that score at most as high
+    n_not_above = np.searchsorted(known_keys, positive_keys, side="right")
+    # (positives,): known answers of the positive's query and of all earlier queries
     ends = np.searchsorted(places.known_rows, places.rows, side="right")
-    return ends - right, right - np.searchsorted(known, mine)
+    return ends - n_not_above, n_not_above - np.searchsorted(known_keys, positive_keys)
 
 
 def _in_order(scores: Scores) -> tuple[Ids, int]:
-    """Return integers that compare as `scores` do, int64, and a number that exceeds them all."""
+    """Return non-negative int64 codes that compare as `scores` do, and a number that is larger than every code.
+
+    Examples
+    --------
+    >>> _in_order(np.array([2.5, -1.0, 2.5]))
+    (array([1, 0, 1]), 2)
+    """
     if scores.dtype != np.float32:
         values, code = np.unique(scores, return_inverse=True)
         return code.reshape(-1), len(values)
-    bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # adding zero leaves no zero its sign
+    # The bits of a float32, read as an integer, ascend with its absolute value; the highest bit is the sign.
+    bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # adding zero turns -0.0 into 0.0
+    # A negative float becomes minus the bits of its absolute value; 2**31 more makes all codes positive, below 2**32.
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) + (1 << 31), 1 << 32

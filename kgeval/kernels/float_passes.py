@@ -1,28 +1,52 @@
-"""Screening in float32: scores far cheaper than the exact ones, with a bound on their distance from them.
+"""Screening passes in float32 (and float64 products), for all geometries, and the proof of their bounds.
 
-With u = 2**-24 the unit roundoff of float32, v = 2**-53 that of float64, d the dimension and
-gamma(n) = n u / (1 - n u) (Higham 2002, Accuracy and Stability of Numerical Algorithms, 3.1-3.5):
+Screening scores in float32 are much cheaper than exact scores; the bounds say how far apart the two can be.
+`passes.make_passes` builds these passes; `NumpyCounter` calls them.
 
-- dot: whatever the order of summation, |fl(q.e) - q.e| <= gamma(d) |q| |e|; rounding both vectors to
-  float32 adds (2 u + u^2) |q| |e|. Both are below 1.01 (d + 3) u |q| |e| while d u < 0.01. The exact
-  scores of candidate and positive are each within (d + 1) v |q| |e| of the real ones.
-- l2: minus the distance orders candidates as 2 q.e - |e|^2, which is the dot product of (q, -1) and
-  (2 e, |e|^2), so the dot pass serves; squaring, subtracting and the root of the float64
-  evaluation stay within 16 (d + 8) v (|q| + |e|)^2 of it.
-- l1 and modulus (sum of complex moduli): terms are not negative, so the accumulated sum A of the
-  rounded vectors' distance D' has A in D' (1 +- c2) with c2 = 1.01 (d + 6) u, and D' is within
-  c1 = (1.01 u + 4 (d + 6) v) (|q|_1 + |e|_1) of the real distance D. Hence a candidate is nearer for
-  certain if A < (D_pos - c1) (1 - c2) and farther for certain if A > (D_pos + c1) (1 + c2).
+Notation: q is a query, e a candidate; d is the dimension; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that
+of float64; gamma(n) = n u / (1 - n u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability of
+Numerical Algorithms, 3.1-3.5); |x| is the Euclidean norm, |x|_1 the l1 norm; fl(x) is x as computed in float32. The
+largest dimension is 100 000, so d u < 0.006.
 
-Underflow adds at most d 2**-124 to a dot product or an l1 distance, and d 2**-61 to a sum of moduli (whose squares
-underflow sooner), also where subnormals are flushed to zero. Queries of dot products are scaled to length 1 and
-candidates, by a power of two, to at most 1 if they exceed 2**60 or none reaches 2**-61; for distances both are scaled
-by the power of two that no candidate exceeds. Hence nothing overflows.
-All bounds are taken 1% larger than derived.
+**dot** (`DotPass`; `DoubleDotPass` with v in the place of u)
 
-Where the vectors' sizes lie beyond 1e-100..1e100, so that float64 itself under- or overflows, or a query is
-1e15 times larger than the candidates, so that squares overflow float32, nothing is screened: every candidate
-counts as undecided and is scored exactly.
+1. Summing: in whatever order the d products are added, |fl(q.e) - q.e| <= gamma(d) |q| |e|.
+2. Rounding both vectors to float32 changes q.e by at most (2 u + u^2) |q| |e|.
+3. Together, steps 1 and 2 are below 1.01 (d + 3) u |q| |e|, since d u < 0.006.
+4. The exact score, computed in float64, is within (d + 1) v |q| |e| of q.e.
+
+**l2** (`DotPass`, `DoubleDotPass`)
+
+1. For a query, the scores -D with D = |q - e| order candidates as |q|^2 - D^2 = 2 q.e - |e|^2 does.
+2. This is the dot product of (q, -1) and (2 e, |e|^2), so the passes and bounds of ``dot`` serve, with these vectors.
+   The positive's score p becomes the threshold |q|^2 - p^2.
+3. The float64 evaluation (squaring, subtracting and the root of the exact score, and the threshold) stays within
+   16 (d + 8) v (|q| + |e|)^2 of the real numbers.
+
+**l1 and modulus** (the sum of complex moduli; `DistancePass`)
+
+1. Let D be the real distance, D' the real distance of the vectors rounded to float32, and A the sum that float32
+   accumulates for D'. No term is negative, so A is in D' (1 - c2)..D' (1 + c2) with c2 = 1.01 (d + 6) u.
+2. Rounding the vectors moves the distance by at most 1.01 u (|q|_1 + |e|_1), and the exact score is within
+   4 (d + 6) v (|q|_1 + |e|_1) of -D. So the exact distance (minus the exact score) is within
+   c1 = (1.01 u + 4 (d + 6) v) (|q|_1 + |e|_1) of D'.
+3. Let P be the exact distance of the positive. If A < (P - c1) (1 - c2), then D' <= A / (1 - c2) < P - c1, so the
+   candidate is nearer than the positive. If A > (P + c1) (1 + c2), then D' >= A / (1 + c2) > P + c1, so the candidate
+   is farther. Otherwise it is undecided.
+
+**Underflow** adds at most d 2**-124 to a dot product or an l1 distance, and d 2**-61 to a sum of moduli (whose squares
+underflow sooner), also where subnormals are flushed to zero.
+
+**Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1; candidates are
+scaled by a power of two to at most 1, if their largest number exceeds 2**60 or does not exceed 2**-61. For distances,
+queries and candidates are divided by the smallest power of two that no number of a candidate exceeds; for ``l2``,
+(q, -1) is then scaled to length 1.
+
+All bounds are used 1% larger than derived; that covers the roundings in computing them.
+
+**Ranges.** Nothing is screened, and every candidate is undecided and scored exactly, if sizes are outside
+1e-100..1e100, where float64 itself underflows or overflows, or if a query is 1e15 times larger than the candidates,
+where squares overflow float32.
 """
 
 from __future__ import annotations
@@ -52,18 +76,20 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass
 class Prepared:
-    """Queries made ready for a float pass.
+    """Queries that are prepared for a float pass.
 
     Parameters
     ----------
-    vectors : float32 or float64 array, shape (queries, d)
+    vectors : float32 or float64 array, shape (queries, d); for ``l2`` (queries, d + 1)
+        The scaled queries.
     scale : float64 array, shape (queries,)
-        What an exact score is divided by to be on the pass's scale.
+        The length by which each query was divided, and by which its thresholds are divided; 1 for `DistancePass`.
     sizes : float64 array, shape (queries,)
-        Norms of the queries, where the bounds need them.
+        Norms of the queries in multiples of the pass's unit: l1 norms for `DistancePass`, else Euclidean.
     is_usable : bool array, shape (queries,)
-        False where screening would under- or overflow; everything is undecided there.
+        False where screening would underflow or overflow; everything is undecided there.
     room : Room
+        The buffer for the tiles.
     """
 
     vectors: Vectors
@@ -82,6 +108,15 @@ class DotPass:
     geometry : str
     candidates : float array, shape (candidates, d)
         Finite, in the order of the columns of the tiles.
+
+    Attributes
+    ----------
+    unit : float
+        The power of two by which candidates are divided; 1 where ``dot`` needs no scaling.
+    vectors : float32 array, shape (candidates, d); for ``l2`` (candidates, d + 1)
+        The scaled candidates e; for ``l2`` (2 e, |e|^2). The same memory as `candidates` where nothing changes.
+    norms : float64 array, shape (candidates,)
+        Euclidean norms of the rows of `vectors` before rounding.
     """
 
     geometry: str
@@ -104,21 +139,24 @@ class DotPass:
         for part in row_parts(self.candidates):
             scaled = self.candidates[part].astype(np.float64)
             scaled /= self.unit
-            squares = np.einsum("ij,ij->i", scaled, scaled)
+            squares = np.einsum("ij,ij->i", scaled, scaled)  # |e|^2 of each candidate
             if is_l2:
                 scaled = np.column_stack([2.0 * scaled, squares])
-                squares = 4.0 * squares + squares * squares
+                squares = 4.0 * squares + squares * squares  # the square of the norm of (2 e, |e|^2)
             if self.vectors is not self.candidates:
                 self.vectors[part] = scaled
             self.norms[part] = np.sqrt(squares)
 
     def prepare(self, queries: Reals) -> Prepared:
-        """Scale `queries`, float64, shape (queries, d)."""
+        """Scale queries, float64, shape (queries, d), and round them to float32."""
         doubles, norms, sizes, is_usable = self.scaled(queries)
         return Prepared(doubles.astype(np.float32), norms, sizes, is_usable)
 
     def scaled(self, queries: Reals) -> tuple[Reals, Reals, Reals, npt.NDArray[np.bool_]]:
-        """Return what `Prepared` holds, with the vectors still in float64."""
+        """Scale `queries`, float64, shape (queries, d).
+
+        Returns the fields of `Prepared` up to `is_usable`, in their order; the vectors stay in float64.
+        """
         largest = np.abs(queries).max(axis=1)
         is_l2 = self.geometry == "l2"
         is_usable = is_in_range(self.unit) & (largest < MAX_RATIO * self.unit if is_l2 else is_in_range(largest))
@@ -133,12 +171,12 @@ class DotPass:
         return q, norms, np.sqrt(squares), is_usable
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
-        """Return the screening scores of queries `rows`, or of all, with the candidates of `block`."""
+        """Return the screening scores of the queries `rows` (None: all) with the candidates of `block`."""
         q, e = prepared.vectors if rows is None else prepared.vectors[rows], self.vectors[block]
         return np.matmul(q, e.T, out=prepared.room(len(q), len(e)))
 
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
-        """Return the screening scores of pairs of a query and a candidate, shape (pairs,)."""
+        """Return the screening scores of the pairs of queries `rows` and candidates `columns`, shape (pairs,)."""
         scores = np.empty(len(rows), dtype=np.float32)
         for part in pair_parts(len(rows), self.vectors.shape[1]):
             np.einsum("ij,ij->i", prepared.vectors[rows[part]], self.vectors[columns[part]], out=scores[part])
@@ -152,15 +190,33 @@ class DotPass:
     def around(
         self, prepared: Prepared, rows: Ids, scores: Reals, largest: Any, unit_roundoff: float
     ) -> tuple[Reals, Reals]:
-        """Return the positives' scores on the screen's scale, and how far a candidate must be from them."""
+        """Return each positive's threshold among screening scores, and the bound on the error of a screening score.
+
+        Parameters
+        ----------
+        prepared : Prepared
+        rows : int64 array, shape (positives,)
+            The query of each positive.
+        scores : float64 array, shape (positives,)
+            Exact scores of the positives.
+        largest : float, or array of shape (positives,)
+            The largest norm among the candidates that are compared.
+        unit_roundoff : float
+            Of the numbers that the products are summed in: `U` or `V`.
+
+        Returns
+        -------
+        thresholds, radius : float64 arrays, shape (positives,)
+            A candidate is undecided if its screening score is within `radius` of the threshold.
+        """
         d = self.vectors.shape[1]
         norms = prepared.scale[rows]
         thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit
         slack = np.zeros(len(rows))
         if self.geometry == "l2":
             sizes = prepared.sizes[rows]
-            slack = 16.0 * (d + 8) * V * (sizes + self.norms.max(initial=0.0) + 1.0) ** 2 / norms
-            thresholds = sizes * sizes - thresholds * thresholds
+            slack = 16.0 * (d + 8) * V * (sizes + self.norms.max(initial=0.0) + 1.0) ** 2 / norms  # l2, step 3
+            thresholds = sizes * sizes - thresholds * thresholds  # l2, step 2
         thresholds = thresholds / norms
         bound = (1.02 * (d + 3) * unit_roundoff + 4.0 * (d + 4) * V) * largest
         return thresholds, 1.01 * (bound + slack + d * 2.0**-124 + 8.0 * V * np.abs(thresholds))
@@ -168,22 +224,22 @@ class DotPass:
 
 @dataclass
 class DoubleDotPass:
-    """Float64 dot products, by the same bounds with v in place of u, for rows that float32 leaves undecided.
+    """Float64 dot products, for positives that are crowded after the float32 pass; the bounds have v in place of u.
 
     Parameters
     ----------
     single : DotPass
-        Of the same geometry and candidates, which are turned into float64 tile by tile.
+        The float32 pass of the same geometry. Its candidates are converted to float64 tile by tile.
     """
 
     single: DotPass
 
     def prepare(self, queries: Reals) -> Prepared:
-        """Scale `queries`, float64, shape (queries, d)."""
+        """Scale queries, float64, shape (queries, d)."""
         return Prepared(*self.single.scaled(queries))
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Reals:
-        """Return the screening scores of queries `rows`, or of all, with the candidates of `block`."""
+        """Return the screening scores of the queries `rows` (None: all) with the candidates of `block`."""
         q = prepared.vectors if rows is None else prepared.vectors[rows]
         e = self.single.candidates[block].astype(np.float64)
         e /= self.single.unit
@@ -208,6 +264,15 @@ class DistancePass:
     geometry : str
     candidates : float array, shape (candidates, d)
         Finite, in the order of the columns of the tiles.
+
+    Attributes
+    ----------
+    unit : float
+        The power of two by which candidates and queries are divided.
+    columns : float32 array, shape (d, candidates)
+        The scaled candidates, one row for each dimension.
+    norms : float64 array, shape (candidates,)
+        l1 norms of the scaled candidates.
     """
 
     geometry: str
@@ -227,49 +292,49 @@ class DistancePass:
             self.norms[part] = np.abs(scaled).sum(axis=1)
 
     def prepare(self, queries: Reals) -> Prepared:
-        """Scale `queries`, float64, shape (queries, d)."""
+        """Scale queries, float64, shape (queries, d), and round them to float32."""
         sizes = np.abs(queries).sum(axis=1)
         is_usable = is_in_range(self.unit) & (sizes < MAX_RATIO * self.unit)
         vectors = (np.where(is_usable[:, None], queries, 0.0) / self.unit).astype(np.float32)
         return Prepared(vectors, np.ones(len(queries)), np.where(is_usable, sizes, 0.0) / self.unit, is_usable)
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
-        """Return minus the screening distances of queries `rows`, or of all, to the candidates of `block`."""
+        """Return minus the screening distances of the queries `rows` (None: all) to the candidates of `block`."""
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
-        out = prepared.room(q.shape[1], columns.shape[1])
+        out = prepared.room(q.shape[1], columns.shape[1])  # (rows, candidates): minus the sum so far
         out[...] = 0.0
-        step = np.empty_like(out)
+        term = np.empty_like(out)  # (rows, candidates): the term of one dimension, or of one complex number
         d = len(self.columns)
         if self.geometry == "l1":
             for k in range(d):
-                np.subtract(q[k, :, None], columns[k], out=step)
-                np.abs(step, out=step)
-                out -= step
+                np.subtract(q[k, :, None], columns[k], out=term)
+                np.abs(term, out=term)
+                out -= term
             return out
-        other = np.empty_like(out)
+        imaginary = np.empty_like(out)
         half = d // 2
-        for k in range(half):
-            np.subtract(q[k, :, None], columns[k], out=step)
-            np.subtract(q[half + k, :, None], columns[half + k], out=other)
-            step *= step
-            other *= other
-            step += other
-            np.sqrt(step, out=step)
-            out -= step
+        for k in range(half):  # real parts are in the first half of a vector, imaginary parts in the second
+            np.subtract(q[k, :, None], columns[k], out=term)
+            np.subtract(q[half + k, :, None], columns[half + k], out=imaginary)
+            term *= term
+            imaginary *= imaginary
+            term += imaginary
+            np.sqrt(term, out=term)
+            out -= term
         return out
 
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
-        """Return minus the screening distances of pairs of a query and a candidate, shape (pairs,)."""
+        """Return minus the screening distances of the queries `rows` to the candidates `columns`, shape (pairs,)."""
         scores = np.empty(len(rows), dtype=np.float32)
         half = len(self.columns) // 2
         for part in pair_parts(len(rows), len(self.columns)):
-            step = prepared.vectors[rows[part]]
-            step -= (self.candidates[columns[part]].astype(np.float64) / self.unit).astype(np.float32)
+            terms = prepared.vectors[rows[part]]  # (pairs of the part, d): a copy of the queries, then differences
+            terms -= (self.candidates[columns[part]].astype(np.float64) / self.unit).astype(np.float32)
             if self.geometry == "modulus":
-                step *= step
-                step = np.sqrt(step[:, :half] + step[:, half:])
-            scores[part] = -np.abs(step).sum(axis=1)
+                terms *= terms
+                terms = np.sqrt(terms[:, :half] + terms[:, half:])  # (pairs of the part, d / 2)
+            scores[part] = -np.abs(terms).sum(axis=1)
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
@@ -281,6 +346,7 @@ class DistancePass:
         tiny = d * (2.0**-124 if self.geometry == "l1" else 2.0**-61)
         c1 = 1.01 * ((1.01 * U + 4.0 * (d + 6) * V) * sizes + tiny)
         c2 = 1.02 * (d + 6) * U
+        # P is `distances`. Where P - c1 is negative, no sum is below it; (1 + c2) moves that limit further away.
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
         return _outward(-farther, -nearer, is_usable)
@@ -292,7 +358,7 @@ def _largest(norms: Reals, block: slice | Ids) -> Any:
 
 
 def _outward(low: Reals, high: Reals, is_usable: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Round an interval outward to float32; it is the whole line where screening is not usable."""
+    """Round an interval outward to float32; from -infinity to +infinity where screening is not usable."""
     low32 = np.where(is_usable, low, -np.inf).astype(np.float32)
     high32 = np.where(is_usable, high, np.inf).astype(np.float32)
     return np.nextafter(low32, np.float32(-np.inf)), np.nextafter(high32, np.float32(np.inf))

@@ -1,6 +1,7 @@
-"""The geometries: how their vectors meet, and which passes and screens make them fast.
+"""The registered geometries: the formula of each, and the passes and screens that make it fast.
 
-One more geometry is one more `Geometry` here: with its summands alone it is exact, with passes it is fast.
+To add a geometry, add a `Geometry` to the loop at the end. Summands and finish make its scores exact; passes and a
+screen are optional and make it fast. The functions below are called by `exact_scores` and `exact_tensor_scores`.
 """
 
 from __future__ import annotations
@@ -16,22 +17,26 @@ Root = Callable[[Any], Any]
 
 
 def _products(candidates: Any, queries: Any, root: Root) -> Any:
+    """Return ``e_k q_k``, shape (pairs, d)."""
     candidates *= queries
     return candidates
 
 
 def _distances(candidates: Any, queries: Any, root: Root) -> Any:
+    """Return ``|e_k - q_k|``, shape (pairs, d)."""
     candidates -= queries
     return abs(candidates)
 
 
 def _squares(candidates: Any, queries: Any, root: Root) -> Any:
+    """Return ``(e_k - q_k)^2``, shape (pairs, d)."""
     candidates -= queries
     candidates *= candidates
     return candidates
 
 
 def _moduli(candidates: Any, queries: Any, root: Root) -> Any:
+    """Return the modulus of each complex difference, shape (pairs, d / 2)."""
     squares = _squares(candidates, queries, root)
     half = squares.shape[1] // 2
     return root(squares[:, :half] + squares[:, half:])

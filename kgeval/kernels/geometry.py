@@ -1,11 +1,12 @@
-"""How query and candidate vectors meet, and the float64 score that defines every rank.
+"""The definition of a geometry, and `exact_scores`: the float64 score of a pair, which defines every rank.
 
-The score of a pair is what `exact_scores` gives: float64 throughout, its terms added halves to halves, so that it
-depends on the two vectors alone: not on the batch or block they came in, nor on the library or the processor, since
-every step is a single IEEE 754 addition, multiplication or square root.
+The exact score of a query and a candidate is computed in float64, and its terms are added in a fixed order
+(`_tree_sum`). Every step is a single IEEE 754 addition, subtraction, multiplication or square root. Hence the score
+depends on the two vectors only: not on the batch or block that they are in, not on the library, not on the processor.
 
-Whatever is faster than this (the passes of `float_passes` and `byte_passes`, the kernels of a GPU) may only decide
-a candidate whose score differs from the positive's by more than a proven bound; the rest is scored here.
+Faster computations (the passes of `float_passes` and `byte_passes`, the kernels of a GPU) may decide a candidate only
+if its score differs from the positive's by more than a proven bound. All other candidates are scored by `exact_scores`.
+The last functions of the module are shared by those passes: sizes, ranges of numbers, slices that fit the cache.
 """
 
 from __future__ import annotations
@@ -24,41 +25,40 @@ Vectors = npt.NDArray[np.floating[Any]]
 
 MAX_DIMENSION = 100_000
 U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
-MAX_MAGNITUDE = (
-    1e100  # sizes below this, and above its inverse, are so far from float64's limits that no product leaves them
-)
-MAX_RATIO = 1e15  # of a query to the candidates, where squares of their numbers meet
-_PAIR_BYTES = 1 << 20
-_SHORT = 16
-_PART_BYTES = 1 << 20
+MAX_MAGNITUDE = 1e100  # products of numbers below this, and above its inverse, neither overflow nor underflow float64
+MAX_RATIO = 1e15  # of a query's numbers to the candidates', where squares of both are added
+_PAIR_BYTES = 1 << 20  # of the float64 vectors that are scored together: what fits a processor's cache
+_SHORT = 16  # terms: shorter rows are added column by column
+_PART_BYTES = 1 << 20  # of the candidates that are copied to float64 together
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A way in which query and candidate vectors meet: the exact score, and what makes it fast.
+    """A formula that scores a query vector with a candidate vector, and the passes that make it fast.
 
-    The score of a pair is ``finish`` of the sum of ``summands``. A geometry needs no more than these two: then every
-    pair is scored exactly. Passes with proven bounds, and a screen for tensors, make it fast.
+    The score of a pair is ``finish`` of the sum of ``summands``. With these two functions alone, every pair is scored
+    exactly. Passes with proven bounds, and a screen for tensors, make the counting fast.
 
     Parameters
     ----------
     name : str
     summands : function
-        Of candidates, float64 (pairs, d), which it may overwrite, the queries, float64 (pairs, d), and the correctly
-        rounded square root of the library at hand; returns what is summed, float64 (pairs, k). Numpy arrays or torch
-        tensors, with operations that both round correctly: sums, differences, products, absolute values, square roots.
+        ``summands(candidates, queries, root)`` returns the terms of the sum, float64, shape (pairs, k). `candidates`
+        and `queries` are float64, shape (pairs, d), both numpy arrays or both torch tensors; `candidates` may be
+        overwritten. `root` is the correctly rounded square root of that library. Allowed are only operations that
+        both libraries round correctly: sums, differences, products, absolute values and `root`.
     finish : function
-        Of the sums, float64 (pairs,), and the square root; returns the scores, higher is better.
+        ``finish(sums, root)`` returns the scores, float64, shape (pairs,), of sums of that shape; higher is better.
     n_parts : int
-        The number of columns is a multiple of it.
+        The number of columns of a vector must be a multiple of it (2: real and imaginary halves).
     tile : tuple of int
-        Queries and candidates that are screened together in numpy.
+        How many queries and how many candidates are screened together in numpy.
     byte_tile : tuple of int, optional
-        The same where torch multiplies bytes; None where the passes make no use of that.
+        The same where torch multiplies 8-bit integers; None if the geometry has no such pass.
     passes : function, optional
-        See `kgeval.kernels.passes.make_passes`.
+        See `kgeval.kernels.passes.make_passes`; without it every pair is scored exactly.
     screen : function, optional
-        See `kgeval.kernels.torch_screens.make_screen`; without it tensors are fetched to the host.
+        See `kgeval.kernels.torch_screens.make_screen`; without it tensors are copied to the host and counted there.
     """
 
     name: str
@@ -93,23 +93,33 @@ def exact_scores(geometry: str, queries: Vectors, candidates: Vectors) -> Reals:
     >>> exact_scores("l1", np.array([[1.0, 2.0]]), np.array([[0.0, 4.0]]))
     array([-3.])
     """
-    how = GEOMETRIES[geometry]
-    terms = how.summands(np.array(candidates, dtype=np.float64), queries, np.sqrt)
-    return np.asarray(how.finish(_tree_sum(terms), np.sqrt))
+    definition = GEOMETRIES[geometry]
+    terms = definition.summands(np.array(candidates, dtype=np.float64), queries, np.sqrt)
+    return np.asarray(definition.finish(_tree_sum(terms), np.sqrt))
 
 
 def _tree_sum(terms: Reals) -> Reals:
-    """Return the sum of each row, halves added to halves: the same order on every machine. Overwrites `terms`."""
-    n = terms.shape[1]
+    """Return the sum of each row, float64, shape (pairs,). Overwrites `terms`, shape (pairs, k).
+
+    The order of the additions depends on k alone. Each step adds the second half of a row to its first half, until one
+    number is left: ``(t0 + t2) + (t1 + t3)`` for four terms. Of an odd number, the last term is added to the first.
+
+    Examples
+    --------
+    >>> float(_tree_sum(np.array([[1e16, 1.0, -1e16, 1.0]]))[0]), (1e16 + 1.0) - 1e16 + 1.0
+    (2.0, 1.0)
+    """
+    n = terms.shape[1]  # the first n columns still hold terms
     while n > _SHORT:
         terms, n = _halved(terms, n), n // 2
-    terms = terms[:, :n].T.copy().T  # numpy adds short rows slowly, long columns fast
+    terms = terms[:, :n].T.copy().T  # each column contiguous: numpy adds short rows slowly, long columns fast
     while n > 1:
         terms, n = _halved(terms, n), n // 2
     return terms[:, 0].copy()
 
 
 def _halved(terms: Reals, n: int) -> Reals:
+    """Add the second half of the first `n` columns to the first half, in place; the first n // 2 hold the sums."""
     half = n // 2
     terms[:, :half] += terms[:, half : 2 * half]
     if n % 2:
@@ -118,7 +128,21 @@ def _halved(terms: Reals, n: int) -> Reals:
 
 
 def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows: Ids, columns: Ids) -> Reals:
-    """Return the scores of the pairs (``queries[rows]``, ``candidates[columns]``), a few at a time.
+    """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``).
+
+    Parameters
+    ----------
+    geometry : str
+        One of `GEOMETRIES`.
+    queries : float64 array, shape (queries, d)
+    candidates : float array, shape (candidates, d)
+    rows, columns : int64 arrays, shape (pairs,)
+        Query and candidate of each pair.
+
+    Returns
+    -------
+    float64 array, shape (pairs,)
+        As `exact_scores` gives them; the vectors are copied for a part of the pairs at a time.
 
     Examples
     --------
@@ -133,18 +157,55 @@ def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows
 
 
 def pair_parts(n: int, d: int) -> list[slice]:
-    """Return slices of `n` pairs of vectors that are few enough to stay in a processor's cache."""
+    """Return slices that cut `n` pairs of vectors into parts that fit a processor's cache.
+
+    Parameters
+    ----------
+    n : int
+        Number of pairs.
+    d : int
+        Dimension of the vectors.
+
+    Returns
+    -------
+    list of slice
+
+    Examples
+    --------
+    >>> pair_parts(5, 65536)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
     step = max(1, _PAIR_BYTES // (8 * max(1, d)))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def is_in_range(size: Any) -> Any:
-    """Tell where sizes are so far from float64's limits that no product under- or overflows."""
+    """Tell which sizes lie between 1e-100 and 1e100, so that their products neither underflow nor overflow.
+
+    Parameters
+    ----------
+    size : float, float array or tensor
+        Absolute values.
+
+    Returns
+    -------
+    bool, or bool array or tensor of the same shape
+    """
     return (size > 1.0 / MAX_MAGNITUDE) & (size < MAX_MAGNITUDE)
 
 
 def power_above(size: float) -> float:
-    """Return the least power of two that is not below `size`, so that dividing by it is exact; 1 for 0.
+    """Return the smallest power of two that is not below `size`; dividing by a power of two is exact.
+
+    Parameters
+    ----------
+    size : float
+        Not negative, finite.
+
+    Returns
+    -------
+    float
+        1 where `size` is 0.
 
     Examples
     --------
@@ -156,30 +217,48 @@ def power_above(size: float) -> float:
 
 
 def largest_number(vectors: Vectors) -> float:
-    """Return the largest absolute value, 0 of an empty array."""
+    """Return the largest absolute value in `vectors`; 0 if the array is empty.
+
+    Parameters
+    ----------
+    vectors : float array, shape (n, d)
+
+    Returns
+    -------
+    float
+    """
     return max((float(np.abs(vectors[part]).max()) for part in row_parts(vectors)), default=0.0)
 
 
 def row_parts(vectors: Vectors) -> list[slice]:
-    """Return slices of rows that are small enough to copy as float64."""
+    """Return slices that cut the rows of `vectors` into parts whose float64 copies are small.
+
+    Parameters
+    ----------
+    vectors : float array, shape (n, d)
+
+    Returns
+    -------
+    list of slice
+    """
     step = max(1, _PART_BYTES // (8 * max(1, vectors.shape[1])))
     return [slice(start, start + step) for start in range(0, len(vectors), step)]
 
 
 class Room:
-    """Room for a tile; every tile overwrites the one before.
+    """A buffer that holds one tile of screening scores at a time; each new tile overwrites the tile before.
 
     Parameters
     ----------
     dtype : numpy dtype
-        Of the screening scores.
+        The dtype of the screening scores.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._cells: npt.NDArray[Any] = np.empty(0, dtype=dtype)
 
     def __call__(self, n_rows: int, n_columns: int) -> npt.NDArray[Any]:
-        """Return an array for a tile, shape (n_rows, n_columns)."""
+        """Return an array for a tile, shape (n_rows, n_columns), not initialised; the buffer grows when needed."""
         if self._cells.size < n_rows * n_columns:
             self._cells = np.empty(n_rows * n_columns, dtype=self._cells.dtype)
         return self._cells[: n_rows * n_columns].reshape(n_rows, n_columns)

@@ -1,4 +1,7 @@
-"""Where numpy scores are compared: counts of better and equal candidates, in whole rows and in screened tiles."""
+"""The counter of embedding vectors in numpy: `NumpyCounter`, and `decide`, which compares a tile of screening scores.
+
+`backends.make_counter` makes the counter, and the ranker calls its `count` once for each batch of queries.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +20,37 @@ from kgeval.kernels.geometry import exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.passes import make_passes
 
 BATCH = 512
-_FEW = 32  # one in so many candidates of a tile, left undecided, are scored one by one, and more as a row
-_SPARSE = 32  # one in so many candidates of a tile, at or above a positive's interval, are compared one by one
-_LANES = 255
-_BUFFER = 1024
-_MAX_AT_ONCE = 64
-_MAX_WAITING = 1 << 20
+_FEW = 32  # a positive is crowded if more than 1 in 32 candidates of a tile stay undecided
+_SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach its lowest `low`; these are compared one by one
+_LANES = 255  # bytes that are 0 or 1, and whose sum still fits one byte
+_BUFFER = 1024  # cells
+_MAX_AT_ONCE = 64  # positives compared with the same row at once
+_MAX_WAITING = 1 << 20  # undecided pairs that are kept before they are scored
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
 class NumpyCounter:
-    """Counts for embedding vectors, mostly in low precision, equal to those of an exact evaluation.
+    """Counts candidates for embedding vectors: mostly in low precision, with the counts of an exact evaluation.
 
-    A tile of queries and candidates is screened by one pass after another, each dearer and sharper than the one
-    before. A pass decides the candidates whose screening score lies outside its proven interval around the
-    positive's. A positive that leaves few candidates undecided has them scored exactly; one that leaves many is
-    handed to the next pass, and after the last one its whole row of the tile is scored exactly.
+    The queries x candidates are cut into tiles, and a tile is screened by one pass after another; each pass is slower
+    and more precise than the pass before. For each positive, a pass decides the candidates whose screening score lies
+    outside a proven interval around the positive's score. The other candidates are undecided:
+
+    - If a positive has few undecided candidates, their pairs are scored again, in the end exactly.
+    - If a positive has many (it is crowded), it goes to the next pass. After the last pass, all its candidates of the
+      tile are scored exactly.
 
     Parameters
     ----------
     geometry : str
     candidates : float array or tensor, shape (candidates, d)
-        Finite; must not change while the counter is used. Tensors are fetched to the host.
+        Finite; must not change while the counter is used. A tensor is copied to the host.
     block_size : int
-        Candidates of a tile.
+        The largest number of candidates in a tile; all tiles are about equally wide.
     with_bytes : bool
-        Whether dot products are screened by torch's products of bytes.
+        Whether torch's products of 8-bit integers screen dot products first.
     batch_size : int
-        How many queries at a time make a tile that suits the cache.
+        The number of queries whose tile fits the processor's cache.
     """
 
     def __init__(
@@ -53,20 +59,31 @@ class NumpyCounter:
         self.geometry, self.batch_size = geometry, batch_size
         self.candidates = candidates = on_host(candidates)
         n_blocks = -(-len(candidates) // block_size)
-        self.block_size = -(-len(candidates) // n_blocks)  # evenly, and whole words of eight cells where it matters
-        if self.block_size > _LANES:
+        self.block_size = -(-len(candidates) // n_blocks)  # all blocks about equally wide
+        if self.block_size > _LANES:  # wide tiles: a multiple of eight cells, which `count_true` reads as one word
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
         self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
-        self._pairs_at = next(i for i, one in enumerate(self.passes) if one is self.of_pairs)
-        self.place = np.empty(len(candidates), dtype=np.int64)
+        self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)
+        self.place = np.empty(len(candidates), dtype=np.int64)  # the inverse of `order`: place[order[j]] == j
         self.place[self.order] = np.arange(len(candidates))
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Return the counts of `places` for `queries`, float64 array or tensor, shape (queries, d)."""
+        """Count the candidates, and the known answers, that score above and equal to each positive.
+
+        Parameters
+        ----------
+        queries : float64 array or tensor, shape (queries, d)
+        places : Places
+
+        Returns
+        -------
+        Counts
+            Scores float64.
+        """
         queries = on_host(queries)
         scores = self._exact(queries, places.rows, places.answers)
         with _short_buffers():
-            job = _Job(queries, [one.prepare(queries) for one in self.passes], places, scores)
+            job = _Job(queries, [screen.prepare(queries) for screen in self.passes], places, scores)
             better, equal, screened = self._count_all(job)
             known_better, known_equal = self._count_known(job, screened)
         return Counts(better, equal, known_better, known_equal, scores)
@@ -75,35 +92,42 @@ class NumpyCounter:
         return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
     def _count_all(self, job: _Job) -> tuple[Ids, Ids, Scores]:
-        """Count tile by tile; undecided pairs wait for the end, when all of them are scored together.
+        """Count among all candidates, tile by tile; undecided pairs are collected and scored together at the end.
 
-        Returns better and equal, int64 (positives,), and the screening scores of the known answers, float32 (known
-        answers,), as the tiles of the pass for pairs hold them; NaN where no tile does.
+        Returns
+        -------
+        better, equal : int64 arrays, shape (positives,)
+        screened : float32 array, shape (known answers,)
+            Screening scores of the known answers, taken from the tiles of the pass `of_pairs`; NaN where that pass
+            had no tile with the known answer.
         """
         places, rows = job.places, job.places.rows
-        known = self.place[places.known]
+        known = self.place[places.known]  # (known answers,): their columns in the order of the passes
         screened = np.full(len(known), np.nan, dtype=np.float32)
         better, equal = np.zeros((2, len(rows)), dtype=np.int64)
-        first_pass = np.zeros(len(rows), dtype=np.int64)
-        undecided: list[tuple[Ids, Ids]] = []
+        first_pass = np.zeros(len(rows), dtype=np.int64)  # (positives,): the pass that screens the positive first
+        undecided: list[tuple[Ids, Ids]] = []  # of each tile: positives and columns of its undecided pairs
         for start in range(0, len(self.candidates), self.block_size):
             block = slice(start, min(start + self.block_size, len(self.candidates)))
-            for i, (one, state) in enumerate(zip(self.passes, job.states)):
-                left = np.flatnonzero(first_pass == i)
-                if len(left):
-                    asked, row_of = _distinct(rows[left])
-                    tile = one.tile(state, None if len(asked) == len(job.queries) else asked, block)
+            for i, (screen, state) in enumerate(zip(self.passes, job.states)):
+                open_positives = np.flatnonzero(first_pass == i)  # positives that this pass screens in this block
+                if len(open_positives):
+                    # the distinct queries of these positives, and the row of the tile of each positive
+                    tile_rows, row_of = _distinct(rows[open_positives])
+                    tile = screen.tile(state, None if len(tile_rows) == len(job.queries) else tile_rows, block)
                     if i == self._pairs_at:
-                        _keep_cells(tile, asked, block, places.known_rows, known, screened)
-                    found = decide(tile, row_of, *one.interval(state, rows[left], job.scores[left], block))
-                    better[left] += found.above
-                    undecided.append((left[found.which], found.columns + start))
-                    left = np.sort(left[found.crowded])
-                    first_pass[left] = min(i + 1, len(self.passes) - 1)
-            if len(left):
-                above, same = self._count_crowd(job, left, block)
-                better[left] += above
-                equal[left] += same
+                        _keep_cells(tile, tile_rows, block, places.known_rows, known, screened)
+                    low, high = screen.interval(state, rows[open_positives], job.scores[open_positives], block)
+                    decided = decide(tile, row_of, low, high)
+                    better[open_positives] += decided.above
+                    undecided.append((open_positives[decided.which], decided.columns + start))
+                    # Crowded positives go to the next pass, for this block and for all later ones.
+                    open_positives = np.sort(open_positives[decided.crowded])
+                    first_pass[open_positives] = min(i + 1, len(self.passes) - 1)
+            if len(open_positives):  # crowded after the last pass
+                above, same = self._count_crowd(job, open_positives, block)
+                better[open_positives] += above
+                equal[open_positives] += same
             if sum(len(which) for which, _ in undecided) > _MAX_WAITING:
                 above, same = self._settle(job, undecided)
                 better, equal, undecided = better + above, equal + same, []
@@ -111,15 +135,17 @@ class NumpyCounter:
         return better + above, equal + same, screened
 
     def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
-        """Count the pairs that the tiles left undecided, the sharper pass first: better and equal, int64 (positives,).
+        """Count, for each positive, the better and the equal candidates among the undecided pairs.
 
-        A pair is a positive and the column of a candidate in the passes' order.
+        A pair is a positive and the column of a candidate in the order of the passes. The pass `of_pairs` screens the
+        pairs first, unless it is the first pass, which has screened all of them already. What stays undecided is scored
+        exactly. Returns better and equal, int64 (positives,).
         """
         rows = job.places.rows
         if not undecided:
             return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-        which, columns = (np.concatenate(parts) for parts in zip(*undecided))
-        is_self = columns == self.place[job.places.answers][which]
+        which, columns = (np.concatenate(parts) for parts in zip(*undecided))  # (pairs,): positive, column
+        is_self = columns == self.place[job.places.answers][which]  # the pairs of a positive with itself: a tie
         equal = np.bincount(which[is_self], minlength=len(rows))
         better = np.zeros_like(equal)
         which, columns = which[~is_self], columns[~is_self]
@@ -140,43 +166,50 @@ class NumpyCounter:
         """Count, for the positives `crowd`, among all candidates of `block`, scored exactly: better and equal."""
         better, equal = np.zeros((2, len(crowd)), dtype=np.int64)
         scores = job.scores[crowd, None]
-        asked, row_of = _distinct(job.places.rows[crowd])
-        of_row = np.split(np.arange(len(crowd)), np.flatnonzero(np.diff(row_of)) + 1)
-        for few in pair_parts(block.stop - block.start, job.queries.shape[1]):
-            vectors = self.candidates[self.order[block][few]].astype(np.float64)
-            for row, mine in zip(asked, of_row):
-                exact = exact_scores(self.geometry, job.queries[row], vectors)
-                for part in np.array_split(mine, -(-len(mine) // _MAX_AT_ONCE)):
+        query_rows, row_of = _distinct(job.places.rows[crowd])
+        # for each of these queries: the places in `crowd` of its positives, which follow each other
+        positives_of_rows = np.split(np.arange(len(crowd)), np.flatnonzero(np.diff(row_of)) + 1)
+        for candidate_part in pair_parts(block.stop - block.start, job.queries.shape[1]):
+            vectors = self.candidates[self.order[block][candidate_part]].astype(np.float64)
+            for row, positives in zip(query_rows, positives_of_rows):
+                exact = exact_scores(self.geometry, job.queries[row], vectors)  # (candidates of the part,)
+                for part in np.array_split(positives, -(-len(positives) // _MAX_AT_ONCE)):
                     better[part] += np.count_nonzero(exact > scores[part], axis=1)
                     equal[part] += np.count_nonzero(exact == scores[part], axis=1)
         return better, equal
 
     def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
-        """Count among the known answers: those of a query exactly only where one is undecided beside the positive.
+        """Count, for each positive, the better and the equal known answers of its query, int64 (positives,).
 
-        `screened` is what `_count_all` returned; where it is NaN, the screening score is computed here.
+        The known answers of a query are scored exactly only if screening leaves one of them undecided, other than the
+        positive itself. `screened` comes from `_count_all`; where it is NaN, the screening score is computed here.
         """
-        last, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
-        left = np.flatnonzero(np.isnan(screened))
-        screened[left] = last.pairs(state, places.known_rows[left], self.place[places.known[left]])
-        low, high = last.interval(state, places.rows, job.scores, slice(0, n))
-        better, _ = count_known(places, screened, high)
-        above_low, at_low = count_known(places, screened, low)
+        of_pairs, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
+        missing = np.flatnonzero(np.isnan(screened))
+        screened[missing] = of_pairs.pairs(state, places.known_rows[missing], self.place[places.known[missing]])
+        low, high = of_pairs.interval(state, places.rows, job.scores, slice(0, n))
+        better, _ = count_known(places, screened, high)  # known answers above the interval: certainly better
+        above_low, at_low = count_known(places, screened, low)  # together: known answers above or in the interval
+        # (positives,): whether the positive is itself a known answer; the key row * n + column names a cell
         _, is_known = rank_in(np.sort(places.known_rows * n + places.known), places.rows * n + places.answers)
+        # Known answers in the interval: at least the positive itself, if it is known. Any other one is undecided.
         is_open = above_low + at_low - better != is_known
-        equal = is_known.astype(np.int64)
+        equal = is_known.astype(np.int64)  # where nothing is undecided, the positive alone equals itself
         if is_open.any():
-            mine = np.isin(places.known_rows, places.rows[is_open])
-            known_rows, known = places.known_rows[mine], places.known[mine]
-            some = Places(places.rows[is_open], places.answers[is_open], known_rows, known)
+            is_of_open = np.isin(places.known_rows, places.rows[is_open])  # the known answers of undecided queries
+            known_rows, known = places.known_rows[is_of_open], places.known[is_of_open]
+            open_places = Places(places.rows[is_open], places.answers[is_open], known_rows, known)
             exact = self._exact(job.queries, known_rows, known)
-            better[is_open], equal[is_open] = count_known(some, exact, job.scores[is_open])
+            better[is_open], equal[is_open] = count_known(open_places, exact, job.scores[is_open])
         return better, equal
 
 
 @dataclass(frozen=True)
 class _Job:
-    """One call of `NumpyCounter.count`: its queries, what each pass made of them, its positives and their scores."""
+    """The input of one call of `NumpyCounter.count`, prepared.
+
+    `states` holds the queries as each pass prepared them; `scores`, float64 (positives,), are the exact scores.
+    """
 
     queries: Reals
     states: list[Any]
@@ -186,16 +219,16 @@ class _Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a pass decided on a tile.
+    """The candidates that a pass decided on a tile, and those that it left undecided.
 
     Parameters
     ----------
     above : int64 array, shape (positives,)
-        Candidates that are better for certain.
+        How many candidates are certainly better; 0 for a crowded positive.
     which, columns : int64 arrays, shape (undecided,)
-        Pairs of positive and column that the pass leaves undecided.
+        Positive and column of each undecided pair; none for a crowded positive.
     crowded : int64 array
-        Positives that leave so many undecided that nothing of them is in `above`, `which` and `columns`.
+        Positives with too many undecided candidates to list.
     """
 
     above: Ids
@@ -207,89 +240,132 @@ class Decided:
 def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     """Compare the screening scores of a tile with each positive's interval.
 
+    Rows of the tile where few cells can matter are compared cell by cell (sparse); all other rows are compared whole,
+    once for each of their positives (dense).
+
     Parameters
     ----------
     tile : numeric array, shape (rows, columns)
+        Screening scores of queries x candidates.
     row_of : int64 array, shape (positives,)
-        The row of each positive, ascending; every row has one.
+        The row of each positive; ascending, and every row has at least one positive.
     low, high : arrays, shape (positives,)
-        Scores above `high` are better, below `low` worse; between them, both included, they are undecided.
+        Scores above `high` are better, scores below `low` are worse; from `low` to `high`, both included, they are
+        undecided.
+
+    Returns
+    -------
+    Decided
 
     Examples
     --------
+    One row, one positive: 7 and 9 are better than the interval 4..6, 1 is worse, and 5 (column 1) is undecided.
+
     >>> decide(np.array([[1, 5, 7, 9]]), np.array([0]), np.array([4]), np.array([6]))
     Decided(above=array([2]), which=array([0]), columns=array([1]), crowded=array([], dtype=int64))
     """
     above = np.zeros(len(row_of), dtype=np.int64)
+    # Per row, shape (rows,): its first positive, the number of its positives, the smallest `low` among them.
     starts = np.flatnonzero(np.diff(row_of, prepend=-1))
     n_positives = np.diff(np.append(starts, len(row_of)))
     lowest = np.minimum.reduceat(low, starts)
+    # (rows, columns): the cells that reach the smallest `low`; all others are worse than every positive of the row.
     is_at_least = np.greater_equal(tile, lowest[:, None])
     n_at_least = count_true(is_at_least)
     is_sparse = n_at_least <= max(1, tile.shape[1] // _SPARSE)
+
+    # Sparse rows. A comparison is a cell (one that reaches the smallest `low`) with a positive of its row. Example: if
+    # cell 0 is in a row with the positives 0 and 1, and cell 1 in a row with the positive 2, there are three
+    # comparisons, and `cell_of` is [0, 0, 1], `which` is [0, 1, 2].
     sparse = np.flatnonzero(is_sparse & (n_at_least > 0))
     rows, columns = _places(is_at_least if len(sparse) == len(tile) else is_at_least[sparse])
-    rows = sparse[rows]
-    found = np.repeat(np.arange(len(rows)), n_positives[rows])
-    which = np.arange(len(found)) + np.repeat(starts[rows] - np.cumsum(n_positives[rows]), n_positives[rows])
-    which += n_positives[rows][found]
-    scores, columns = tile[rows, columns][found], columns[found]
+    rows = sparse[rows]  # rows and columns, (cells,): where the cells are in the tile
+    # (comparisons,): the cell of each comparison; a cell is repeated for each positive of its row
+    cell_of = np.repeat(np.arange(len(rows)), n_positives[rows])
+    # (comparisons,): the positive of each comparison. Comparison j, of a cell c in row r, has the positive
+    # starts[r] + (j - comparisons of the cells before c), where those comparisons are cumsum[c] - n_positives[r].
+    which = np.arange(len(cell_of)) + np.repeat(starts[rows] - np.cumsum(n_positives[rows]), n_positives[rows])
+    which += n_positives[rows][cell_of]
+    scores, columns = tile[rows, columns][cell_of], columns[cell_of]  # (comparisons,)
     is_above = scores > high[which]
     above += np.bincount(which[is_above], minlength=len(row_of))
     is_undecided = (scores >= low[which]) & ~is_above
-    pairs = [(which[is_undecided], columns[is_undecided])]
+    pairs = [(which[is_undecided], columns[is_undecided])]  # undecided pairs of sparse rows; those of dense rows follow
     crowded: list[Ids] = [np.zeros(0, dtype=np.int64)]
-    is_dense, is_lowest = ~is_sparse[row_of], low == lowest[row_of]
+
+    # Dense rows, some positives at a time. Where a positive has the smallest `low` of its row, `is_at_least` holds the
+    # comparison with its `low` already; for the other positives of the row it is made here.
+    is_dense, is_lowest = ~is_sparse[row_of], low == lowest[row_of]  # (positives,)
     step = max(1, len(tile) // 2)
-    for dense, known in ((np.flatnonzero(is_dense & is_lowest), True), (np.flatnonzero(is_dense & ~is_lowest), False)):
+    groups = (np.flatnonzero(is_dense & is_lowest), True), (np.flatnonzero(is_dense & ~is_lowest), False)
+    for dense, has_lowest in groups:
         for start in range(0, len(dense), step):
-            part = dense[start : start + step]
-            taken = tile[row_of[part]]
-            mask = is_at_least[row_of[part]] if known else np.greater_equal(taken, low[part, None])
-            above[part], some, is_crowded = _decide_dense(taken, mask, high[part])
-            pairs.append((part[some[0]], some[1]))
+            part = dense[start : start + step]  # the positives compared now
+            cells = tile[row_of[part]]  # (positives of the part, columns): the row of each positive
+            mask = is_at_least[row_of[part]] if has_lowest else np.greater_equal(cells, low[part, None])
+            above[part], undecided, is_crowded = _decide_dense(cells, mask, high[part])
+            pairs.append((part[undecided[0]], undecided[1]))
             crowded.append(part[is_crowded])
     which, columns = (np.concatenate(parts) for parts in zip(*pairs))
     return Decided(above, which, columns, np.concatenate(crowded))
 
 
 def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids, tuple[Ids, Ids], Bools]:
-    """Return `above`, the undecided pairs, and which positives are crowded, where many candidates must be counted."""
+    """Compare whole rows of scores, one row for each positive.
+
+    `scores` and `is_at_least` (whether a score reaches `low`) have the shape (positives, columns), `high` (positives,).
+    Returns how many scores are above `high`, the undecided pairs (positive, column), and which positives are crowded.
+    """
     is_above = np.greater(scores, high[:, None])
     n_above = count_true(is_above)
     n_undecided = count_true(is_at_least) - n_above
     is_crowded = n_undecided > max(1, scores.shape[1] // _FEW)
     n_above[is_crowded] = 0
-    rest = np.flatnonzero((n_undecided > 0) & ~is_crowded)
-    which, columns = _places(is_at_least[rest] ^ is_above[rest])
-    return n_above, (rest[which], columns), is_crowded
+    listed = np.flatnonzero((n_undecided > 0) & ~is_crowded)  # positives whose undecided pairs are listed
+    which, columns = _places(is_at_least[listed] ^ is_above[listed])  # at least `low`, but not above `high`
+    return n_above, (listed[which], columns), is_crowded
 
 
-def _keep_cells(tile: Scores, asked: Ids, block: slice, rows: Ids, columns: Ids, kept: Scores) -> None:
-    """Write to `kept` the scores of the pairs of `rows` and `columns` that a tile of rows `asked` holds."""
-    pairs = np.flatnonzero((columns >= block.start) & (columns < block.stop))
-    places = np.minimum(np.searchsorted(asked, rows[pairs]), len(asked) - 1)
-    is_asked = asked[places] == rows[pairs]
-    pairs, places = pairs[is_asked], places[is_asked]
+def _keep_cells(tile: Scores, tile_rows: Ids, block: slice, rows: Ids, columns: Ids, kept: Scores) -> None:
+    """Copy from a tile the scores of the pairs (``rows[i]``, ``columns[i]``) that it holds, to ``kept[i]``.
+
+    The tile holds the queries `tile_rows`, ascending, and the candidates of `block`.
+    """
+    pairs = np.flatnonzero((columns >= block.start) & (columns < block.stop))  # pairs with a candidate of the block
+    # for each of these pairs: the row of the tile where its query is, if the tile holds its query at all
+    places = np.minimum(np.searchsorted(tile_rows, rows[pairs]), len(tile_rows) - 1)
+    is_in_tile = tile_rows[places] == rows[pairs]
+    pairs, places = pairs[is_in_tile], places[is_in_tile]
     kept[pairs] = tile[places, columns[pairs] - block.start]
 
 
 def _places(mask: Bools) -> tuple[Ids, Ids]:
-    """Return row and column of each true cell; few are true, so that words of eight cells are looked at first."""
+    """Return row and column of each true cell, row by row, int64.
+
+    Few cells are true. So eight cells are read as one 64-bit word first, and only words that are not zero cell by cell.
+
+    Examples
+    --------
+    >>> _places(np.array([[False, True], [True, True]]))
+    (array([0, 1, 1]), array([1, 0, 1]))
+    """
     width = mask.shape[1]
     if width % 8:
-        place = np.flatnonzero(mask)
+        place = np.flatnonzero(mask)  # of each true cell: row * width + column
     else:
-        words = np.flatnonzero(mask.view(np.uint64) != 0)
-        cells = np.flatnonzero(mask.reshape(-1, 8)[words])
-        place = 8 * words[cells >> 3] + (cells & 7)
+        words = np.flatnonzero(mask.view(np.uint64) != 0)  # words with a true cell
+        cells = np.flatnonzero(mask.reshape(-1, 8)[words])  # true cells, numbered within these words only
+        place = 8 * words[cells >> 3] + (cells & 7)  # the same cells: eight times the word, plus the cell in the word
     rows = place // width
     return rows, place - rows * width
 
 
 @contextmanager
 def _short_buffers() -> Iterator[None]:
-    """Keep numpy from copying a row's threshold along the row: it does so for rows shorter than its buffer."""
+    """Shorten numpy's buffer while a counter compares, and restore it afterwards.
+
+    Where a row is shorter than the buffer, numpy copies the row's threshold to every cell before it compares them.
+    """
     size = np.setbufsize(_BUFFER)
     try:
         yield
@@ -298,15 +374,30 @@ def _short_buffers() -> Iterator[None]:
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct rows, which ascend, and the place of each among them."""
+    """Return the distinct numbers of `rows`, which ascend, and the place of each row among them.
+
+    Examples
+    --------
+    >>> _distinct(np.array([2, 2, 5]))
+    (array([2, 5]), array([0, 0, 1]))
+    """
     is_new = np.diff(rows, prepend=-1) != 0
     return rows[is_new], np.cumsum(is_new) - 1
 
 
 def count_true(mask: Bools) -> Ids:
-    """Return how many cells of each row are true, int64.
+    """Count the true cells of each row.
 
-    Eight neighbours are added at a time as the bytes of one word, no more than 255 words before the bytes are.
+    A true cell is a byte 1, so eight neighbouring cells are one 64-bit word with eight bytes of 0 or 1. A sum of up to
+    255 such words adds byte by byte, since no byte exceeds 255; afterwards the eight bytes of the sum are added.
+
+    Parameters
+    ----------
+    mask : bool array, shape (rows, columns)
+
+    Returns
+    -------
+    int64 array, shape (rows,)
 
     Examples
     --------
@@ -314,13 +405,14 @@ def count_true(mask: Bools) -> Ids:
     array([2, 0])
     """
     n_columns = mask.shape[1]
-    width = n_columns // 8 * 8
+    width = n_columns // 8 * 8  # columns that fill whole words; the others are counted one by one
     counts = np.zeros(len(mask), dtype=np.int64)
     if width < n_columns:
         counts += np.count_nonzero(mask[:, width:], axis=1)
-    words = np.ascontiguousarray(mask[:, :width]).view(np.uint64)
+    words = np.ascontiguousarray(mask[:, :width]).view(np.uint64)  # (rows, width / 8)
     for start in range(0, words.shape[1], _LANES):
-        lanes = words[:, start : start + _LANES].sum(axis=1)
-        pairs = (lanes & _EVEN_BYTES) + ((lanes >> np.uint64(8)) & _EVEN_BYTES)
+        lanes = words[:, start : start + _LANES].sum(axis=1)  # (rows,): eight bytes, each the count of its columns
+        pairs = (lanes & _EVEN_BYTES) + ((lanes >> np.uint64(8)) & _EVEN_BYTES)  # four numbers of 16 bits
+        # The product holds the sum of the four numbers, at most 8 * 255, in its highest 16 bits.
         counts += ((pairs * _ADD_PAIRS) >> np.uint64(48)).view(np.int64)
     return counts

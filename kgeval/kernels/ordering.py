@@ -1,4 +1,7 @@
-"""The order of one row of scores: what stands above an answer, what ties with it, and what comes next."""
+"""The order of one row of scores: the candidates above an answer, those that tie with it, and those below it.
+
+`kgeval.results.explanations` calls it, to show the rivals of a positive and to check a re-score against saved counts.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class Order:
-    """A row of scores as its answer sees it.
+    """The candidates of one query, split by whether they score above, equal to or below the answer.
 
     Parameters
     ----------
     above, tied, below : int64 arrays
-        Columns that score above, equal to (the answer itself left out) and below the answer, each best first; equal
-        scores in the order of their columns.
+        Columns of the row of scores, each array sorted from best to worst; columns with equal scores ascend. The
+        answer itself is in none of them.
     """
 
     above: Ids
@@ -26,7 +29,14 @@ class Order:
 
     @classmethod
     def around(cls, scores: Scores, answer: int) -> Order:
-        """Order a row of scores, no NaN among them, around the column `answer`.
+        """Split a row of scores at the score of the column `answer`.
+
+        Parameters
+        ----------
+        scores : array, shape (candidates,)
+            Higher is better; no NaN.
+        answer : int
+            Column of the answer.
 
         Examples
         --------
@@ -34,33 +44,41 @@ class Order:
         Order(above=array([4, 1]), tied=array([3]), below=array([0]))
         """
         n = len(scores)
+        # A stable sort of the reversed row puts equal scores in descending order of their columns; read backwards, the
+        # scores descend and equal scores have ascending columns. `best_first`: int64 (candidates,), all columns.
         best_first = (n - 1 - np.argsort(scores[::-1], kind="stable"))[::-1]
-        in_order = scores[best_first]
-        others = best_first != answer
+        descending = scores[best_first]  # the scores from best to worst
+        is_rival = best_first != answer
         return cls(
-            best_first[in_order > scores[answer]],
-            best_first[(in_order == scores[answer]) & others],
-            best_first[in_order < scores[answer]],
+            best_first[descending > scores[answer]],
+            best_first[(descending == scores[answer]) & is_rival],
+            best_first[descending < scores[answer]],
         )
 
     @staticmethod
     def could_have_stood(scores: Scores, answer: int, said: float, counts: tuple[int, int], share: float) -> bool:
-        """Tell whether rounding explains what was said of an answer: its score, and how many stood above and beside it.
+        """Tell whether saved numbers of an answer differ from a re-score by no more than rounding explains.
 
         Parameters
         ----------
         scores : array, shape (candidates,)
+            The scores of the re-score.
         answer : int
+            Column of the answer.
         said : float
-            The answer's score then.
+            The saved score of the answer.
         counts : tuple of int
-            How many scored above it then, and how many the same.
+            The saved counts: how many candidates scored above the answer, and how many rivals tied with it.
         share : float
-            Of the largest finite score, by which rounding may move a score.
+            Rounding may move a score by at most this share of the largest finite absolute score.
+
+        Returns
+        -------
+        bool
         """
         finite = np.abs(scores[np.isfinite(scores)])
         slack = share * float(finite.max(initial=0.0))
-        least = int(np.count_nonzero(scores > scores[answer] + slack))
-        most = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1
+        min_better = int(np.count_nonzero(scores > scores[answer] + slack))
+        max_not_worse = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1  # without the answer itself
         is_near = said == scores[answer] or abs(said - float(scores[answer])) <= slack
-        return bool(is_near) and least <= counts[0] and sum(counts) <= most
+        return bool(is_near) and min_better <= counts[0] and sum(counts) <= max_not_worse

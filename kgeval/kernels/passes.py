@@ -1,4 +1,8 @@
-"""Which passes screen which geometry."""
+"""The interface of a screening pass, and the passes of each geometry.
+
+A pass scores a tile (some queries x some candidates) cheaply, and proves how far such a screening score can be from the
+exact score. `NumpyCounter` gets its passes from `make_passes`; `geometries` names the functions that build them.
+"""
 
 from __future__ import annotations
 
@@ -13,50 +17,88 @@ from kgeval.kernels.byte_passes import ByteDotPass, ByteL1Pass, Grid
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass
 from kgeval.kernels.geometry import GEOMETRIES, Vectors, exact_pair_scores, exact_scores, pair_parts
 
-MIN_BYTES = 8  # dimensions; torch 2.13 multiplies bytes of a single dimension wrongly, and few gain nothing
+MIN_BYTES = 8  # dimensions; torch 2.13 multiplies 8-bit vectors of one dimension wrongly, and short ones gain nothing
 
 
 class Pass(typing.Protocol):
-    """A way to score a tile of queries and candidates cheaply, within a proven bound."""
+    """A cheap way to score the tiles, with a proven bound on the error of its screening scores.
+
+    Every pass holds the candidate vectors, converted to its number format, in the order of the tiles' columns.
+    """
 
     def prepare(self, queries: Reals) -> Any:
-        """Return the queries, float64, shape (queries, d), as `tile` wants them."""
+        """Convert queries, float64, shape (queries, d), to the form that `tile` and `interval` take as `prepared`."""
 
     def tile(self, prepared: Any, rows: Ids | None, block: slice) -> Scores:
-        """Return screening scores of queries `rows`, or of all, with the candidates of `block`; higher is better.
+        """Return screening scores, shape (rows, candidates of the block); higher is better.
 
-        The array is good until the next tile of the same `prepared`.
+        Parameters
+        ----------
+        prepared : object
+            As `prepare` returned it.
+        rows : int64 array, optional
+            The queries of the tile; None means all.
+        block : slice
+            The candidates of the tile.
+
+        Returns
+        -------
+        array
+            Valid until the next call with the same `prepared`, which may overwrite it.
         """
 
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
-        """Return, for positives of queries `rows` with these exact scores, where a screening score decides nothing.
+        """Return, for each positive, the interval of screening scores that decide nothing.
 
-        A candidate of `block` whose screening score is above the second number is better for certain, below the
-        first one worse.
+        Parameters
+        ----------
+        prepared : object
+            As `prepare` returned it.
+        rows : int64 array, shape (positives,)
+            The query of each positive.
+        scores : float64 array, shape (positives,)
+            The exact score of each positive.
+        block : slice
+            The candidates of the tile.
+
+        Returns
+        -------
+        low, high : arrays, shape (positives,)
+            A candidate of `block` whose screening score is above `high` has a higher exact score than the positive;
+            one below `low` has a lower exact score. From `low` to `high`, both included, it is undecided.
         """
 
 
 class PairPass(Pass, typing.Protocol):
-    """A pass that also scores pairs of a query and a candidate."""
+    """A pass that also scores single pairs of a query and a candidate."""
 
     def pairs(self, prepared: Any, rows: Ids, columns: Ids) -> Scores:
-        """Return the screening scores of pairs of a query and a candidate, float32, shape (pairs,)."""
+        """Return the screening scores of the pairs of queries `rows` and candidates `columns`, float32 (pairs,)."""
 
 
 Passes = tuple[Ids, list[Pass], PairPass]
 
 
 def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the order in which the passes have the candidates, the passes, cheapest first, and the one for pairs.
+    """Return the passes of a geometry, and the order of the candidates in their tiles.
 
     Parameters
     ----------
     geometry : str
     candidates : float array, shape (candidates, d)
     block_size : int
-        Candidates of a tile.
+        The number of candidates in a tile.
     with_bytes : bool
-        Whether dot products are screened by torch's products of bytes.
+        Whether torch's products of 8-bit integers screen dot products first.
+
+    Returns
+    -------
+    order : int64 array, shape (candidates,)
+        Column j of the tiles, taken together, is the candidate ``order[j]``.
+    passes : list of Pass
+        The cheapest first.
+    of_pairs : PairPass
+        The one of `passes` that scores single pairs.
     """
     make = GEOMETRIES[geometry].passes or exact_passes
     order, passes, of_pairs = make(geometry, candidates, block_size, with_bytes)
@@ -64,13 +106,42 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
 
 
 def product_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Screen with float32 products, then with float64 products; for ``dot`` and ``l2``."""
+    """Return the passes of ``dot`` and ``l2``: float32 products, then float64 products.
+
+    Parameters and result are those of `make_passes`; so are those of the functions below.
+
+    Parameters
+    ----------
+    geometry : str
+    candidates : float array, shape (candidates, d)
+    block_size : int
+    with_bytes : bool
+        Not used.
+
+    Returns
+    -------
+    order, passes, of_pairs
+    """
     products = DotPass(geometry, candidates)
     return np.arange(len(candidates)), [products, DoubleDotPass(products)], products
 
 
 def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Screen with products of bytes first, where torch has them."""
+    """Return the passes of ``dot``: products of 8-bit integers first if `with_bytes`, then those of `product_passes`.
+
+    Candidates are sorted by their largest number, since the candidates of a tile share a rounding step.
+
+    Parameters
+    ----------
+    geometry : str
+    candidates : float array, shape (candidates, d)
+    block_size : int
+    with_bytes : bool
+
+    Returns
+    -------
+    order, passes, of_pairs
+    """
     if not with_bytes or candidates.shape[1] < MIN_BYTES:
         return product_passes(geometry, candidates, block_size)
     order = np.argsort(np.abs(candidates).max(axis=1), kind="stable")
@@ -80,7 +151,22 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
 
 
 def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Screen with sums of bytes, then with float32 distances."""
+    """Return the passes of ``l1``: sums of 8-bit differences, then float32 distances.
+
+    Candidates are sorted by their rounding error, since the largest error of a tile bounds all of it.
+
+    Parameters
+    ----------
+    geometry : str
+    candidates : float array, shape (candidates, d)
+    block_size : int
+    with_bytes : bool
+        Not used.
+
+    Returns
+    -------
+    order, passes, of_pairs
+    """
     grid = Grid.of(candidates)
     order = np.argsort(grid.errors(candidates), kind="stable")
     candidates = candidates[order]
@@ -89,20 +175,49 @@ def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: b
 
 
 def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Screen with float32 distances; for ``l1`` and ``modulus``."""
+    """Return the pass of ``modulus``, which is the second pass of ``l1``: float32 distances.
+
+    Parameters
+    ----------
+    geometry : str
+    candidates : float array, shape (candidates, d)
+    block_size : int
+    with_bytes : bool
+        Not used.
+
+    Returns
+    -------
+    order, passes, of_pairs
+    """
     distances = DistancePass(geometry, candidates)
     return np.arange(len(candidates)), [distances], distances
 
 
 def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Screen nothing: every pair is scored exactly; for geometries without passes of their own."""
+    """Return the pass of geometries that name no passes: every pair is scored exactly.
+
+    Parameters
+    ----------
+    geometry : str
+    candidates : float array, shape (candidates, d)
+    block_size : int
+    with_bytes : bool
+        Not used.
+
+    Returns
+    -------
+    order, passes, of_pairs
+    """
     exact = ExactPass(geometry, candidates)
     return np.arange(len(candidates)), [exact], exact
 
 
 @dataclass(frozen=True)
 class ExactPass:
-    """Exact scores in the place of screening scores: what rounding them to float32 leaves undecided is a tie or near.
+    """A pass whose screening scores are the exact scores.
+
+    Its interval reaches from one float32 number below the positive's score to one above it, since `pairs` rounds to
+    float32. Only ties and candidates very near to a tie are undecided; they are compared again in float64.
 
     Parameters
     ----------
@@ -131,7 +246,7 @@ class ExactPass:
         return exact_pair_scores(self.geometry, prepared, self.candidates, rows, columns).astype(np.float32)
 
     def interval(self, prepared: Reals, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
-        """Return the float32 numbers around each positive's score, between which nothing is decided."""
+        """Return, for each positive, the float32 numbers just below and just above its score; see `Pass.interval`."""
         with np.errstate(over="ignore"):
             singles = scores.astype(np.float32)
         return np.nextafter(singles, np.float32(-np.inf)), np.nextafter(singles, np.float32(np.inf))

@@ -1,4 +1,7 @@
-"""Whole rows of scores, in numpy or as tensors on their device: counts, the largest score, the first NaN."""
+"""Whole rows of scores, as numpy arrays or as tensors on their device: counts, the largest score, the first NaN.
+
+The ranker calls `row_counter` for scorers that return whole rows; `kgeval.scorers` calls the checks.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,28 @@ from kgeval.kernels.arrays import Array, is_tensor
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.torch_kernels import count_tensor_rows, first_nan_of_tensor, largest_of_tensor
 
-_FEW_POSITIVES = 8
+_FEW_POSITIVES = 8  # a row with more positives is sorted; with at most as many it is compared once for each positive
 
 
 def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
-    """Return the function that counts in rows such as `scores`: `count_rows`, or its like for tensors."""
+    """Return the function that counts in rows of this kind.
+
+    Parameters
+    ----------
+    scores : array or tensor, shape (queries, candidates)
+
+    Returns
+    -------
+    function
+        `count_rows` for an array, `count_tensor_rows` for a tensor; both take scores and `Places`.
+    """
     return count_tensor_rows if is_tensor(scores) else count_rows
 
 
 def count_rows(scores: Scores, places: Places) -> Counts:
-    """Count in whole rows of scores, compared as they are: no cast, no tolerance.
+    """Count, for each positive, the candidates of its row that score above it and equal to it.
+
+    The scores are compared without tolerance, and without a cast that changes them.
 
     Parameters
     ----------
@@ -35,47 +50,71 @@ def count_rows(scores: Scores, places: Places) -> Counts:
 
     Examples
     --------
+    One query with positives in the columns 0 (score 3) and 1 (score 1), and a known answer in column 3 (score 5).
+
     >>> places = Places(*map(np.array, ([0, 0], [0, 1], [0], [3])))
     >>> count_rows(np.array([[3.0, 1.0, 3.0, 5.0]]), places)
     Counts(better=array([1, 3]), equal=array([2, 1]), known_better=array([1, 1]), known_equal=array([0, 0]), \
 scores=array([3., 1.]))
     """
-    mine = scores[places.rows, places.answers]
-    known_better, known_equal = count_known(places, scores[places.known_rows, places.known], mine)
-    better, equal = np.empty((2, len(mine)), dtype=np.int64)
-    comparable, thresholds = _quick(scores), _quick(mine)
-    mask = np.empty(scores.shape[1], dtype=bool)
+    positives = scores[places.rows, places.answers]  # (positives,): their scores
+    known_better, known_equal = count_known(places, scores[places.known_rows, places.known], positives)
+    better, equal = np.empty((2, len(positives)), dtype=np.int64)
+    comparable, thresholds = _quick(scores), _quick(positives)
+    mask = np.empty(scores.shape[1], dtype=bool)  # overwritten by every comparison
+    # (rows with a positive,): the first positive of each row; the positives of a row follow each other
     starts = np.flatnonzero(np.diff(places.rows, prepend=-1))
-    for row, start, stop in zip(places.rows[starts], starts, np.append(starts[1:], len(mine))):
-        cells = comparable[row]
+    for row, start, stop in zip(places.rows[starts], starts, np.append(starts[1:], len(positives))):
+        cells = comparable[row]  # (candidates,)
         if stop - start > _FEW_POSITIVES:
             part = slice(start, stop)
             cells = np.sort(cells)
-            right = np.searchsorted(cells, thresholds[part], side="right")
-            better[part] = len(cells) - right
-            equal[part] = right - np.searchsorted(cells, thresholds[part])
+            n_not_above = np.searchsorted(cells, thresholds[part], side="right")  # cells that score at most as high
+            better[part] = len(cells) - n_not_above
+            equal[part] = n_not_above - np.searchsorted(cells, thresholds[part])
             continue
         for i in range(start, stop):
             better[i] = np.count_nonzero(np.greater(cells, thresholds[i], out=mask))
             equal[i] = np.count_nonzero(np.equal(cells, thresholds[i], out=mask))
-    return Counts(better, equal, known_better, known_equal, mine)
+    return Counts(better, equal, known_better, known_equal, positives)
 
 
 def _quick(scores: Scores) -> Scores:
-    """Return the same numbers in rows that processors compare fast: not in halves, nor apart in memory."""
+    """Return the same numbers, contiguous, and float16 as float32, which processors compare faster."""
     return np.ascontiguousarray(scores, dtype=np.float32 if scores.dtype == np.float16 else None)
 
 
 def largest_score(scores: Array) -> float:
-    """Return the largest of a matrix of scores, NaN if it holds one; at least one score."""
+    """Return the largest score of a matrix.
+
+    Parameters
+    ----------
+    scores : array or tensor, shape (queries, candidates)
+        An array must hold at least one score.
+
+    Returns
+    -------
+    float
+        NaN where a score is NaN; minus infinity for an empty tensor.
+    """
     if is_tensor(scores):
         return largest_of_tensor(scores)
-    # numpy is slow with halves, and float32 holds them all
+    # numpy is slow with float16, and float32 holds every float16 number
     return float(np.max(scores.astype(np.float32) if scores.dtype == np.float16 else scores))
 
 
 def first_nan(scores: Array) -> tuple[int, int, int] | None:
-    """Return row and column of the first NaN of a matrix, and how many there are; None where there is none."""
+    """Find the first NaN of a matrix of scores.
+
+    Parameters
+    ----------
+    scores : array or tensor, shape (queries, candidates)
+
+    Returns
+    -------
+    tuple of int, or None
+        Row, column, and the number of NaN in the matrix; None if there is no NaN.
+    """
     if is_tensor(scores):
         return first_nan_of_tensor(scores)
     rows, columns = np.nonzero(np.isnan(scores))

@@ -1,9 +1,13 @@
-"""Compare and count where the tensors are: on the CPU, or on a GPU, which sends back integers and no matrix of scores.
+"""Counts on the device of tensors: `TorchCounter` for embedding vectors, and functions for rows of scores.
 
-Embedding vectors are screened, within the bounds that `torch_screens` derives: a candidate whose screening score lies
-above the interval around a positive's is better, one below it is not, and the pairs in between are scored exactly.
-A positive that leaves more than 1 in 4 candidates of a block undecided is crowded: its row of the block is scored
-exactly instead. On CUDA a fused kernel (`triton_kernels`) multiplies and compares without writing the scores.
+A GPU sends back integers and the positives' scores, never a matrix of scores. `backends.make_counter` makes the
+counter; `rows` calls the functions for rows.
+
+`TorchCounter` screens one block of candidates after another, with the bounds that `torch_screens` proves. Each positive
+has an interval of screening scores: a candidate above it is better, one below it is worse, and one in it is undecided
+and scored exactly. A positive with more than 1 in 4 candidates of a block undecided is crowded: all candidates of the
+block are scored exactly with its query. On CUDA a fused kernel (`triton_kernels`) multiplies and compares without
+writing the screening scores.
 """
 
 from __future__ import annotations
@@ -24,15 +28,19 @@ from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_ten
 if TYPE_CHECKING:
     from torch import Tensor
 
-_FEW, _CROWD = 64, 4
-_MIN_WIDTH = 256
-_MIN_BYTES = 1 << 22
-_LISTED = 64  # the fused kernel's list has room for 1 in so many pairs
+_FEW, _CROWD = 64, 4  # a positive is crowded with more than 64 candidates undecided that are more than 1 in 4
+_MIN_WIDTH = 256  # candidates of a block
+_MIN_BYTES = 1 << 22  # of the rows that are copied together
+_LISTED = 64  # the list of the fused kernel has a place for 1 in 64 pairs
 
 
 @dataclass
 class _TensorJob:
-    """One call's queries and positives; `rows` on the host and `row_index` on the device are the same."""
+    """The input of one call of `TorchCounter.count`, prepared.
+
+    `ready` holds the queries as the screen prepared them; `positives`, float64 (positives,), are the exact scores.
+    `rows` (on the host) and `row_index` (on the device) hold the same numbers: the query of each positive.
+    """
 
     queries: Tensor
     ready: Ready
@@ -52,15 +60,16 @@ class TorchCounter:
     candidates : float tensor, shape (candidates, d)
         Finite, on any device with float64. float16 and bfloat16 become float32, exactly. Not modified.
     block_size : int, optional
-        The most candidates screened together; by default what a cache holds (CPU) or keeps a GPU busy.
+        The largest number of candidates that are screened together; by default as many as fit a cache (CPU) or keep a
+        GPU busy.
     screening : torch.dtype, optional
-        What ``dot`` and ``l2`` round vectors to for screening; see `torch_screens.make_screen`. It changes the time,
-        never a count.
+        The dtype to which ``dot`` and ``l2`` round vectors for screening; see `torch_screens.make_screen`. It changes
+        the time, never a count.
 
     Attributes
     ----------
     batch_size : int
-        How many queries at a time keep a device busy.
+        The number of queries that keeps a GPU busy.
     is_fused : bool
         Whether the Triton kernel screens: for ``dot`` and ``l2``, where `triton_kernels.is_available`.
     """
@@ -136,31 +145,34 @@ class TorchCounter:
         """Return how many candidates are screened together."""
         if self.block_size:
             return self.block_size
-        # one dimension after another passes over the tile many times, so it should stay in a core's own cache;
-        # the fused kernel writes no tile, only a short list
+        # A distance screen on the CPU passes over its tile once for each dimension, so a tile must fit the cache of a
+        # core. The fused kernel writes no tile, only a short list.
         is_distance = not isinstance(self.screen, ProductScreen)
         bytes_each = 1 if self.is_fused else 32 if is_distance and not job.queries.is_cuda else 4
         return max(_MIN_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
 
     def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
-        """Return the better and equal candidates of a block, for each positive."""
+        """Return, for each positive, the number of better and of equal candidates in a block, int64 (positives,)."""
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
-        never = low.new_full((), float("inf"))  # neither counted nor listed: crowded
+        # Where screening is not usable, both ends of the interval become +infinity, which no score reaches. So nothing
+        # of such a positive is counted or listed here; it is counted with the crowded positives below.
+        never = low.new_full((), float("inf"))
         low, high = low.where(is_usable, never), high.where(is_usable, never)
-        found = self._screen_fused(job, block, low, high)
-        if found is None:
-            found = _count_tile(self.screen.tile(job.ready, block), job.rows, low, high)
-        above, which, columns, crowded = found
+        screened = self._screen_fused(job, block, low, high)
+        if screened is None:
+            screened = _count_tile(self.screen.tile(job.ready, block), job.rows, low, high)
+        above, which, columns, crowded = screened  # which, columns, (undecided,): positive and column of each pair
         n = len(job.positives)
-        candidates = self.screen.order[block][columns]
+        candidates = self.screen.order[block][columns]  # (undecided,): the candidate of each pair
         exact = exact_tensor_pairs(self.geometry, job.queries, self.candidates, job.row_index[which], candidates)
-        mine = job.positives[which]
-        better = above + torch.bincount(which[exact > mine], minlength=n)
-        equal = torch.bincount(which[exact == mine], minlength=n)
+        positives = job.positives[which]  # (undecided,): the exact score of the positive of each pair
+        better = above + torch.bincount(which[exact > positives], minlength=n)
+        equal = torch.bincount(which[exact == positives], minlength=n)
         crowd = np.flatnonzero(fetched(crowded | ~is_usable))
         if len(crowd):
+            # crowded positives: their counts so far mean nothing, and are replaced
             exact_better, exact_equal = self._count_crowd(job, crowd, self.screen.order[block])
             at = torch.from_numpy(crowd).to(better.device)
             better[at], equal[at] = exact_better, exact_equal
@@ -169,11 +181,14 @@ class TorchCounter:
     def _screen_fused(
         self, job: _TensorJob, block: slice, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-        """Return what `_count_tile` would, none crowded; None without a fused kernel or where too much is undecided."""
+        """Return the same as `_count_tile`, with no positive crowded, from the fused kernel.
+
+        None if there is no fused kernel, or if more pairs are undecided than the kernel's list holds.
+        """
         if job.groups is None or not isinstance(self.screen, ProductScreen):
             return None
         n_pairs = len(job.positives) * (block.stop - block.start)
-        found = triton_kernels.count_and_collect(
+        collected = triton_kernels.count_and_collect(
             job.ready.vectors,
             self.screen.vectors[block],
             job.groups,
@@ -181,28 +196,32 @@ class TorchCounter:
             _outwards(high, load_torch().float32, 1),
             min(1 << 28, n_pairs, max(1 << 16, n_pairs // _LISTED)),
         )
-        return None if found is None else (*found, found[0].new_zeros(len(low), dtype=load_torch().bool))
+        return None if collected is None else (*collected, collected[0].new_zeros(len(low), dtype=load_torch().bool))
 
     def _count_crowd(self, job: _TensorJob, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
-        """Count for the positives `crowd` from the exact rows of their queries, a few rows at a time."""
+        """Count, for the positives `crowd`, among `candidates`: all pairs of their queries are scored exactly.
+
+        Some queries are scored at a time. Returns better and equal, int64, shape (crowd,).
+        """
         torch = load_torch()
         device = job.queries.device
-        rows, which = np.unique(job.rows[crowd], return_inverse=True)
-        positives = job.positives[torch.from_numpy(crowd).to(device)]
+        rows, which = np.unique(job.rows[crowd], return_inverse=True)  # rows[which[i]] is the query of crowd[i]
+        positives = job.positives[torch.from_numpy(crowd).to(device)]  # (crowd,): exact scores
         parts = []
         step = budget(job.queries, 32 * len(candidates))
         for start in range(0, len(rows), step):
-            some = torch.from_numpy(rows[start : start + step]).to(device)
-            pairs = some.repeat_interleave(len(candidates)), candidates.repeat(len(some))
-            scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(some), -1)
-            first, last = np.searchsorted(which, (start, start + step))
+            some_rows = torch.from_numpy(rows[start : start + step]).to(device)
+            # every one of these queries with every candidate; (queries of the part, candidates) as a matrix
+            pairs = some_rows.repeat_interleave(len(candidates)), candidates.repeat(len(some_rows))
+            scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(some_rows), -1)
+            first, last = np.searchsorted(which, (start, start + step))  # `which` ascends: the positives of the part
             parts.append(_count_cells(scores, which[first:last] - start, positives[first:last]))
         better, equal = (torch.cat(part) for part in zip(*parts))
         return better, equal
 
 
 def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
-    """Count from a matrix of scores, on its device: the scores are compared as they are, without cast or tolerance.
+    """Count in rows of scores on their device; scores are compared without cast and without tolerance.
 
     Parameters
     ----------
@@ -213,7 +232,7 @@ def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
     Returns
     -------
     Counts
-        Scores in the tensor's dtype, bfloat16 as float32. Of the matrix nothing else comes to the host.
+        The positives' scores have the tensor's dtype; bfloat16 becomes float32. No other score is copied to the host.
     """
     with load_torch().no_grad():
         scores = scores.detach()
@@ -225,10 +244,20 @@ def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
 
 
 def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
-    """Return row and column of the first NaN of a matrix, and how many there are; None where there is none."""
+    """Find the first NaN of a matrix of scores.
+
+    Parameters
+    ----------
+    scores : real tensor, shape (queries, candidates)
+
+    Returns
+    -------
+    tuple of int, or None
+        Row, column, and the number of NaN in the matrix; None if there is no NaN.
+    """
     torch = load_torch()
     scores = scores.detach()
-    # a NaN spreads to the largest, which costs one pass and no memory
+    # the maximum is NaN where a score is NaN; computing it needs one pass and no memory
     if not scores.is_floating_point() or not scores.numel() or not torch.isnan(scores.amax()):
         return None
     by_row = torch.isnan(scores).sum(1)
@@ -237,26 +266,40 @@ def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
 
 
 def largest_of_tensor(scores: Tensor) -> float:
-    """Return the largest of a matrix of scores; minus infinity where there is none."""
+    """Return the largest score of a matrix.
+
+    Parameters
+    ----------
+    scores : real tensor, shape (queries, candidates)
+
+    Returns
+    -------
+    float
+        NaN where a score is NaN; minus infinity for an empty tensor.
+    """
     return float(scores.detach().amax()) if scores.numel() else float("-inf")
 
 
 def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, in row ``rows[j]`` of `scores`, what is above and what equals ``positives[j]``."""
+    """Count, for each positive j, the cells of row ``rows[j]`` of `scores` above and equal to ``positives[j]``.
+
+    `rows` ascend. Returns better and equal, int64 (positives,).
+    """
     torch = load_torch()
     better, equal = torch.empty((2, len(rows)), dtype=torch.int64, device=scores.device)
     for part in _parts(scores, len(rows)):
-        cells, mine = _rows_of(scores, rows[part]), positives[part, None]
-        mask = cells > mine
+        cells, thresholds = _rows_of(scores, rows[part]), positives[part, None]  # (part, columns), (part, 1)
+        mask = cells > thresholds
         better[part] = _count_true(mask)
-        equal[part] = _count_true(torch.eq(cells, mine, out=mask))
+        equal[part] = _count_true(torch.eq(cells, thresholds, out=mask))
     return better, equal
 
 
 def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the counts above `high`, the undecided pairs (positive, column), and which positives are crowded.
+    """Compare the screening scores of a tile, shape (queries, columns), with the interval of each positive.
 
-    A crowded positive has no pairs, so that they stay few; its count means nothing.
+    Returns how many scores are above `high`, int64 (positives,); positive and column of the undecided pairs, int64; and
+    which positives are crowded, bool (positives,). A crowded positive has no pairs, and its count means nothing.
     """
     torch = load_torch()
     low, high = _outwards(low, tile.dtype, -1)[:, None], _outwards(high, tile.dtype, 1)[:, None]
@@ -264,10 +307,10 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
     is_crowded = torch.empty(len(rows), dtype=torch.bool, device=tile.device)
     pairs = []
     for part in _parts(tile, len(rows)):
-        cells = _rows_of(tile, rows[part])
+        cells = _rows_of(tile, rows[part])  # (positives of the part, columns)
         mask = cells > high[part]
         above[part] = _count_true(mask)
-        mask ^= cells >= low[part]
+        mask ^= cells >= low[part]  # now the undecided cells: at least `low`, but not above `high`
         is_crowded[part] = _CROWD * _count_true(mask) > max(tile.shape[1], _CROWD * _FEW)
         mask &= ~is_crowded[part, None]
         which, columns = mask.nonzero(as_tuple=True)
@@ -277,48 +320,55 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
 
 
 def _parts(matrix: Tensor, n: int) -> list[slice]:
-    """Return slices of `n` positives whose rows of `matrix` are small enough to copy.
+    """Return slices that cut `n` positives into parts whose rows of `matrix` are small enough to copy.
 
-    They take no more bytes than the matrix has cells, or 4 MiB where that is little.
+    A part takes at most one byte for each cell of the matrix, or 4 MiB if that is more.
     """
     row_bytes = max(1, matrix.shape[1] * matrix.element_size())
-    few = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)
-    step = min(few, budget(matrix, row_bytes))
+    max_rows = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)
+    step = min(max_rows, budget(matrix, row_bytes))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def _rows_of(matrix: Tensor, rows: Ids) -> Tensor:
-    """Return these rows, without a copy where they follow each other."""
+    """Return the rows `rows` of `matrix`; not copied if `rows` are consecutive numbers."""
     if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return matrix[int(rows[0]) : int(rows[-1]) + 1]
     return matrix[load_torch().from_numpy(np.ascontiguousarray(rows)).to(matrix.device)]
 
 
 def _count_true(mask: Tensor) -> Tensor:
-    """Return how many of each row are true; summing bytes into int32 is several times faster than booleans."""
+    """Count the true cells of each row, int64; torch sums bytes into int32 several times faster than booleans."""
     torch = load_torch()
     return mask.view(torch.uint8).sum(1, dtype=torch.int32).long()
 
 
 def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
-    """Return the thresholds in the tile's dtype, never moved inwards; direction 1 is up, -1 down."""
+    """Convert thresholds to the dtype of a tile, rounded up (direction 1) or down (-1), so intervals only widen."""
     rounded = thresholds.to(dtype)
     beyond = rounded.nextafter(rounded.new_full((), direction * float("inf")))
     return rounded.where(rounded.double() * direction >= thresholds * direction, beyond)
 
 
 def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Count as `counts.count_known` does, on the device."""
+    """Count, for each positive, the better and the equal known answers of its query, on the device.
+
+    The same computation as `counts.count_known`, which explains it.
+    """
     torch = load_torch()
     values = torch.cat([known_scores, scores]).sort().values
-    known = (torch.searchsorted(values, known_scores) + known_rows * len(values)).sort().values
-    mine = torch.searchsorted(values, scores) + rows * len(values)
-    right = torch.searchsorted(known, mine, right=True)
-    ends = torch.searchsorted(known, (rows + 1) * len(values))
-    return ends - right, right - torch.searchsorted(known, mine)
+    # Keys that order by query first and by score second: the place of the score among all scores, which is below
+    # len(values), plus len(values) times the query.
+    known_keys = (torch.searchsorted(values, known_scores) + known_rows * len(values)).sort().values
+    positive_keys = torch.searchsorted(values, scores) + rows * len(values)
+    # (positives,): known answers of earlier queries, plus those of the query that score at most as high
+    n_not_above = torch.searchsorted(known_keys, positive_keys, right=True)
+    ends = torch.searchsorted(known_keys, (rows + 1) * len(values))  # known answers of this and of all earlier queries
+    return ends - n_not_above, n_not_above - torch.searchsorted(known_keys, positive_keys)
 
 
 def _on_device(places: Places, like: Tensor) -> list[Tensor]:
+    """Return rows, answers, known rows and known answers of `places` as tensors on the device of `like`."""
     torch = load_torch()
     arrays = (places.rows, places.answers, places.known_rows, places.known)
     return [torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(like.device) for array in arrays]

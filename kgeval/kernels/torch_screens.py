@@ -1,39 +1,67 @@
-"""Exact and screening scores of tensors, on the device that they are on.
+"""Exact scores and screening scores of tensors, computed on their device, and the proof of the bounds.
 
-A score is what `geometry.exact_scores` gives. Here the same float64 additions, multiplications and square roots are
-separate torch operations, each correctly rounded (IEEE 754) and none fused with another, so the scores are the same
-bits. Relied on: CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU torch's
-is not, where MKL computes it: about 1 in 80 is off by one ulp; numpy's is taken there, on the same memory.
+`TorchCounter` calls `exact_tensor_pairs`, and `make_screen` for the screen of its geometry.
 
-Cheap screening scores decide what lies beyond a proven bound of a positive's score; all else is scored exactly. With
-u = 2**-24 the unit roundoff of float32, v = 2**-53 that of float64, d the width of the vectors, gamma(n) =
-n u / (1 - n u) (Higham 2002, Accuracy and Stability of Numerical Algorithms, 3.1-3.5), and all vectors scaled by powers
-of two, which is exact:
+**Exact scores** are the same bits as those of `geometry.exact_scores`: here the same float64 additions,
+multiplications and square roots are separate torch operations, each correctly rounded (IEEE 754), and none fused with
+another. CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU, torch's square
+root is not, where MKL computes it: about 1 in 80 is off by one ulp. So numpy's is used there, on the same memory.
 
-- dot: q', e' are the vectors rounded to the screening type. |q.e - q'.e'| <= |q - q'| |e| + |q'| |e - e'|
-  (Cauchy-Schwarz), with the norms of the rounding errors as they came out, in float64. Products of float16 or
-  bfloat16 numbers are exact in float32. Summing in float32, in any order, adds gamma(d) |q'| |e'| (float32 products
-  included). Tensor cores cut off instead of rounding, after shifting n >= 4 terms and the accumulator to the largest of
-  them (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor cores): at most (n + 2) 2 u of the
-  sum of magnitudes for each n terms, in all 3 (d + 4) u |q'| |e'| and terms of second order. Used: 3.1 (d + 8) u.
-- Where torch may round float32 operands itself (TF32, or less than the "highest" precision of float32 products),
-  each is taken to be off by 2**-8 more; bfloat16 numbers are not changed by that. Where a product comes out as bfloat16
-  (on the CPU), rounding is monotone: a score is above a bfloat16 number only if it was so before, and thresholds
-  are moved outwards to such numbers.
-- l2: minus the distance orders candidates as 2 q.e - |e|^2, the product of (q, -1, -1, -1) and (2 e, a, b, c) with
-  |e|^2 = a + b + c, where a and b are |e|^2 and the rest rounded to the screening type. The float64 evaluation of score
-  and squares stays within 16 (d + 8) v (|q| + |e|)^2.
-- l1: minus half the distance D is (s(q) + s(e)) / 2 - sum max(q_k, e_k), s being the sum of a vector's numbers. With
-  S = |q'|_1 + |e'|_1 the recursive sum of these d + 1 terms, whose magnitudes add up to at most 1.5 S, is off by at
-  most 1.5 gamma(d) S, its first term by 1.01 u S, and rounding the vectors to float32 moves D / 2 by u S / 2.
-- modulus: each float32 modulus has a relative error below 5 u (a square root rounded within 2 u included), the
-  recursive sum adds gamma(d / 2); of a distance that is at most S, that is (d / 2 + 6) u S; the rounded vectors add
-  u S. Both are below 1.6 (d + 8) u S. The float64 scores are within 4 (d + 6) v S.
+**Screening scores** decide a candidate if they are beyond a proven bound around the positive's score; all other
+candidates are scored exactly.
 
-Underflow adds at most (d + 8) 2**-124 to a sum of vectors scaled to about 1, and d 2**-61 to a sum of moduli (whose
-squares underflow sooner), also where subnormals are flushed to zero. All bounds are taken 1% larger than derived,
-which covers the roundings in computing them. Where sizes lie beyond 1e-100..1e100, or a query is 1e15 times larger
-than the candidates, nothing is screened. Candidates are sorted by norm, so that the bound of a block is tight.
+Notation: q is a query, e a candidate, scaled by powers of two, which is exact; q' and e' are the vectors rounded to
+the screening dtype; d is the width of the vectors; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that of
+float64; gamma(n) = n u / (1 - n u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability of
+Numerical Algorithms, 3.1-3.5); |x| is the Euclidean norm, |x|_1 the l1 norm.
+
+**dot** (`ProductScreen`)
+
+1. Rounding the vectors: |q.e - q'.e'| <= |q - q'| |e| + |q'| |e - e'| (Cauchy-Schwarz), with |q'| <= |q| + |q - q'|.
+   The norms of the rounding errors are measured in float64; they are not worst cases.
+2. Products of two float16 or of two bfloat16 numbers are exact in float32.
+3. Summing in float32, in any order, adds at most gamma(d) |q'| |e'|; roundings of float32 products are included.
+4. Tensor cores truncate instead of rounding: they shift n >= 4 terms and the accumulator to the largest of them, and
+   cut off the digits that do not fit (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor cores).
+   For each n terms this adds at most (n + 2) 2 u times the sum of magnitudes; for all terms together at most
+   3 (d + 4) u |q'| |e'|, and terms of second order. The bound used is 3.1 (d + 8) u |q'| |e'|.
+5. torch may round float32 operands itself (TF32, or a precision of float32 products below "highest"). Then each
+   operand is assumed to be off by a further 2**-8. This does not change bfloat16 numbers.
+6. On the CPU, a product of bfloat16 vectors is itself rounded to bfloat16. Rounding is monotone: a rounded score is
+   above a bfloat16 number only if the score was above it before rounding, and likewise below. So it is enough to round
+   the ends of the interval outward to bfloat16 numbers.
+7. The exact score, computed in float64, is within (d + 1) v |q| |e| of q.e; 4 (d + 4) v |q| |e| is used.
+
+**l2** (`ProductScreen`)
+
+1. For a query, the scores -D with D = |q - e| order candidates as |q|^2 - D^2 = 2 q.e - |e|^2 does.
+2. This is the dot product of (q, -1, -1, -1) and (2 e, a, b, c) with |e|^2 = a + b + c: a is |e|^2 rounded to the
+   screening dtype, b is |e|^2 - a rounded to it, and c is the rest. So the bounds of ``dot`` serve, with these vectors.
+   The positive's score p becomes the threshold |q|^2 - p^2.
+3. The float64 evaluation of score and squares stays within 16 (d + 8) v (|q| + |e|)^2 of the real numbers.
+
+**l1** (`DistanceScreen`); let S = |q'|_1 + |e'|_1, and let s(x) be the sum of the numbers of x
+
+1. |x - y| = 2 max(x, y) - x - y. So minus half the distance D is (s(q) + s(e)) / 2 - sum_k max(q_k, e_k).
+2. These are d + 1 terms, and their magnitudes add up to at most 1.5 S. Adding them one after another in float32 is off
+   by at most 1.5 gamma(d) S. The first term is off by at most 1.01 u S itself.
+3. Rounding the vectors to float32 moves D / 2 by at most u S / 2.
+4. Steps 2 and 3 together are below 1.6 (d + 8) u S. The exact scores are within 4 (d + 6) v S of -D.
+
+**modulus** (`DistanceScreen`); with the same S
+
+1. Each modulus computed in float32 has a relative error below 5 u; that includes a square root with an error of 2 u.
+2. Adding d / 2 of them one after another adds gamma(d / 2). The distance is at most S, so steps 1 and 2 are together at
+   most (d / 2 + 6) u S.
+3. Rounding the vectors to float32 adds u S.
+4. The sum is below 1.6 (d + 8) u S. The exact scores are within 4 (d + 6) v S of -D.
+
+**Underflow** adds at most (d + 8) 2**-124 to a sum over vectors scaled to about 1, and d 2**-61 to a sum of moduli
+(whose squares underflow sooner), also where subnormals are flushed to zero.
+
+All bounds are used 1% larger than derived, which covers the roundings in computing them. Nothing is screened if sizes
+are outside 1e-100..1e100, or if a query is 1e15 times larger than the candidates. Candidates are sorted by norm: the
+bound of a block uses its largest norm, which is then near its other norms.
 """
 
 from __future__ import annotations
@@ -49,7 +77,7 @@ from kgeval.kernels.geometry import GEOMETRIES, MAX_RATIO, U, V, is_in_range
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # of a temporary array: what a cache holds, what keeps a GPU busy
+_BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # of a temporary array: as many as fit a cache, or keep a GPU busy
 
 
 def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -65,15 +93,15 @@ def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> T
     -------
     float64 tensor, shape (pairs,)
     """
-    how = GEOMETRIES[geometry]
-    scores: Tensor = how.finish(
-        _tree_sum_of_tensor(how.summands(candidates.clone(), queries, _square_root)), _square_root
+    definition = GEOMETRIES[geometry]
+    scores: Tensor = definition.finish(
+        _tree_sum_of_tensor(definition.summands(candidates.clone(), queries, _square_root)), _square_root
     )
     return scores
 
 
 def _tree_sum_of_tensor(terms: Tensor) -> Tensor:
-    """Return the sum of each row, halves added to halves. Overwrites `terms`."""
+    """Return the sum of each row, in the order of additions of `geometry._tree_sum`. Overwrites `terms`."""
     n = terms.shape[1]
     while n > 1:
         half = n // 2
@@ -94,12 +122,27 @@ def _square_root(terms: Tensor) -> Tensor:
 
 
 def budget(tensor: Tensor, bytes_each: int) -> int:
-    """Return how many things of `bytes_each` a temporary array on the tensor's device may hold."""
+    """Return how many items a temporary array on the tensor's device may hold.
+
+    Parameters
+    ----------
+    tensor : tensor
+        Decides the device; its numbers are not read.
+    bytes_each : int
+        Bytes that one item takes.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     return max(1, (_BYTES_CPU if tensor.device.type == "cpu" else _BYTES_GPU) // max(1, bytes_each))
 
 
 def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``), some at a time.
+    """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``).
+
+    The vectors are copied for a part of the pairs at a time.
 
     Parameters
     ----------
@@ -122,7 +165,19 @@ def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows:
 
 @dataclass
 class Ready:
-    """Queries made ready for a screen: rounded vectors, thresholds of the positives, and what bounds need."""
+    """Queries and positives that are prepared for a screen.
+
+    Parameters
+    ----------
+    vectors : tensor of the screening dtype, shape (queries, width)
+        The scaled, rounded queries.
+    thresholds : float64 tensor, shape (positives,)
+        The exact scores of the positives, converted to the scale of the screening scores.
+    sizes, errors, slack : float64 tensors, shape (queries,)
+        Norms of the queries, norms of their rounding errors, and the float64 error of ``l2`` (its step 3).
+    is_usable : bool tensor, shape (queries,)
+        False where nothing is screened.
+    """
 
     vectors: Tensor
     thresholds: Tensor
@@ -141,7 +196,20 @@ class ProductScreen:
     geometry : str
     candidates : float tensor, shape (candidates, d)
     dtype : torch.dtype
-        float32, bfloat16 or float16: what vectors are rounded to.
+        float32, bfloat16 or float16: the dtype to which vectors are rounded.
+
+    Attributes
+    ----------
+    order : int64 tensor, shape (candidates,)
+        Candidates by descending norm; row j of the arrays below is the candidate ``order[j]``.
+    vectors : tensor of `dtype`, shape (candidates, width)
+        The scaled, rounded candidates e; for ``l2`` (2 e, a, b, c). Padded with zeros to a width divisible by 8.
+    norms, errors : float64 tensors, shape (candidates,)
+        Norms of the scaled vectors before rounding, and of their rounding errors.
+    unit : float
+        The power of two by which candidates are divided.
+    is_in_range : bool
+        False if nothing is screened, because of the candidates.
     """
 
     geometry: str
@@ -158,7 +226,7 @@ class ProductScreen:
         lengths, self.unit, self.is_in_range = _measure(self.candidates, 2)
         self.order = lengths.argsort(descending=True)
         n, d = self.candidates.shape
-        width = -(-(d + 3 * (self.geometry == "l2")) // 8) * 8  # tensor cores want rows of whole 16 bytes
+        width = -(-(d + 3 * (self.geometry == "l2")) // 8) * 8  # tensor cores need rows of a multiple of 16 bytes
         self.vectors = self.candidates.new_zeros((n, width), dtype=self.dtype)
         self.norms, self.errors = lengths.new_zeros(n), lengths.new_zeros(n)
         step = budget(self.candidates, 16 * width)
@@ -173,7 +241,7 @@ class ProductScreen:
             self.errors[part] = _norms(rows - rounded.double())
 
     def _with_squares(self, rows: Tensor) -> Tensor:
-        """Return (2 e, a, b, c) of the rows e, the last three adding up to the square of its norm."""
+        """Return (2 e, a, b, c) for each row e, with a + b + c the square of its norm."""
         rest = (rows * rows).sum(1)
         parts = []
         for _ in range(2):
@@ -183,7 +251,20 @@ class ProductScreen:
         return joined
 
     def prepare(self, queries: Tensor, rows: Tensor, positives: Tensor) -> Ready:
-        """Scale and round `queries`, and turn the exact scores `positives` (of queries `rows`) into thresholds."""
+        """Scale and round `queries`, and convert the exact scores of positives to thresholds.
+
+        Parameters
+        ----------
+        queries : float64 tensor, shape (queries, d)
+        rows : int64 tensor, shape (positives,)
+            The query of each positive.
+        positives : float64 tensor, shape (positives,)
+            Their exact scores.
+
+        Returns
+        -------
+        Ready
+        """
         torch = load_torch()
         is_l2 = self.geometry == "l2"
         largest = queries.abs().amax(1)
@@ -195,11 +276,11 @@ class ProductScreen:
         slack = q.new_zeros(len(q))
         if is_l2:
             lengths = _norms(q)
-            thresholds = (lengths * lengths)[rows] - thresholds * thresholds
+            thresholds = (lengths * lengths)[rows] - thresholds * thresholds  # |q|^2 - p^2
             slack = 16.0 * (q.shape[1] + 8) * V * (lengths + self.norms.amax() + 1.0) ** 2
             q = torch.cat([q, q.new_full((len(q), 3), -1.0)], 1)
         norms = _norms(q)
-        powers = (norms / norms.frexp().mantissa).where(norms > 0, norms.new_ones(()))
+        powers = (norms / norms.frexp().mantissa).where(norms > 0, norms.new_ones(()))  # of two, above each norm
         q = q / powers[:, None]
         vectors = q.new_zeros((len(q), self.vectors.shape[1]), dtype=self.dtype)
         vectors[:, : q.shape[1]] = q
@@ -218,10 +299,11 @@ class ProductScreen:
         return q.float() @ e.float().T
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, per positive, the scores between which a candidate of `block` is undecided."""
+        """Return, for each positive of queries `rows`, the interval in which a candidate of `block` is undecided."""
         torch = load_torch()
         d = self.vectors.shape[1]
         size, error = self.norms[block].amax(), self.errors[block].amax()
+        # the error of summing, as a multiple of |q'| |e'|, which is at most rounded * (size + error)
         summing = 1.02 * (d + 2) * U if self.dtype == torch.float32 else 3.1 * (d + 8) * U
         if not (self.dtype == torch.bfloat16 or _multiplies_exactly(self.dtype, self.vectors)):
             summing += 2.02 * 2.0**-8
@@ -240,7 +322,22 @@ class DistanceScreen:
     geometry : str
     candidates : float tensor, shape (candidates, d)
     dtype : torch.dtype, optional
-        Of no use here: the screening scores are float32.
+        Not used; the screening scores are float32.
+
+    Attributes
+    ----------
+    order : int64 tensor, shape (candidates,)
+        Candidates by descending norm; the arrays below are in this order.
+    columns : float32 tensor, shape (d, candidates)
+        The scaled, rounded candidates, one row for each dimension.
+    halves : float32 tensor, shape (candidates,)
+        s(e') / 2, half the sum of the numbers of each rounded candidate.
+    norms : float64 tensor, shape (candidates,)
+        l1 norms of the scaled candidates.
+    unit : float
+        The power of two by which candidates and queries are divided.
+    is_in_range : bool
+        False if nothing is screened, because of the candidates.
     """
 
     geometry: str
@@ -269,7 +366,7 @@ class DistanceScreen:
             self.norms[part] = rows.abs().sum(1)
 
     def prepare(self, queries: Tensor, rows: Tensor, positives: Tensor) -> Ready:
-        """Scale and round `queries`, and turn the exact scores `positives` (of queries `rows`) into thresholds."""
+        """Scale and round `queries`, and convert exact scores to thresholds; see `ProductScreen.prepare`."""
         is_usable = queries.abs().amax(1) < MAX_RATIO * self.unit
         is_usable &= self.is_in_range
         q = queries.where(is_usable[:, None], queries.new_zeros(())) / self.unit
@@ -280,10 +377,11 @@ class DistanceScreen:
         return Ready(vectors, thresholds, q.abs().sum(1), nothing, nothing, is_usable)
 
     def tile(self, ready: Ready, block: slice) -> Tensor:
-        """Return minus the screening distances (``l1``: their halves) of all queries to the candidates of `block`."""
+        """Return minus the screening distances (``l1``: half of them) of all queries to the candidates of `block`."""
         torch = load_torch()
-        q, e = ready.vectors.T[:, :, None], self.columns[:, block]
+        q, e = ready.vectors.T[:, :, None], self.columns[:, block]  # (d, queries, 1), (d, candidates of the block)
         if self.geometry == "l1":
+            # (queries, candidates of the block): (s(q') + s(e')) / 2; then one maximum after another is subtracted
             out = (q[..., 0].double().sum(0) / 2.0).float()[:, None] + self.halves[block]
             step = torch.empty_like(out)
             for k in range(len(e)):
@@ -299,7 +397,7 @@ class DistanceScreen:
         return out
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, per positive, the scores between which a candidate of `block` is undecided."""
+        """Return, for each positive of queries `rows`, the interval in which a candidate of `block` is undecided."""
         d = len(self.columns)
         radius = (1.6 * (d + 8) * U + 4.0 * (d + 6) * V) * (ready.sizes + self.norms[block].amax())
         radius += (d + 8) * 2.0**-124 if self.geometry == "l1" else d * 2.0**-61
@@ -310,7 +408,7 @@ Screen = ProductScreen | DistanceScreen
 
 
 def make_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Screen:
-    """Return the screen that serves `geometry`.
+    """Return the screen of `geometry`.
 
     Parameters
     ----------
@@ -318,9 +416,18 @@ def make_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Screen:
     candidates : float32 or float64 tensor, shape (candidates, d)
         Finite. Not modified.
     dtype : torch.dtype, optional
-        What ``dot`` and ``l2`` round vectors to: float32, bfloat16 or float16. By default float32 on the CPU and
-        float16 elsewhere: as fast as bfloat16 on tensor cores, with an eighth of its rounding error, and its small
-        range does no harm to scaled vectors.
+        The dtype to which ``dot`` and ``l2`` round vectors: float32, bfloat16 or float16. By default float32 on the CPU
+        and float16 elsewhere. float16 is as fast as bfloat16 on tensor cores and has an eighth of its rounding error;
+        its small range does no harm, since vectors are scaled.
+
+    Returns
+    -------
+    ProductScreen or DistanceScreen
+
+    Raises
+    ------
+    TypeError
+        If the geometry has no screen.
     """
     make = GEOMETRIES[geometry].screen
     if make is None:
@@ -330,7 +437,18 @@ def make_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Screen:
 
 
 def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> ProductScreen:
-    """Return the screen of rounded products, rounded to what suits the device; see `make_screen`."""
+    """Return the screen of ``dot`` and ``l2``, with a dtype that suits the device; see `make_screen`.
+
+    Parameters
+    ----------
+    geometry : str
+    candidates : float tensor, shape (candidates, d)
+    dtype : torch.dtype, optional
+
+    Returns
+    -------
+    ProductScreen
+    """
     torch = load_torch()
     if dtype is None:
         dtype = torch.float32 if candidates.device.type == "cpu" else torch.float16
@@ -338,18 +456,27 @@ def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Prod
 
 
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the intervals around the thresholds, 1% wider than `radius` and with room for the roundings of both."""
     radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
 
 
 def _norms(rows: Tensor) -> Tensor:
+    """Return the Euclidean norm of each row."""
     return (rows * rows).sum(1).sqrt()
 
 
 def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
-    """Return the rows' norms of this order, a power of two that none exceeds, and whether sizes are in range.
+    """Measure the rows of `vectors`: l1 norms for order 1, Euclidean norms for order 2.
 
-    The norms, float64, are divided by a power of two that no number exceeds; zeros where sizes are out of range.
+    Returns
+    -------
+    norms : float64 tensor, shape (n,)
+        Divided by a power of two that no number exceeds, which does not change their order. Zeros if out of range.
+    unit : float
+        A power of two that no norm exceeds.
+    is_in_range : bool
+        Whether the largest number is in 1e-100..1e100, or all numbers are 0.
     """
     norms = vectors.new_zeros(len(vectors), dtype=load_torch().float64)
     step = budget(vectors, 16 * vectors.shape[1])
@@ -365,7 +492,7 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
 
 
 def _multiplies_halves(dtype: Any) -> bool:
-    """Tell whether CUDA tensors of `dtype` are multiplied into float32, as they are and summed in float32."""
+    """Tell whether CUDA multiplies tensors of `dtype` without rounding them, and sums the products in float32."""
     torch = load_torch()
     if dtype == torch.float32 or not hasattr(torch.ops.aten.mm, "dtype"):
         return False
@@ -373,7 +500,7 @@ def _multiplies_halves(dtype: Any) -> bool:
 
 
 def _multiplies_exactly(dtype: Any, vectors: Tensor) -> bool:
-    """Tell whether `ProductScreen.tile` multiplies the rounded numbers as they are."""
+    """Tell whether `ProductScreen.tile` multiplies the numbers of `vectors` without rounding them once more."""
     torch = load_torch()
     if vectors.is_cuda:
         return _multiplies_halves(dtype)

@@ -1,13 +1,18 @@
-"""One kernel for CUDA that multiplies, compares and counts, and never writes a matrix of scores.
+"""The fused kernel for CUDA (`count_and_collect`): it multiplies, compares and counts, and writes no matrix of scores.
 
-A program takes a tile of queries and candidates, multiplies their rounded vectors on the tensor cores with float32
-accumulation, and compares the products with two thresholds of each positive while they are still in registers:
-above the higher one a candidate is certainly better, and counted; between them it is undecided, and the pair is
-appended to a list. What the thresholds must be is derived in `torch_screens`.
+`TorchCounter` calls it for ``dot`` and ``l2``. One program of the kernel handles one tile of queries x candidates:
 
-A query with several positives is taken in groups of at most four, so that a tile is compared as often as its fullest
-group demands; groups of like size stand together. The list is bounded: one atomic addition per positive and tile
-reserves its places, in 64 bits, so that the cursor tells how many there would have been also where they did not fit.
+1. It multiplies their rounded vectors on the tensor cores, and sums in float32.
+2. While the products are in registers, it compares them with the interval `low`..`high` of each positive. A product
+   above `high` is certainly better, and counted. One from `low` to `high` is undecided, and the pair of positive and
+   candidate is appended to a list. `torch_screens` proves the intervals.
+
+Groups: a row of a tile is not a query but a group of at most four positives of one query (a query with more positives
+has several rows). A tile is compared as many times as its largest group has positives, so groups of the same size are
+next to each other.
+
+The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves places in the
+list. The cursor goes on counting when the list is full, so at the end it tells how many pairs there are in any case.
 """
 
 from __future__ import annotations
@@ -25,25 +30,25 @@ from kgeval.errors import MissingExtra
 if TYPE_CHECKING:
     import torch
 
-tl: Any = None  # triton.language, found here by the compiled kernel; loaded on first use, since triton is optional
+tl: Any = None  # triton.language; the compiled kernel reads this name; set on first use, since triton is optional
 
 _GROUP = 4
-_ROWS, _COLUMNS, _DEPTH = 128, 64, 64  # the largest tile whose comparing and listing spills no register (sm_80, sm_90)
-_kernels: list[Any] = []
+_ROWS, _COLUMNS, _DEPTH = 128, 64, 64  # the largest tile whose comparison spills no register (sm_80, sm_90)
+_kernels: list[Any] = []  # the compiled kernel, after the first call
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Positives of one query, at most four together.
+    """Groups of at most four positives of one query; the positives of a group follow each other.
 
     Parameters
     ----------
     query : int64 tensor, shape (groups,)
-        Row of the queries.
+        The query of each group.
     first : int64 tensor, shape (groups,)
-        The first of the group's positives, which follow each other.
+        The first positive of each group.
     size : int32 tensor, shape (groups,)
-        Descending.
+        The number of positives of each group; descending.
     """
 
     query: torch.Tensor
@@ -52,23 +57,47 @@ class RowGroups:
 
 
 def make_groups(rows: Ids, device: torch.device) -> RowGroups:
-    """Return the groups of positives whose queries are the ascending `rows`, on `device`."""
+    """Cut the positives of each query into groups of at most four.
+
+    Parameters
+    ----------
+    rows : int64 array, shape (positives,)
+        The query of each positive, ascending.
+    device : torch.device
+        Where the groups are needed.
+
+    Returns
+    -------
+    RowGroups
+        For example, five positives of query 0 and one of query 1 make the groups (query 0, first 0, size 4),
+        (query 0, first 4, size 1) and (query 1, first 5, size 1).
+    """
     import torch
 
+    # Per query with a positive: the query, its first positive, the number of its positives, the number of its groups.
     queries, starts, counts = np.unique(rows, return_index=True, return_counts=True)
     n_groups = -(-counts // _GROUP)
+    # Per group: the number of groups of earlier queries; its number among the groups of its query; its size.
     before = np.repeat(np.cumsum(n_groups) - n_groups, n_groups)
     nth = np.arange(len(before)) - before
     sizes = np.minimum(_GROUP, np.repeat(counts, n_groups) - _GROUP * nth)
-    order = np.argsort(-sizes, kind="stable")
+    order = np.argsort(-sizes, kind="stable")  # the groups, largest first
     columns = (np.repeat(queries, n_groups), np.repeat(starts, n_groups) + _GROUP * nth, sizes.astype(np.int32))
     return RowGroups(*(torch.from_numpy(np.ascontiguousarray(column[order])).to(device) for column in columns))
 
 
 def is_available(device: torch.device) -> bool:
-    """Tell whether the kernel runs on `device`: CUDA of compute capability 8 or more, and triton is installed.
+    """Tell whether the kernel runs on `device`: triton is installed, and CUDA has compute capability 8.0 or higher.
 
-    For older GPUs triton makes no use of the tensor cores, and a product that is written out is faster.
+    On older GPUs triton does not use the tensor cores, and a matrix product that is written to memory is faster.
+
+    Parameters
+    ----------
+    device : torch.device
+
+    Returns
+    -------
+    bool
     """
     import torch
 
@@ -85,23 +114,23 @@ def count_and_collect(
     high: torch.Tensor,
     capacity: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
-    """Count the products above `high`, and list the pairs of positive and candidate between the thresholds.
+    """Count, for each positive, the products above `high`, and list the pairs with a product from `low` to `high`.
 
     Parameters
     ----------
     queries, candidates : float16 or bfloat16 tensors, shapes (queries, d) and (candidates, d)
-        On one device, numbers of a row next to each other. Not modified.
+        On one device; the numbers of a row are contiguous. Not modified.
     groups : RowGroups
     low, high : float32 tensors, shape (positives,)
-        Both +infinity where a positive is neither to be counted nor listed.
+        Both +infinity for a positive that is to be neither counted nor listed.
     capacity : int
-        The most pairs that are listed, below 2**30.
+        The largest number of pairs that can be listed, below 2**30.
 
     Returns
     -------
     (above, positives, columns) or None
-        int32, shape (positives,), and the listed pairs, int64, in no particular order; None where there are more
-        than `capacity`.
+        How many products are above `high`, int32, shape (positives,); positive and column of the listed pairs, int64,
+        shape (undecided,), in no particular order. None if there are more than `capacity` pairs.
 
     Raises
     ------
@@ -113,12 +142,13 @@ def count_and_collect(
     kernel = _kernel()
     above = torch.zeros(len(low), dtype=torch.int32, device=low.device)
     cursor = torch.zeros(1, dtype=torch.int64, device=low.device)
-    found = torch.empty(max(1, capacity), dtype=torch.int64, device=low.device)
+    # Each pair is one int64: the positive in the upper 32 bits, the column in the lower 32 bits.
+    listed = torch.empty(max(1, capacity), dtype=torch.int64, device=low.device)
     tiles = (-(-len(groups.query) // _ROWS), -(-len(candidates) // _COLUMNS))
     if not all(tiles):
-        return above, found[:0], found[:0]
+        return above, listed[:0], listed[:0]
     kernel[tiles](
-        *(queries, candidates, groups.query, groups.first, groups.size, low, high, above, cursor, found),
+        *(queries, candidates, groups.query, groups.first, groups.size, low, high, above, cursor, listed),
         *(len(groups.query), len(candidates), queries.shape[1], queries.stride(0), candidates.stride(0), capacity),
         ROWS=_ROWS,
         COLUMNS=_COLUMNS,
@@ -126,12 +156,12 @@ def count_and_collect(
         num_warps=8,
         num_stages=3,
     )
-    n_found = int(cursor.item())
-    return (above, found[:n_found] >> 32, found[:n_found] & 0xFFFFFFFF) if n_found <= capacity else None
+    n_pairs = int(cursor.item())
+    return (above, listed[:n_pairs] >> 32, listed[:n_pairs] & 0xFFFFFFFF) if n_pairs <= capacity else None
 
 
 def _kernel() -> Any:
-    """Return the compiled kernel."""
+    """Return the kernel, which triton compiles on its first call."""
     if not _kernels:
         try:
             triton, language = import_module("triton"), import_module("triton.language")
@@ -152,7 +182,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
     high,
     above,
     cursor,
-    found,
+    listed,
     n_groups,
     n_candidates,
     d,
@@ -163,18 +193,22 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
     COLUMNS: tl.constexpr,  # noqa: N803
     DEPTH: tl.constexpr,  # noqa: N803
 ):
+    # One tile. (ROWS,): its groups and their queries; (COLUMNS,): its candidates.
     group = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     is_group, is_column = group < n_groups, column < n_candidates
     query = tl.load(group_query + group, mask=is_group, other=0)
+    # Pointers to the first number of each query, (ROWS, 1), and of each candidate, (1, COLUMNS).
     query_at = queries + query.to(tl.int64)[:, None] * query_stride
     candidate_at = candidates + column.to(tl.int64)[None, :] * candidate_stride
+    # The products of all pairs of the tile, summed over DEPTH dimensions at a time.
     scores = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     for start in range(0, d, DEPTH):
         depth = start + tl.arange(0, DEPTH)
         q = tl.load(query_at + depth[None, :], mask=is_group[:, None] & (depth < d)[None, :], other=0.0)
         e = tl.load(candidate_at + depth[:, None], mask=(depth < d)[:, None] & is_column[None, :], other=0.0)
         scores = tl.dot(q, e, scores)
+    # (ROWS,): first positive and size of each group. Step k handles the k-th positive of every group that has one.
     first = tl.load(group_first + group, mask=is_group, other=0)
     size = tl.load(group_size + group, mask=is_group, other=0)
     for k in range(tl.max(size, axis=0)):
@@ -182,14 +216,17 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
         positive = first + k
         bottom = tl.load(low + positive, mask=is_positive, other=float("inf"))
         top = tl.load(high + positive, mask=is_positive, other=float("inf"))
+        # (ROWS, COLUMNS): cells to be compared; products above the interval; products in the interval
         is_cell = is_positive[:, None] & is_column[None, :]
         is_above = is_cell & (scores > top[:, None])
         is_near = is_cell & (scores >= bottom[:, None]) & (scores <= top[:, None])
         tl.atomic_add(above + positive, tl.sum(is_above.to(tl.int32), axis=1), mask=is_positive, sem="relaxed")
         n_near = tl.sum(is_near.to(tl.int32), axis=1)
         if tl.sum(n_near, axis=0) > 0:
-            # every positive adds to the one cursor; zero times its number makes a pointer for each
+            # `base`, (ROWS,): where the places reserved for each positive start. There is only one cursor; adding
+            # zero times `positive` makes one pointer to it for each row.
             base = tl.atomic_add(cursor + 0 * positive, n_near.to(tl.int64), mask=n_near > 0, sem="relaxed")
+            # `slot`, (ROWS, COLUMNS): the place in the list of each undecided cell, `base` plus its number in its row
             slot = tl.minimum(base, capacity).to(tl.int32)[:, None] + tl.cumsum(is_near.to(tl.int32), axis=1) - 1
             pair = (positive.to(tl.int64) << 32)[:, None] + column.to(tl.int64)[None, :]
-            tl.store(found + slot, pair, mask=is_near & (slot < capacity))
+            tl.store(listed + slot, pair, mask=is_near & (slot < capacity))

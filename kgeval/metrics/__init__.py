@@ -1,7 +1,7 @@
-"""Metrics as values: parameters in a frozen dataclass, the formula in its class, names in families.
+"""Metrics as values: a metric is a frozen dataclass; its parameters are fields, its formula is a method.
 
-Three families: ranks (here), ranked lists (`kgeval.metrics.retrieval`), and single predictions
-(`kgeval.metrics.pointwise`).
+There are three families: metrics of ranks (in this package), of ranked lists (`kgeval.metrics.retrieval`), and
+of single predictions (`kgeval.metrics.pointwise`). `kgeval.results` and `kgeval.classification` call them.
 """
 
 from kgeval.discovery import import_modules
@@ -15,7 +15,7 @@ from kgeval.metrics.query_level import QueryLevel, lists_of_counts
 from kgeval.metrics.ranks import GMR, HMR, MR, MRR, RANKS, Hits, MedianRank, RankMetric, mean_over_range, ranks_under
 from kgeval.metrics.wrappers import Adjusted, AgainstChance, ZScore
 
-import_modules(__name__, __path__)  # so that a metric in a file of its own is found
+import_modules(__name__, __path__)  # imports every module here, so that each registers its metrics
 
 __all__ = [
     "GMR",

@@ -1,4 +1,7 @@
-"""What every metric is: a frozen value that names and describes itself; and the families they belong to."""
+"""The base class of all metrics, the value that a metric returns, and the families that metrics are registered in.
+
+Every other module of `kgeval.metrics` imports these.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ class MetricValue:
     reason : str
         Empty unless `value` is NaN.
     excluded : int
-        Queries or groups without a value of their own, which the mean leaves out.
+        How many queries or groups have no value; the mean leaves them out.
     excluded_weight : float
-        Their share of all the weight, 0 to 1.
+        The excluded queries' or groups' share of the total weight, 0 to 1.
     """
 
     value: float
@@ -50,26 +53,27 @@ class Metric:
 
     There are three families: metrics of ranks (`kgeval.metrics.ranks`), of ranked lists with several
     answers (`kgeval.metrics.retrieval`), and of single predictions (`kgeval.metrics.pointwise`).
-    A metric is written ``name(parameter=value,...)@k``, parameters at their defaults left out.
+    The text of a metric is ``name(parameter=value,...)@k``, without the parameters that have their default.
 
     Attributes
     ----------
     name, synonyms : str, tuple of str
-        How the metric is written in keys.
+        The metric's name in keys, and other names that are read as this metric.
     title : str
-        How tables for people name it; `heading` adds its parameters.
+        The metric's name in tables for people; `heading` adds its parameters.
     unit : str
-        Of its values: ``"ranks"``, or empty for pure numbers.
+        Unit of the values: ``"ranks"``, or empty for pure numbers.
     decimals : int
-        How many of them tables for people show.
+        Number of decimals in tables for people.
     higher_is_better : bool
     bounds : tuple of float
-        The least and the greatest value.
+        The smallest and the largest possible value.
     reference, undefined_when : str
-        Where the formula comes from; where it has no value.
+        The source of the formula; the case in which the metric has no value.
     tie_policies, default_ties : tuple of str, str
+        The tie policies that the metric supports, and the one that is used by default.
     has_moments : bool
-        Whether it is a function of means, as `kgeval.stats.Moments` writes it.
+        Whether the metric is a function of means, and so can be written as `kgeval.stats.Moments`.
     """
 
     name: ClassVar[str]
@@ -86,23 +90,37 @@ class Metric:
     has_moments: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        said, cut_off = [], ""
+        options, cut_off = [], ""
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if field.name == "k":
                 cut_off = "" if value is None else f"@{value}"
             elif value != field.default:
-                said.append(f"{field.name}={_shown(value)}")
-        return self.name + (f"({','.join(said)})" if said else "") + cut_off
+                options.append(f"{field.name}={_shown(value)}")
+        return self.name + (f"({','.join(options)})" if options else "") + cut_off
 
     @property
     def heading(self) -> str:
-        """How tables name the metric."""
+        """The metric's name in tables for people."""
         return self.title + str(self).removeprefix(self.name)
 
 
 def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], nothing: float = np.nan) -> Reals:
-    """Return ``above / below``, and `nothing` where that is not defined; float64 arrays of one shape."""
+    """Return ``above / below``, and `nothing` where the quotient is not defined.
+
+    Parameters
+    ----------
+    above, below : float64 arrays of the same shape
+        Numerators and denominators.
+    is_defined : bool array of that shape
+        Where to divide.
+    nothing : float
+        The value in all other places.
+
+    Returns
+    -------
+    float64 array of that shape
+    """
     result = np.full(np.shape(below), nothing)
     np.divide(above, below, out=result, where=is_defined)
     return result
@@ -112,14 +130,14 @@ M = TypeVar("M", bound=Metric)
 
 
 class Family(Generic[M]):
-    """The metrics of one kind under their names, and how their texts are read.
+    """A registry of metrics of one kind: it knows them by name and parses the text of a metric.
 
     Parameters
     ----------
     what : str
-        What messages call a member.
+        What error messages call a metric of this family, such as ``"list metric"``.
     base : type
-        What all members are.
+        The base class of all metrics of this family.
     """
 
     def __init__(self, what: str, base: type[M]) -> None:
@@ -128,17 +146,17 @@ class Family(Generic[M]):
         self._classes: dict[str, type[M]] = {}
 
     def register(self, metric: type[M]) -> type[M]:
-        """Make a metric known under its name and synonyms; a decorator."""
+        """Register a metric class under its name and synonyms; used as a decorator."""
         for name in (metric.name, *metric.synonyms):
             self._classes[name] = metric
         return metric
 
     def registered(self) -> dict[str, type[M]]:
-        """Return every metric by its own name."""
+        """Return every metric class by its name, synonyms left out."""
         return {metric.name: metric for metric in self._classes.values()}
 
     def spellings(self) -> list[str]:
-        """Return how each metric may be written, for messages."""
+        """Return one way to write each metric, for error messages."""
         return [name + ("@10" if _needs_cut_off(metric) else "") for name, metric in self.registered().items()]
 
     def parse(self, text: str | Metric, known: Sequence[str] = ()) -> M:
@@ -147,8 +165,14 @@ class Family(Generic[M]):
         Parameters
         ----------
         text : str or Metric
+            A metric of this family is returned as it is.
         known : sequence of str
-            What else could have been written, for the message.
+            Further texts that the caller accepts, for the error message.
+
+        Returns
+        -------
+        Metric
+            Of this family.
 
         Raises
         ------
@@ -168,22 +192,24 @@ class Family(Generic[M]):
             spellings = sorted({*self.spellings(), *known})
             hint = suggest(spec, [*spellings, *self._classes])  # synonyms too
             raise MetricError(f"unknown {self.what} {text!r}{hint}; known: {', '.join(spellings)}")
-        made = self._classes[name]
-        fields = {field.name: field for field in dataclasses.fields(made)}  # type: ignore[arg-type]
+        metric_class = self._classes[name]
+        fields = {field.name: field for field in dataclasses.fields(metric_class)}  # type: ignore[arg-type]
         if "k" not in fields and at:
             raise MetricError(f"{name} takes no cut-off; got {text!r}")
-        if "k" in fields and (at or _needs_cut_off(made)) and not re.fullmatch(r"[0-9]{1,18}", cut_off or ""):
+        if "k" in fields and (at or _needs_cut_off(metric_class)) and not re.fullmatch(r"[0-9]{1,18}", cut_off or ""):
             raise MetricError(f"{name} needs a cut-off, a positive integer, such as '{name}@10'; got {text!r}")
         arguments: dict[str, Any] = {"k": int(cut_off)} if cut_off else {}
         named = {key: field for key, field in fields.items() if key != "k"}
-        return made(**arguments, **_read_options(made, options, text, named))
+        return metric_class(**arguments, **_read_options(metric_class, options, text, named))
 
 
 def _shown(value: Any) -> str:
+    """Return the value of a parameter as it is written in the text of a metric: 2.0 as 2, e as e."""
     return "e" if value == math.e else repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _needs_cut_off(metric: type[Metric]) -> bool:
+    """Tell whether the metric has a cut-off k that cannot be left out."""
     fields = getattr(metric, "__dataclass_fields__", {})
     return "k" in fields and fields["k"].default is not None
 
@@ -191,28 +217,38 @@ def _needs_cut_off(metric: type[Metric]) -> bool:
 def _read_options(
     metric: type[Metric], options: str | None, text: str, fields: dict[str, dataclasses.Field[Any]]
 ) -> dict[str, Any]:
-    """Return the parameters between the parentheses, each as the type of its default."""
+    """Return the parameters between the parentheses by name, each converted to the type of its default."""
     if options is None:
         return {}
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for option in options.split(","):
         key, equals, value = (part.strip() for part in option.partition("="))
         if not equals or key not in fields:
             takes = ", ".join(f"{key}=" for key in fields) or "no parameters"
             raise MetricError(f"{metric.name} takes {takes}; got {option.strip()!r} in {text!r}")
-        if key in found:
-            raise MetricError(f"{key} stands twice in {text!r}")
+        if key in arguments:
+            raise MetricError(f"duplicate parameter {key} in {text!r}")
         wanted: Any = type(fields[key].default)
         try:
-            found[key] = math.e if wanted is float and value == "e" else wanted(value)
+            arguments[key] = math.e if wanted is float and value == "e" else wanted(value)
         except ValueError:
             kind = {int: "an integer", float: "a number"}.get(wanted, "a word")
             raise MetricError(f"{key} of {metric.name} must be {kind}; got {value!r} in {text!r}") from None
-    return found
+    return arguments
 
 
 def split_list(text: str) -> list[str]:
-    """Return the parts of `text` between commas that stand in no parentheses, none of them empty.
+    """Split a text at its commas, except at commas within parentheses.
+
+    Parameters
+    ----------
+    text : str
+        Metrics, separated by commas.
+
+    Returns
+    -------
+    list of str
+        The parts without surrounding spaces; empty parts are left out.
 
     Examples
     --------

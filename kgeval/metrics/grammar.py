@@ -1,4 +1,7 @@
-"""How a metric is written wherever a result is asked: ranks, their wrappers, and query-level metrics."""
+"""Parsing of metrics from text: metrics of ranks, their wrappers, and query-level metrics.
+
+Results, comparisons, reports and the command line use `parse` and `parse_all`; tables and charts use `display_of`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,11 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
     ----------
     text : str or Metric
         ``"mrr"``, ``"hits@10"``, ``"adjusted(mr)"`` (or ``"amri"``), ``"z(hits@3)"``;
-        ``"query.map"``, ``"query.micro.recall@10"``.
+        ``"query.map"``, ``"query.micro.recall@10"``. Upper case is read as lower case.
+
+    Returns
+    -------
+    RankMetric or QueryLevel
 
     Raises
     ------
@@ -54,18 +61,33 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
             return WRAPPERS[name](parse(inner))  # type: ignore[call-arg]
         if _before_key(spec):
             raise MetricError(
-                f"{text!r} is the key of one number: result[{text!r}]. Tables name metrics alone, such as "
-                f"{spec.removeprefix(_before_key(spec))!r}; setting and ties are options beside them"
+                f"{text!r} is the key of one number: result[{text!r}]. Tables take the metric alone, such as "
+                f"{spec.removeprefix(_before_key(spec))!r}; setting and ties are separate options"
             )
     return RANKS.parse(text, [*SHORTHANDS, *(f"{name}(...)" for name in WRAPPERS), "query.map"])
 
 
 def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
-    """Return the metrics named by a sequence, or by one string with commas; at least one."""
-    asked = split_list(metrics) if isinstance(metrics, str) else list(metrics)
-    if not asked:
-        raise MetricError("metrics names none; say which, such as 'mrr,hits@10'")
-    return [parse(metric) for metric in asked]
+    """Return several metrics.
+
+    Parameters
+    ----------
+    metrics : sequence of str or Metric, or one string with commas
+        At least one metric; see `parse`.
+
+    Returns
+    -------
+    list of RankMetric or QueryLevel
+
+    Raises
+    ------
+    MetricError
+        If `metrics` is empty, or a metric cannot be parsed.
+    """
+    specs = split_list(metrics) if isinstance(metrics, str) else list(metrics)
+    if not specs:
+        raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")
+    return [parse(metric) for metric in specs]
 
 
 @dataclass(frozen=True)
@@ -76,6 +98,7 @@ class Display:
     ----------
     heading : str
     decimals : int
+        Number of decimals to show.
     unit : str
         ``"ranks"`` for numbers from 1 upwards without a bound; else empty.
     """
@@ -86,7 +109,17 @@ class Display:
 
 
 def display_of(column: str) -> Display:
-    """Return how to show a column named by a metric's key, with what may stand before it; others as they are named.
+    """Return how tables and charts for people show a column.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column: the key of a metric, with or without a prefix such as ``raw.object.``; or any other name.
+
+    Returns
+    -------
+    Display
+        For a column that is not a metric: the column's name as the heading, with the default format.
 
     Examples
     --------
@@ -106,8 +139,8 @@ def display_of(column: str) -> Display:
 
 
 def _before_key(column: str) -> str:
-    """Return what stands before the metric in the key of a number: setting, side, ties or average, with their dots."""
-    before = re.match(
+    """Return the prefix of the metric in a key: setting, side, tie policy or average, each with its dot."""
+    prefix = re.match(
         r"(?:(?:raw|filtered|both|subject|object|micro|macro|" + "|".join(TIE_POLICIES) + r")\.)*", column
     )
-    return before.group() if before else ""
+    return prefix.group() if prefix else ""

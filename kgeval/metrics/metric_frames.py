@@ -1,4 +1,8 @@
-"""Tables of metrics: one row per group, one column per metric, and in the last column why a number is missing."""
+"""Tables of metrics: one row per group, one column per metric, and a last column that tells why numbers are missing.
+
+`kgeval.results`, `kgeval.comparison`, `kgeval.classification`, `kgeval.report` and `kgeval.trec` build their tables
+with this module.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: its value, the ends of its interval, and why one of them is NaN."""
+    """One number of a table: its value, the two ends of its confidence interval, and why any of these is NaN."""
 
     value: float
     low: float = np.nan
@@ -27,7 +31,7 @@ class Cell:
 
     @classmethod
     def of(cls, measured: MetricValue | Interval) -> Cell:
-        """Return the cell of a value, or of a value with its interval."""
+        """Return the cell of a metric's value, or of a value with its confidence interval."""
         if isinstance(measured, Interval):
             return cls(measured.value, measured.low, measured.high, measured.reason)
         return cls(measured.value, reason=measured.reason)
@@ -45,21 +49,22 @@ def metric_frame(
     Parameters
     ----------
     index : pandas.Index
-        One label per row.
+        The labels of the rows.
     rows : sequence of mapping of str to Cell
-        The cells of each row, by the metrics' keys.
+        Per row, the cells by the metrics' keys.
     metrics : iterable of str
         Keys, in the order of the columns.
     counts : sequence of int, optional
-        The column ``n``.
+        The values of a first column ``n``; without counts there is no such column.
     with_intervals : bool
-        Whether each metric has the columns ``"<metric> low"`` and ``"<metric> high"`` behind it.
+        Whether two columns, ``"<metric> low"`` and ``"<metric> high"``, follow the column of each metric.
 
     Returns
     -------
     pandas.DataFrame
-        The last column, ``reason``, says of each row which of its numbers are NaN or have no interval, and why. It is
-        a column and not an attribute, so that no operation on the table loses it; it is empty where all is defined.
+        The last column, ``reason``, tells for each row which of its numbers are NaN or have no interval, and why. It
+        is empty where every number is defined. It is a column and not an attribute, because operations on the table
+        would lose an attribute.
     """
     keys = list(dict.fromkeys(metrics))
     columns: dict[str, Any] = {} if counts is None else {"n": np.asarray(counts, dtype=np.int64)}
@@ -74,7 +79,17 @@ def metric_frame(
 
 
 def join_reasons(cells: Mapping[str, Cell]) -> str:
-    """Return one text for the reasons of a row; metrics with the same reason stand together.
+    """Return one text with the reasons of all cells of a row; metrics with the same reason share one entry.
+
+    Parameters
+    ----------
+    cells : mapping of str to Cell
+        The cells of a row, by the metrics' keys.
+
+    Returns
+    -------
+    str
+        Empty if no cell has a reason.
 
     Examples
     --------
@@ -83,17 +98,32 @@ def join_reasons(cells: Mapping[str, Cell]) -> str:
     >>> join_reasons({"mr": Cell(2.0, reason="one cluster only")})
     'interval of mr: one cluster only'
     """
-    named: dict[tuple[bool, str], list[str]] = {}
+    # The keys of the metrics that share a reason, by whether the value is NaN (else only its interval) and the reason.
+    keys_of: dict[tuple[bool, str], list[str]] = {}
     for key, cell in cells.items():
         if cell.reason:
-            named.setdefault((bool(np.isnan(cell.value)), cell.reason), []).append(key)
+            keys_of.setdefault((bool(np.isnan(cell.value)), cell.reason), []).append(key)
     return "; ".join(
-        f"{'' if is_value else 'interval of '}{', '.join(keys)}: {reason}" for (is_value, reason), keys in named.items()
+        f"{'' if is_value else 'interval of '}{', '.join(keys)}: {reason}"
+        for (is_value, reason), keys in keys_of.items()
     )
 
 
 def group_index(groups: Collection[Group], names: Sequence[str]) -> pd.Index[Any]:
-    """Return the index of a table with one row per group: a MultiIndex where groups have several names."""
+    """Return the index of a table with one row per group.
+
+    Parameters
+    ----------
+    groups : collection of tuple of str
+        The labels of each group, one label per name.
+    names : sequence of str
+        The names of the index levels.
+
+    Returns
+    -------
+    pandas.Index
+        A MultiIndex if there are several names.
+    """
     columns = zip(*groups) if len(groups) else [()] * len(names)
     levels = [pd.Index(list(parts), name=name, dtype=object) for name, parts in zip(names, columns)]
     return pd.MultiIndex.from_arrays(levels) if len(levels) > 1 else levels[0]

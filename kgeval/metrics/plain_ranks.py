@@ -1,4 +1,4 @@
-"""Metrics of ranks that somebody else worked out."""
+"""Metrics of plain ranks, such as another tool computed: `from_ranks`, a public function, and its result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kgeval.metrics.base import Metric, MetricValue
 from kgeval.metrics.grammar import parse, parse_all
 from kgeval.metrics.ranks import RankMetric
 
-MAX_RANK = 2.0**52  # from here on float64 has no halves
+MAX_RANK = 2.0**52  # float64 cannot represent halves from here on
 
 
 class RankSummary:
-    """Metrics of plain ranks: ``summary["mrr"]`` is a number, ``summary.value("amri").reason`` why one is NaN.
+    """Metrics of plain ranks, made by `from_ranks`.
 
-    Made by `from_ranks`. `metrics` lists the keys that were asked for.
+    ``summary["mrr"]`` is a number; ``summary.value("amri").reason`` tells why a number is NaN.
 
     Parameters
     ----------
     values : mapping of str to MetricValue
         By the metrics' keys.
     n : int
-        How many ranks there are.
+        Number of ranks.
     """
 
     def __init__(self, values: Mapping[str, MetricValue], n: int) -> None:
@@ -40,21 +40,21 @@ class RankSummary:
         Raises
         ------
         MetricError
-            If the metric was not asked for.
+            If the metric is not one of `metrics`.
         """
         key = str(parse(metric))
         if key not in self._values:
-            raise MetricError(f"{key} was not asked for; there are {', '.join(self._values)}")
+            raise MetricError(f"{key} was not computed; computed are {', '.join(self._values)}")
         return self._values[key]
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The keys of the metrics that were asked for."""
+        """The keys of the computed metrics."""
         return tuple(self._values)
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why numbers are NaN, by metric."""
+        """The reasons of the numbers that are NaN, by the metrics' keys."""
         return {key: value.reason for key, value in self._values.items() if value.reason}
 
     def __getitem__(self, metric: str | Metric) -> float:
@@ -74,17 +74,17 @@ def from_ranks(
     metrics: Sequence[str | Metric] | str = ("mr", "mrr", "hits@1", "hits@3", "hits@10"),
     n_candidates: int | npt.ArrayLike | None = None,
 ) -> RankSummary:
-    """Return metrics of ranks alone, such as another tool wrote.
+    """Return metrics of ranks without scores, such as the ranks that another tool wrote.
 
     Parameters
     ----------
     ranks : array_like of numbers, shape (n,)
-        1 is the best. Whole, or half where a positive ties and its rank is the mean of the best and the worst
-        (realistic ties); they are taken as they are.
+        1 is the best. Whole numbers; or halves where a positive ties with rivals and its rank is the mean of the
+        best and the worst possible rank (realistic ties). The ranks are used unchanged.
     metrics : sequence of str or Metric, or one string with commas
         Metrics of ranks, such as ``"mrr,hits@10,amri"``.
     n_candidates : int or array_like of int, shape (n,), optional
-        How many candidates each positive was ranked among, itself included. Without it the metrics that need it
+        Number of candidates of each positive, the positive included. Without it, the metrics that need it
         (``amri``, ``adjusted(...)``, ``z(...)``) are NaN, with that reason.
 
     Returns
@@ -95,9 +95,9 @@ def from_ranks(
     Raises
     ------
     DataError
-        If a rank is no multiple of one half, is below 1, or exceeds its number of candidates; names the row.
+        If a rank is not a multiple of one half, is below 1, or exceeds its number of candidates; names the row.
     MetricError
-        If a metric is unknown, or no metric of ranks.
+        If a metric is unknown, or is not a metric of ranks.
 
     Examples
     --------
@@ -110,17 +110,17 @@ def from_ranks(
     values = _checked_ranks(ranks)
     rivals = None if n_candidates is None else _checked_rivals(n_candidates, values)
     better = np.floor(values).astype(np.int64) - 1
-    tied = (2 * values).astype(np.int64) % 2  # half a rank more than `better` says: one rival beside the positive
-    found = {}
+    tied = (2 * values).astype(np.int64) % 2  # 1 where the rank is a half: as if one rival tied with the positive
+    by_key = {}
     for metric in parse_all(metrics):
         if not isinstance(metric, RankMetric):
             raise MetricError(f"{metric} measures whole queries; ranks alone do not tell which answers a query has")
         if metric.needs_candidates and rivals is None and len(values):
-            said = MetricValue.undefined(f"{metric} needs the number of candidates; say n_candidates=")
+            value = MetricValue.undefined(f"{metric} needs the number of candidates; say n_candidates=")
         else:
-            said = metric.compute(better, tied, better + tied if rivals is None else rivals, "realistic")
-        found[str(metric)] = said
-    return RankSummary(found, len(values))
+            value = metric.compute(better, tied, better + tied if rivals is None else rivals, "realistic")
+        by_key[str(metric)] = value
+    return RankSummary(by_key, len(values))
 
 
 def _checked_ranks(ranks: Any) -> Reals:
@@ -143,7 +143,7 @@ def _checked_ranks(ranks: Any) -> Reals:
 
 
 def _checked_rivals(n_candidates: Any, ranks: Reals) -> Ids:
-    """Return how many rivals each rank has."""
+    """Return the number of rivals of each positive, int64 (n,): one less than its number of candidates."""
     counts = np.asarray(n_candidates)
     if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts.ndim == 1 and len(counts) != len(ranks)):
         raise DataError(

@@ -1,4 +1,7 @@
-"""Query-level metrics: all answers of a query relevant together, from the counts that ranking stored."""
+"""Query-level metrics: list metrics of the queries of a result, where all answers of a query count as relevant.
+
+`kgeval.metrics.grammar` parses their keys; `kgeval.results` makes the lists from the counts of its rank table.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,19 @@ PREFIX = "query"
 
 @dataclass(frozen=True)
 class QueryLevel(Metric):
-    """A list metric asked of the queries of a result; written ``query.map`` or ``query.micro.map``.
+    """A metric of ranked lists, such as MAP, per query: all answers of a query are relevant items of one list.
 
-    Every query (s, p, ?) or (?, p, o) is one list: all candidates, its answers in the evaluated split
-    relevant. In the filtered setting its other known answers are no candidates.
+    Every query (s, p, ?) or (?, p, o) is one list. The list has all candidates of the query; the query's answers in
+    the evaluated split are its relevant items. In the filtered setting the query's other known answers are not in
+    the list. The key of the metric is ``query.map``, or ``query.micro.map`` for micro averages.
 
     Parameters
     ----------
     metric : ListMetric
     average : str
-        ``"macro"``: every query counts the same; ``"micro"``: the sum of all numerators by the sum of all
-        denominators, for recall and average precision the same as counting every answer the same.
+        ``"macro"``: the mean over the queries, each with the same weight; ``"micro"``: the sum of all numerators
+        divided by the sum of all denominators. For recall and average precision, micro gives every answer the same
+        weight.
 
     Examples
     --------
@@ -50,7 +55,7 @@ class QueryLevel(Metric):
 
     @classmethod
     def parse(cls, text: str) -> QueryLevel:
-        """Return the metric that ``query.[macro.|micro.]metric`` names."""
+        """Return the metric of a key ``query.[macro.|micro.]metric``; see `kgeval.metrics.parse`."""
         rest = text.strip().lower().removeprefix(PREFIX + ".")
         head, _, tail = rest.partition(".")
         average = head if head in AVERAGES else "macro"
@@ -61,7 +66,7 @@ class QueryLevel(Metric):
         return self.metric.compute(lists, ties, self.average)
 
     def moments_of(self, lists: Lists, ties: str) -> Moments:
-        """Return what each query adds to the metric of all, see `ListMetric.moments`; a row per list, in their order.
+        """Return the contribution of each list to the metric, one row per list; see `ListMetric.moments`.
 
         Raises
         ------
@@ -71,7 +76,7 @@ class QueryLevel(Metric):
         return self.metric.moments(lists, ties, self.average)
 
     def chance_of(self, lists: Lists) -> MetricValue:
-        """Return what a scorer that knows nothing is expected to reach on these lists."""
+        """Return the chance level: the expected metric when every order of each list is equally likely."""
         return self.metric.chance(lists, self.average)
 
     def __str__(self) -> str:
@@ -79,40 +84,68 @@ class QueryLevel(Metric):
 
     @property
     def heading(self) -> str:
-        """How tables name the metric."""
+        """The metric's name in tables for people."""
         return str(self)
 
 
 def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> Lists:
-    """Return the list of each query from the counts of its distinct answers.
+    """Return the ranked list of each query from the counts of its answers.
 
-    The counts alone tell the answers' own order: of two answers the higher has fewer candidates above it,
-    or as many, and then nothing irrelevant stands between them.
+    No scores are needed, since the counts of a query's answers determine their order. Of two answers, the higher one
+    has fewer better rivals, or equally many; in the second case no irrelevant candidate stands between the two.
+    Answers with equal counts form one tie group.
 
     Parameters
     ----------
     query : int64 array, shape (answers,)
-        In ``0 .. n_queries - 1``.
+        The query of each answer, in ``0 .. n_queries - 1``, in any order; every query has at least one answer, and
+        no answer occurs twice in a query.
+    n_queries : int
     better, tied, rivals : int64 arrays, shape (answers,)
+        How many rivals of each answer score higher, score the same, and exist.
     is_removed : bool
-        Whether the counts of each answer leave out the query's other answers (filtered), or hold them (raw).
+        True for filtered counts: the rivals of an answer do not include the query's other answers. False for raw
+        counts, which include them.
+
+    Returns
+    -------
+    Lists
+        One list per query; its relevant items, of grade 1, are the query's answers.
+
+    Examples
+    --------
+    One query with two answers; 1 other candidate is above the first answer and 3 are above the second one.
+
+    >>> query, better, tied, rivals = np.array([[0, 0], [1, 3], [0, 0], [5, 5]])
+    >>> lists = lists_of_counts(query, 1, better, tied, rivals, is_removed=True)
+    >>> lists.before, lists.size, lists.length  # the second answer also has the first answer above it
+    (array([1, 4]), array([1, 1]), array([7]))
     """
+    # Sort the answers by query, then from the highest rank to the lowest.
     order = np.lexsort((tied, better, query))
     query, better, tied, rivals = query[order], better[order], tied[order], rivals[order]
+    # (answers,): whether an answer starts a new tie group, as its query or its counts differ from the row above.
     is_new = np.append(True, (query[1:] != query[:-1]) | (better[1:] != better[:-1]) | (tied[1:] != tied[:-1]))
+    # (groups,): the row of the first answer of each tie group; the slice keeps it empty when there are no answers.
     starts = np.flatnonzero(is_new[: len(query)])
+    # (groups,): how many answers each tie group has.
     n_here = np.diff(np.append(starts, len(query)))
-    earlier = starts - np.searchsorted(query, query[starts])
+    # (groups,): how many answers of the same query are in higher tie groups.
+    n_higher_answers = starts - np.searchsorted(query, query[starts])
+    # (queries,): how many answers each query has, and the row of its first answer.
     n_answers = np.bincount(query, minlength=n_queries)
     first = np.searchsorted(query, np.arange(n_queries))
     if is_removed:
-        before, size = better[starts] + earlier, tied[starts] + n_here
+        # Filtered counts leave out the query's other answers: add those above the group, and those within it.
+        before, size = better[starts] + n_higher_answers, tied[starts] + n_here
         length = rivals[first] + n_answers
     else:
-        # Answers that never win are each counted below all others, also below one another.
+        # Raw counts include the query's other answers. Answers that train lacks (unseen="worst") have equal counts
+        # with tied == 0, as each is counted below all other candidates; their group must still hold all of them.
         size = np.maximum(tied[starts] + 1, n_here)
         before = better[starts] - (size - tied[starts] - 1)
         length = rivals[first] + 1
+    # (answers,): every answer has grade 1.
     ones = np.ones(len(query))
     return Lists(
         length=length.astype(np.int64),

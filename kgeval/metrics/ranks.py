@@ -1,4 +1,9 @@
-"""Metrics of the rank of one positive among its rivals."""
+"""Metrics of ranks: each positive is one test triple and has one rank among its candidates.
+
+The rank of a positive follows from three counts: `better` and `tied`, its rivals (the candidates other than the
+positive) with a higher and with an equal score, and `rivals`, the number of all its rivals. `kgeval.results` passes
+these counts; no metric sees scores.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +24,19 @@ _NO_EXPECTATION = ("optimistic", "pessimistic", "realistic")
 
 
 class RankMetric(Metric):
-    """Base of the metrics of one positive's rank.
+    """Base of the metrics of ranks.
 
-    A subclass gives `value`; its mean over the positives is the metric. What random tie breaking and
-    random ranking lead to is derived from `value`, since both are ranks uniform on a range: from
-    better + 1 to better + tied + 1, and from 1 to the number of candidates. A metric that is another
-    function of a mean says so in `_moments`.
+    A subclass defines `value`, the metric of a single rank; the metric is the mean of `value` over the positives.
+    The expectations over random tie breaking and over random ranking follow from `value`, since in both cases the
+    rank of a positive is uniform on a range: from better + 1 to better + tied + 1 for random tie breaking, and from 1
+    to the number of candidates for random ranking. A metric that is not a mean of `value` overrides `_moments`.
 
     Attributes
     ----------
     has_chance_level : bool
         Whether the expectation over random ranking has a closed form.
     needs_candidates : bool
-        Whether the number of candidates changes the value, which ranks alone then do not tell.
+        Whether the value depends on the number of candidates, and not on the ranks alone.
     """
 
     has_chance_level: ClassVar[bool] = True
@@ -40,11 +45,24 @@ class RankMetric(Metric):
     undefined_when: ClassVar[str] = "there is no triple"
 
     def value(self, rank: Any) -> Reals:
-        """Return the metric of each 1-based rank, elementwise; ranks may be halves."""
-        raise TypeError(f"{type(self).__name__} does not say its value of a rank")
+        """Return the metric of each single rank.
+
+        Parameters
+        ----------
+        rank : float array of any shape
+            1-based ranks; half ranks such as 1.5 occur under realistic ties.
+
+        Returns
+        -------
+        float64 array of the same shape
+        """
+        raise TypeError(f"{type(self).__name__} does not define value(rank)")
 
     def is_weightable(self, ties: str) -> bool:
-        """Tell whether the metric has a weighted form: what is averaged depends on each rank alone."""
+        """Tell whether the metric has a weighted form under this tie policy.
+
+        It has one if each averaged number depends on one rank only.
+        """
         return self.has_moments
 
     def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
@@ -53,18 +71,19 @@ class RankMetric(Metric):
         Parameters
         ----------
         better, tied, rivals : int64 arrays, shape (positives,)
+            How many rivals of each positive score higher, score the same, and exist.
         ties : str
-            ``"optimistic"``: the positive first among equals; ``"pessimistic"``: last;
-            ``"realistic"``: the mean of both ranks; ``"expected"``: the expectation of the metric
-            over random tie breaking.
+            ``"optimistic"``: the positive ranks before all rivals with the same score; ``"pessimistic"``: after all
+            of them; ``"realistic"``: the mean of these two ranks; ``"expected"``: the expectation of the metric over
+            random tie breaking.
         """
-        lacking = self.lacking(rivals, ties)
-        if lacking:
-            return MetricValue.undefined(lacking)
+        reason = self.lacking(rivals, ties)
+        if reason:
+            return MetricValue.undefined(reason)
         return MetricValue(float(self._moments(better, tied, rivals, ties).number))
 
     def moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> Moments:
-        """Return what each positive adds to the metric of all; its number is the value of `compute`.
+        """Return the contributions of the positives to the metric, for intervals and tests.
 
         Parameters
         ----------
@@ -75,12 +94,12 @@ class RankMetric(Metric):
         Returns
         -------
         Moments
-            Values float64 (positives, k), in the order of the counts.
+            Its number is the value of `compute`; its values are float64 (positives, k), in the order of the counts.
 
         Raises
         ------
         MetricError
-            Where `compute` gives a reason instead of a value, with that reason; and where the metric is no
+            Where `compute` gives a reason instead of a value, with that reason; and where the metric is not a
             function of means (`has_moments` is false).
 
         Examples
@@ -89,40 +108,54 @@ class RankMetric(Metric):
         array([[0.5],
                [1. ]])
         """
-        lacking = self.lacking(rivals, ties)
-        if lacking:
-            raise MetricError(lacking)
+        reason = self.lacking(rivals, ties)
+        if reason:
+            raise MetricError(reason)
         return self._moments(better, tied, rivals, ties)
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        """Return the moments of counts that lack nothing."""
+        """Return the moments of counts for which `lacking` gives no reason."""
         if ties == "expected":
             return self.expectation(better + 1, better + tied + 1)
         return Moments(self.value(ranks_under(ties, better, tied))[:, None])
 
     def lacking(self, rivals: Ids, ties: str) -> str:
-        """Return why positives with so many rivals have no value, or an empty string."""
+        """Return why positives with these numbers of rivals have no value, or an empty string."""
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
         if not len(rivals):
             return "no triples"
         return "" if ties in self.tie_policies else f"{self} has no exact expectation over random tie breaking"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return the expected metric when each rank is uniform on ``low..high``, independently; a row per rank."""
+        """Return the expectation of the metric when the ranks are independent, each uniform on ``low..high``.
+
+        Parameters
+        ----------
+        low, high : int64 arrays, shape (positives,)
+            The lowest and the highest rank that each positive can have.
+
+        Returns
+        -------
+        Moments
+            One row per positive.
+        """
         return Moments(mean_over_range(self.value, low, high)[:, None])
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return the variance of the metric of as many ranks, each uniform on its ``low..high``; a row per rank."""
+        """Return the variance of the metric when the ranks are independent, each uniform on ``low..high``.
+
+        Parameters and result are those of `expectation`.
+        """
         first, n = mean_over_range(self.value, low, high), len(low)
         second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
         return Moments(np.maximum(second - first**2, 0.0)[:, None], lambda means: first_mean(means) / n)
 
     def variance(self, low: Ids, high: Ids) -> float:
-        """Return the variance of the metric when each rank is uniform on ``low..high``, independently."""
+        """Return the number of `spread`: the variance of the metric under independent uniform ranks."""
         return float(self.spread(low, high).number)
 
     def chance(self, rivals: Ids) -> MetricValue:
-        """Return the expected metric of a scorer that knows nothing: every rank equally likely."""
+        """Return the chance level: the expected metric when every rank of each positive is equally likely."""
         if not len(rivals):
             return MetricValue.undefined("no triples")
         if not self.has_chance_level:
@@ -131,35 +164,73 @@ class RankMetric(Metric):
 
     @property
     def best(self) -> float:
-        """The metric when every positive is first."""
-        none = np.zeros(1, dtype=np.int64)
-        return self.compute(none, none, none).value
+        """The metric when every positive has rank 1."""
+        zero = np.zeros(1, dtype=np.int64)
+        return self.compute(zero, zero, zero).value
 
     def caution(self, rivals: Ids) -> str:
-        """Return a sentence where the value says less than it seems, else an empty string."""
+        """Return a sentence where the value may mislead the reader, else an empty string."""
         return ""
 
 
 def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
-    """Return the 1-based ranks, float64 (positives,), under a tie policy that gives each positive one."""
+    """Return the rank of each positive under a tie policy.
+
+    Parameters
+    ----------
+    ties : str
+        ``"optimistic"``, ``"realistic"`` or ``"pessimistic"``; under ``"expected"`` a positive has no single rank.
+    better, tied : int64 arrays, shape (positives,)
+        How many rivals of each positive score higher, and the same.
+
+    Returns
+    -------
+    float64 array, shape (positives,)
+        1-based; halves occur under ``"realistic"``.
+
+    Examples
+    --------
+    >>> ranks_under("realistic", np.array([0, 4]), np.array([1, 0]))
+    array([1.5, 5. ])
+    """
     share = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}[ties]
     return np.asarray(better + 1 + share * tied)
 
 
 def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
-    """Return, per row, the mean of ``value`` over the integers ``low..high``."""
+    """Return the mean of a function over each of several ranges of integers.
+
+    Parameters
+    ----------
+    value : function
+        Takes a float64 array of positive integers, and returns a float64 array of the same shape.
+    low, high : int64 arrays, shape (n,)
+        The first and the last integer of each range, at least 1.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+
+    Examples
+    --------
+    >>> mean_over_range(lambda rank: 1.0 / rank, np.array([1, 3]), np.array([2, 3])).round(4)
+    array([0.75  , 0.3333])
+    """
+    # (n,): right for the ranges of one integer; the others are overwritten below.
     result = value(low.astype(np.float64))
     is_range = high > low
     if is_range.any():
+        # (largest high + 1,): table[i] is the sum of `value` over 1..i, in extended precision.
         table = np.zeros(int(high.max()) + 1, dtype=np.longdouble)
         np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])
         lo, hi = low[is_range], high[is_range]
+        # The sum over lo..hi is the difference of two entries of the table.
         result[is_range] = (table[hi] - table[lo - 1]) / (hi - lo + 1)
     return result
 
 
 def _exp_of_mean(means: Reals) -> Reals:
-    """Return e to the first of the means: how a mean of logarithms is finished."""
+    """Return exp of the first mean, which turns a mean of logarithms into a geometric mean."""
     return np.exp(first_mean(means))
 
 
@@ -169,13 +240,13 @@ RANKS: Family[RankMetric] = Family("metric", RankMetric)
 @RANKS.register
 @dataclass(frozen=True)
 class Hits(RankMetric):
-    """Share of positives among the best k candidates: the mean of [rank <= k].
+    """Share of the positives whose rank is at most k.
 
     Parameters
     ----------
     k : int
-        At least 1. Where a positive has k candidates or fewer its value is 1 whatever the scores;
-        `caution` tells for how many.
+        At least 1. A positive with k candidates or fewer has the value 1 whatever its score is; `caution` tells what
+        share of the positives this concerns.
 
     References
     ----------
@@ -202,13 +273,13 @@ class Hits(RankMetric):
         return np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)
 
     def caution(self, rivals: Ids) -> str:
-        """Tell for what share of the positives k reaches the last candidate."""
+        """Return a sentence with the share of the positives that have k candidates or fewer, if there are any."""
         share = float(np.mean(rivals + 1 <= self.k)) if len(rivals) else 0.0
         return f"{self} is 1 by definition for {share:.1%} of the ranks ({self.k} candidates or fewer)" if share else ""
 
 
 class _RankAverage(RankMetric):
-    """What all averages of the ranks themselves share; they differ in what kind of mean it is."""
+    """Base of the averages of ranks: arithmetic, geometric and harmonic mean, and the median."""
 
     higher_is_better = False
     bounds = (1.0, UNBOUNDED)
@@ -223,7 +294,7 @@ class _RankAverage(RankMetric):
 @RANKS.register
 @dataclass(frozen=True)
 class MR(_RankAverage):
-    """Mean rank; 1 is best.
+    """Mean rank: the arithmetic mean of the positives' ranks; 1 is best.
 
     References
     ----------
@@ -244,10 +315,10 @@ class MR(_RankAverage):
 @RANKS.register
 @dataclass(frozen=True)
 class MRR(RankMetric):
-    """Mean reciprocal rank: the mean of 1 / rank.
+    """Mean reciprocal rank: the mean of 1 / rank over the positives; 1 is best.
 
-    Under realistic ties this is the reciprocal of the mean rank within each tie, as usually published,
-    and never above the expected value.
+    Under realistic ties, a tied positive counts 1 / (mean of its best and worst rank), as in most publications. This
+    is never above its expected 1 / rank under random tie breaking (``"expected"``).
 
     References
     ----------
@@ -276,7 +347,7 @@ class MRR(RankMetric):
 @RANKS.register
 @dataclass(frozen=True)
 class MedianRank(_RankAverage):
-    """Median rank; the mean of the two middle ones where their number is even.
+    """Median rank: the middle rank of the positives, or the mean of the two middle ranks; 1 is best.
 
     References
     ----------
@@ -298,22 +369,22 @@ class MedianRank(_RankAverage):
 
     def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
         """See `RankMetric.compute`."""
-        lacking = self.lacking(rivals, ties)
-        if lacking:
-            return MetricValue.undefined(lacking)
+        reason = self.lacking(rivals, ties)
+        if reason:
+            return MetricValue.undefined(reason)
         return MetricValue(float(np.median(ranks_under(ties, better, tied))))
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        raise MetricError(f"{self} is no function of means; ask for gmr, which a few bad ranks move little as well")
+        raise MetricError(f"{self} is not a function of means; ask for gmr, which a few bad ranks also change little")
 
 
 @RANKS.register
 @dataclass(frozen=True)
 class GMR(_RankAverage):
-    """Geometric mean rank: exp of the mean of ln(rank).
+    """Geometric mean rank: exp of the mean of ln(rank), which a few bad ranks change little; 1 is best.
 
-    Its expectation over random ties, and over random ranking, is the exact expectation of the
-    geometric mean: the product over the positives of E[rank ** (1 / n)].
+    The expectation over random tie breaking, or over random ranking, is the exact expectation of the geometric mean:
+    the product over the n positives of E[rank ** (1 / n)].
 
     References
     ----------
@@ -336,15 +407,22 @@ class GMR(_RankAverage):
         return Moments(np.log(ranks_under(ties, better, tied))[:, None], _exp_of_mean)
 
     def is_weightable(self, ties: str) -> bool:
-        """Tell whether the metric has a weighted form; its expectation depends on the number of ranks."""
+        """Return False under ``"expected"`` ties, where each averaged number depends on the number of ranks."""
         return ties != "expected"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return E[GMR] with independent ranks uniform on ``low..high``; n of the rows is n of the root."""
+        """Return E[GMR] when the ranks are independent, each uniform on ``low..high``.
+
+        The number of rows is the n of the n-th root, so the moments are valid for all rows together only.
+        """
         return Moments(self._log_moments(low, high, 1)[:, None], _exp_of_mean)
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return Var[GMR] with independent ranks uniform on ``low..high``; n of the rows is n of the root."""
+        """Return Var[GMR] when the ranks are independent, each uniform on ``low..high``; see `expectation`.
+
+        The two values of a row average to ln E[GMR] and ln E[GMR ** 2] - 2 ln E[GMR], and
+        Var[GMR] = E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
+        """
         first, second = self._log_moments(low, high, 1), self._log_moments(low, high, 2)
 
         def finish(means: Reals) -> Reals:
@@ -353,20 +431,20 @@ class GMR(_RankAverage):
         return Moments(np.stack([first, second - 2.0 * first]).T, finish)
 
     def _log_moments(self, low: Ids, high: Ids, power: int) -> Reals:
-        """Return n ln E[rank ** (power / n)] per rank: their mean is ln E[GMR ** power].
+        """Return n ln E[rank ** (power / n)] per rank, float64 (positives,); the mean is ln E[GMR ** power].
 
-        In logarithms so that nothing overflows or cancels.
+        Logarithms, expm1 and log1p keep the numbers from overflow and cancellation.
         """
         share = power / len(low)
         means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)
-        # One possible rank has its logarithm itself, without the way through the power and back.
+        # Where only one rank is possible, its logarithm is taken directly: exact, without exp and log in between.
         return np.where(high > low, len(low) * np.log1p(means), power * np.log(low))
 
 
 @RANKS.register
 @dataclass(frozen=True)
 class HMR(_RankAverage):
-    """Harmonic mean rank: 1 / MRR.
+    """Harmonic mean rank: 1 / MRR; 1 is best.
 
     References
     ----------

@@ -1,4 +1,8 @@
-"""Metrics seen against their chance level; each wraps any metric that has one."""
+"""Wrappers that compare a rank metric with its chance level: the adjusted index and the z-score.
+
+A wrapper takes any metric of `kgeval.metrics.ranks` that has a chance level. `kgeval.metrics.grammar` parses their
+texts, such as ``adjusted(mr)``.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
 from kgeval.metrics.ranks import RankMetric
 from kgeval.stats import Moments
 
-# Rounding leaves no less than this of a difference, and of a variance, that are 0.
+# A difference, or a variance, that is at most this large is rounding error and counts as 0.
 MIN_ROOM = 1e-15
 MIN_VARIANCE = 1e-30
 
 
-SHORTHANDS = {"amri": "adjusted(mr)"}  # what is written in place of a wrapper
+SHORTHANDS = {"amri": "adjusted(mr)"}  # shorter texts of wrapped metrics
 
 
 class AgainstChance(RankMetric):
-    """What both wrappers share: the wrapped metric's ties, cautions and its value at random ranking."""
+    """Base of both wrappers: the wrapped metric's tie policies, cautions and chance level."""
 
     metric: RankMetric
     higher_is_better = True
@@ -35,11 +39,11 @@ class AgainstChance(RankMetric):
 
     @property
     def tie_policies(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those of the wrapped metric."""
+        """The tie policies of the wrapped metric."""
         return self.metric.tie_policies
 
     def is_weightable(self, ties: str) -> bool:
-        """Tell whether the metric has a weighted form: its chance level must have one."""
+        """Tell whether the metric has a weighted form; it has one where its chance level has one."""
         return self.metric.is_weightable("expected")
 
     @property
@@ -48,13 +52,20 @@ class AgainstChance(RankMetric):
         return self.metric.has_moments
 
     def lacking(self, rivals: Ids, ties: str) -> str:
-        """Return why there is no value, or an empty string: no room above or around the chance level."""
+        """Return why there is no value, such as a chance level that equals the best value, or an empty string."""
         reason, level = self.metric.lacking(rivals, ties), self.metric.chance(rivals)
         return reason or level.reason or self.lacking_room(level.value, rivals)
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return why the value would be 0 / 0 at this chance level, or an empty string."""
-        raise TypeError(f"{type(self).__name__} does not say how it compares with chance")
+        """Return why the value would be 0 / 0, or an empty string.
+
+        Parameters
+        ----------
+        level : float
+            The chance level of the wrapped metric.
+        rivals : int64 array, shape (positives,)
+        """
+        raise TypeError(f"{type(self).__name__} does not define lacking_room(level, rivals)")
 
     def chance(self, rivals: Ids) -> MetricValue:
         """Return 0: at random ranking the metric equals its chance level."""
@@ -72,10 +83,10 @@ class AgainstChance(RankMetric):
 
 @dataclass(frozen=True)
 class Adjusted(AgainstChance):
-    """Adjusted index: (M - E[M]) / (best - E[M]); 1 is best, 0 is chance, less is worse than chance.
+    """The metric adjusted for chance: 1 is best, 0 is random ranking, negative is worse than random ranking.
 
-    E[M] is the expectation over random ranks with the candidates that each positive really has.
-    ``adjusted(mr)`` is the AMRI, 1 - (MR - 1) / (E[MR] - 1).
+    The value is (M - E[M]) / (best - E[M]). E[M] is the expectation of the metric M when the rank of each positive
+    is random among that positive's own candidates. ``adjusted(mr)`` is the AMRI, 1 - (MR - 1) / (E[MR] - 1).
 
     Parameters
     ----------
@@ -100,34 +111,37 @@ class Adjusted(AgainstChance):
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Tell where chance already reaches the best value."""
-        has_room = abs(self.metric.best - level) > MIN_ROOM
-        return "" if has_room else f"chance already reaches the best value of {self.metric}: 0 / 0"
+        """Return a reason where the chance level equals the best value, else an empty string."""
+        differs = abs(self.metric.best - level) > MIN_ROOM
+        return "" if differs else f"chance already reaches the best value of {self.metric}: 0 / 0"
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
         best = self.metric.best
 
         def adjusted(value: Reals, level: Reals) -> Reals:
-            room = best - level
-            return quotient(value - level, room, np.abs(room) > MIN_ROOM)
+            best_over_chance = best - level
+            return quotient(value - level, best_over_chance, np.abs(best_over_chance) > MIN_ROOM)
 
         level = self.metric.expectation(np.ones_like(rivals), rivals + 1)
         return _together([self.metric.moments(better, tied, rivals, ties), level], adjusted)
 
     @property
     def best(self) -> float:
-        """The value when every positive is first."""
+        """The value when every positive has rank 1."""
         return 1.0
 
     @property
     def heading(self) -> str:
-        """How tables name the metric."""
+        """The metric's name in tables for people."""
         return "AMRI" if str(self) == "amri" else str(self)
 
 
 @dataclass(frozen=True)
 class ZScore(AgainstChance):
-    """Standardised metric: (M - E[M]) / sqrt(Var[M]) under random ranks, the sign such that larger is better.
+    """Standardised metric: by how many standard deviations the value is better than random ranking.
+
+    The value is (M - E[M]) / sqrt(Var[M]), where the expectation and the variance are over random ranks. For metrics
+    of which lower is better, the sign is changed, so that larger values are better for all.
 
     Parameters
     ----------
@@ -151,7 +165,7 @@ class ZScore(AgainstChance):
     reference: ClassVar[str] = "Hoyt et al. (2022), arXiv:2203.07544"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Tell where the metric cannot vary."""
+        """Return a reason where the variance of the metric under random ranks is 0, else an empty string."""
         variance = self.metric.variance(np.ones_like(rivals), rivals + 1)
         return "" if variance > MIN_VARIANCE else f"{self.metric} does not vary under random ranks: 0 / 0"
 
@@ -161,33 +175,48 @@ class ZScore(AgainstChance):
         def standardised(value: Reals, level: Reals, variance: Reals) -> Reals:
             return quotient(sign * (value - level), np.sqrt(variance), variance > MIN_VARIANCE)
 
-        at_random = np.ones_like(rivals), rivals + 1
-        level, variance = self.metric.expectation(*at_random), self.metric.spread(*at_random)
+        lowest, highest = np.ones_like(rivals), rivals + 1  # a random rank is uniform on 1..number of candidates
+        level, variance = self.metric.expectation(lowest, highest), self.metric.spread(lowest, highest)
         return _together([self.metric.moments(better, tied, rivals, ties), level, variance], standardised)
 
     def is_weightable(self, ties: str) -> bool:
-        """Return False: the variance of a weighted mean is no weighted mean of variances."""
+        """Return False: the variance of a weighted mean is not a weighted mean of variances."""
         return False
 
     @property
     def best(self) -> float:
-        """Depends on the number of candidates; unbounded."""
+        """Infinity: the largest value depends on the number of candidates and has no bound."""
         return UNBOUNDED
 
     @property
     def heading(self) -> str:
-        """How tables name the metric."""
+        """The metric's name in tables for people."""
         return str(self)
 
 
 def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
-    """Return ``combine(*numbers)`` of numbers of the same observations as one number."""
+    """Return the moments of a number that is computed from several numbers of the same observations.
+
+    Parameters
+    ----------
+    parts : list of Moments
+        One per number; values of shape (positives, k_i).
+    combine : function
+        Takes one array per number and returns an array of the same shape.
+
+    Returns
+    -------
+    Moments
+        Values of shape (positives, sum of k_i): the columns of all parts side by side.
+    """
     finishes = [part.finish for part in parts]
-    ends = np.cumsum([part.values.shape[1] for part in parts])[:-1]
+    # (parts - 1,): the column where each part but the first starts.
+    column_starts = np.cumsum([part.values.shape[1] for part in parts])[:-1]
 
     def finish(means: Reals) -> Reals:
-        columns = np.split(means, ends, axis=-1)
-        return combine(*(part(own) for part, own in zip(finishes, columns, strict=True)))
+        columns = np.split(means, column_starts, axis=-1)
+        return combine(*(finish_part(part) for finish_part, part in zip(finishes, columns, strict=True)))
 
-    # Columns lie together, as each part's do, so that a mean is summed pairwise and to the same bits.
+    # The transpose stores each column contiguously, as each part does, so that numpy sums every mean pairwise and
+    # its bits equal those of the mean of the part alone.
     return Moments(np.concatenate([part.values.T for part in parts]).T, finish)

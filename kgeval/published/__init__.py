@@ -1,4 +1,7 @@
-"""Sanity of published numbers: whether a row of hits@k, MRR and MR can come from any ranks at all."""
+"""The check of published numbers: whether any ranks can give a reported row of hits@k, MRR and MR.
+
+`check_table` is the public call; ``kgeval check-table`` prints its result.
+"""
 
 from kgeval.published.reading import read_reported
 from kgeval.published.rules import Finding

@@ -1,38 +1,43 @@
-"""What hits@k, MRR and MR allow each other, decided exactly: rational numbers, no solver.
+"""Exact bounds: which values of hits@k, MRR and MR can occur together. Rational numbers, no solver.
 
-The question. Is there a distribution of ranks with hits@k within given ranges, and its mean (MR) and mean
-reciprocal (MRR) too? Ranks are the integers 1..C (C may be unknown), or the halves 1, 1.5, .. C under realistic
-ties. Every mean over ranks is a mean over such a distribution, weighted means and expectations over ties included;
-and what no distribution gives, no list of ranks gives.
+`kgeval.published.rules` calls this module for `check_table`.
 
-Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i, which are only known to lie in ranges. The ranks
-after k_{i-1} up to k_i, with mass w_i = H_i - H_{i-1}, are a band; the last one, after k_m, has mass 1 - H_m. Given
-the H_i, ranks are free within their band, so with x = MRR and y = MR the points (x, y) that can be reached are the
-sum over the bands of w_i times the convex hull of {(1/r, r): r in the band}.
+Question. Given ranges for some hits@k, which MRR and MR can a distribution of ranks have? Ranks are the integers
+1..C (C may be unknown) or, under realistic ties, the halves 1, 1.5, .., C. Every mean over ranks is the mean of such a
+distribution, also a weighted mean and an expectation over ties. So numbers that no distribution has cannot come from
+any list of ranks.
 
-One number. The least of a mean of c(r) takes in each band the rank where c is least. 1/r falls and r rises, so these
-are the band's ends: MRR is between sum w_i / end_i and sum w_i / start_i, MR between sum w_i start_i and
-sum w_i end_i (the last end is C, or infinity). Summed by parts, the mean is c_last + sum H_i (c_i - c_{i+1}), linear
-in the H_i. These lie in the box of their ranges and do not fall. A vertex of that polytope has m independent tight
-constraints, each of the form H_i = bound or H_i = H_{i+1}; equalities join the H_i to chains, and each chain holds a
-bound. So some best H has only ends of the ranges as values, and a walk over these finds it.
+Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i holds the ranks
+above k_{i-1} up to k_i and has the mass w_i = H_i - H_{i-1}. The last band holds the ranks above k_m and has the mass
+1 - H_m. Given the H_i, ranks may lie anywhere in their band. With x = MRR and y = MR, the points (x, y) that can be
+reached are the sum over the bands of w_i times the convex hull of {(1/r, r): r in the band}.
 
-Both numbers. The points that can be reached, over all H, are a convex set S (a projection of a polytope). The least y
-of S lies at its largest x (all ranks at the starts, all H_i at their largest), so the least y given x <= t falls in t;
-by duality it is the largest over slopes s >= 0 of L(s) - s t with L(s) = min over S of y + s x. In each band r + s / r
-is least at the integer below or above sqrt(s), or at the end nearest to it, as it is convex in r. L(s) - s t is
-concave and consists of straight pieces: beginning with a corner of S on either side of t, the slope of the line
-through both is tried; it gives a corner beyond that line, which replaces one of the two, or none, and then the line is
-the border of S at t. Corners are finite in number between the two, so this ends. The most y given x >= t is the same
-upside down, with r + s / r largest at the ends of a band. The set of y with x in a range is an interval, so a range of
-x, a range of y and the H_i go together exactly if the x range meets [least, most MRR], and the y range meets the
-interval from the least y given the largest x to the most y given the smallest x.
+One metric. The least mean of a cost c(r) takes in each band the rank with the least cost. 1/r falls and r rises, so
+these ranks are ends of the bands: MRR lies between sum w_i / end_i and sum w_i / start_i, MR between sum w_i start_i
+and sum w_i end_i (the last end is C, or infinity). Summed by parts, the mean cost is
+c_last + sum H_i (c_i - c_{i+1}), which is linear in the H_i. The H_i lie in the box of their ranges and do not fall.
+A vertex of this polytope has m independent tight constraints, each of the form H_i = bound or H_i = H_{i+1}. The
+equalities join the H_i to chains, and each chain holds a bound. So some optimal H takes only ends of the ranges as
+values, and a walk over these values finds it (`Bands._shares`).
+
+Two metrics. The points that can be reached, over all H, form a convex set S (a projection of a polytope). The least y
+of S lies at the largest x of S (all ranks at the starts of their bands, all H_i largest), so the least y given x <= t
+falls as t grows. By duality, this least y is the largest value over slopes s >= 0 of L(s) - s t, where L(s) is the
+minimum over S of y + s x. In each band r + s / r is convex in r, so it is least at an integer next to sqrt(s), or at
+the end of the band nearest to it. L(s) - s t is concave and consists of straight pieces. The search (`Bands._line`)
+starts with a corner of S on either side of t and tries the slope of the line through both. This slope gives either a
+corner beyond the line, which replaces one of the two corners, or none; then the line is the border of S at t. There
+are finitely many corners between the two, so the search ends. The largest y given x >= t is found in the same way
+with the signs reversed; there r + s / r is largest at an end of each band. The set of y with x in a range is an
+interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if the x range meets
+[least MRR, largest MRR] and the y range meets the interval from the least y given the largest x to the largest y given
+the least x.
 
 Each refusal is one line that can be checked by hand. Without hits@k, for example, s = j (j + 1) gives
 (r - j) (r - j - 1) >= 0 for every integer r, so MR + j (j + 1) MRR >= 2 j + 1, sharper than MRR >= 1 / MR.
 
-Two limits are let through: a bound that only infinite ranks reach counts as reached, and of a known number of ranks
-only what it says of each number alone is used (see `kgeval.published.table`).
+Two impossible cases are not refused. A bound that only infinite ranks reach counts as reached. A known number of ranks
+restricts each number alone, not several together (see `kgeval.published.table`).
 """
 
 from __future__ import annotations
@@ -49,14 +54,14 @@ WHOLE, HALF = Fraction(1), Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Corner:
-    """A most extreme distribution: per band its mass and the one rank that holds it, and the means of it.
+    """An extreme distribution: all mass of a band lies on one rank of the band.
 
     Parameters
     ----------
     shares : tuple of Fraction, one per cut-off
-        The hits@k.
+        The hits@k, rising.
     ranks : tuple of Fraction or None, one per band
-        None stands for infinity.
+        The rank that holds the mass of the band; None stands for infinity.
     """
 
     shares: tuple[Fraction, ...]
@@ -64,7 +69,7 @@ class Corner:
 
     @property
     def masses(self) -> tuple[Fraction, ...]:
-        """The mass of each band, all together 1."""
+        """The mass of each band; the masses add up to 1."""
         return tuple(high - low for low, high in zip((Fraction(0), *self.shares), (*self.shares, ONE)))
 
     @property
@@ -74,17 +79,19 @@ class Corner:
 
     @property
     def mr(self) -> Fraction:
-        """The mean rank, of finite ranks."""
+        """The mean rank; an infinite rank is left out."""
         return sum((mass * rank for mass, rank in zip(self.masses, self.ranks) if rank is not None), Fraction(0))
 
 
 @dataclass(frozen=True)
 class Line:
-    """MR + slope * MRR is at least (or at most) `total` for the bands, so MR is at least (at most) `mr`.
+    """A linear bound: MR + slope * MRR is at least (or at most) `total`, so MR is at least (or at most) `mr`.
 
     Parameters
     ----------
-    slope, total, mr : Fraction
+    slope, total : Fraction
+    mr : Fraction
+        ``total - slope * MRR`` at the given MRR.
     corner : Corner
         A distribution that reaches `total`.
     """
@@ -97,16 +104,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Bands:
-    """The ranks between cut-offs, and in what ranges hits@k lie; make it with `Bands.of`.
+    """The bands of ranks between cut-offs, and the range of each hits@k; `Bands.of` makes them.
 
     Parameters
     ----------
     cuts : tuple of int
         Rising, each below `top`.
     low, high : tuple of Fraction, one per cut-off
-        The range of each hits@k, neither falling.
+        The ends of the range of each hits@k; neither tuple falls.
     top : int or None
-        The last rank there can be.
+        The largest possible rank.
     step : Fraction
         1 for integer ranks, 1/2 for half ranks.
     """
@@ -119,9 +126,18 @@ class Bands:
 
     @classmethod
     def of(cls, hits: dict[int, Range], top: int | None = None, step: Fraction = WHOLE) -> Bands:
-        """Return the bands of hits@k whose ranges allow that they do not fall.
+        """Return the bands for ranges of hits@k. The ranges must allow that hits@k does not fall as k grows.
 
-        Ranges are narrowed to what the others leave; a hits@k that must be 1 makes k the last rank.
+        Each range is narrowed to the values that the other ranges allow. If a hits@k must be 1, k is the last rank.
+
+        Parameters
+        ----------
+        hits : dict of int to (Fraction, Fraction)
+            The least and the largest hits@k, by k.
+        top : int, optional
+            The largest possible rank.
+        step : Fraction
+            As in `Bands`.
 
         Examples
         --------
@@ -144,46 +160,47 @@ class Bands:
 
     @property
     def ends(self) -> tuple[Fraction | None, ...]:
-        """The last rank of each band, None where there is no last."""
+        """The last rank of each band, None for infinity."""
         return (*map(Fraction, self.cuts), None if self.top is None else Fraction(self.top))
 
     def most_mrr(self) -> Corner:
-        """Return where MRR is largest: each rank first in its band, each hits@k at its largest."""
+        """Return the corner with the largest MRR: ranks at the starts of their bands, largest hits@k."""
         return Corner(self.high, self.starts)
 
     def least_mrr(self) -> Corner:
-        """Return where MRR is least: each rank last in its band, each hits@k at its least."""
+        """Return the corner with the least MRR: ranks at the ends of their bands, least hits@k."""
         return Corner(self.low, self.ends)
 
     def least_mr(self) -> Corner:
-        """Return where MR is least, which is where MRR is largest."""
+        """Return the corner with the least MR, which also has the largest MRR."""
         return self.most_mrr()
 
     def most_mr(self) -> Corner | None:
-        """Return where MR is largest, None if it has no bound."""
+        """Return the corner with the largest MR; None if MR has no upper bound."""
         return None if self.top is None else self.least_mrr()
 
     def least_mr_given(self, mrr: Fraction, enough: Fraction) -> Line:
-        """Return the least MR of the distributions whose MRR is at most `mr`.
+        """Return the least MR of the distributions whose MRR is at most `mrr`.
 
         Parameters
         ----------
         mrr : Fraction
             Not below the least MRR.
         enough : Fraction
-            A line that proves more than this may be returned in place of the best.
+            Any line that proves an MR above this may be returned in place of the best line.
         """
         return self._line(mrr, 1, enough)
 
     def most_mr_given(self, mrr: Fraction) -> Line | None:
-        """Return the most MR of the distributions whose MRR is at least `mrr` (not above the most MRR)."""
+        """Return the largest MR of the distributions whose MRR is at least `mrr` (not above the largest MRR)."""
         return None if self.top is None else self._line(mrr, -1, None)
 
     def _line(self, mrr: Fraction, sense: int, enough: Fraction | None) -> Line:
-        """Return the border of S at x = `mrr`: below it (sense 1) or above it (sense -1)."""
+        """Return the lower (sense 1) or the upper (sense -1) border of S at x = `mrr`; S is defined in the module."""
         slope, near = Fraction(0), self._corner(Fraction(0), sense)
         if sense * (near.mrr - mrr) <= 0:
             return Line(slope, near.mr, near.mr, near)
+        # Double the slope until `near` and `far` are corners on either side of `mrr`.
         slope, far = ONE, self._corner(ONE, sense)
         while sense * (far.mrr - mrr) > 0:
             total = far.mr + slope * far.mrr
@@ -191,6 +208,7 @@ class Bands:
                 return Line(slope, total, total - slope * mrr, far)
             slope, near = 2 * slope, far
             far = self._corner(slope, sense)
+        # Try the slope of the line through both corners; a corner beyond the line replaces one of them.
         while True:
             slope = (far.mr - near.mr) / (near.mrr - far.mrr)
             total, corner = near.mr + slope * near.mrr, self._corner(slope, sense)
@@ -202,37 +220,38 @@ class Bands:
                 far = corner
 
     def _corner(self, slope: Fraction, sense: int) -> Corner:
-        """Return where sense * (y + slope * x) is least."""
+        """Return the corner where sense * (y + slope * x) is least."""
         choose = _nearest if sense > 0 else _furthest
         ranks = [choose(slope, start, end, self.step) for start, end in zip(self.starts, self.ends)]
         return Corner(self._shares([sense * (rank + slope / rank) for rank in ranks]), tuple(ranks))
 
     def _shares(self, costs: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Return the hits@k for which the mean cost is least; `costs` are those of the bands.
+        """Return the hits@k for which the mean cost is least; `costs` has one cost per band.
 
-        Walks over the cut-offs, keeping for each end of a range the best hits@k so far that do not exceed it.
+        A walk over the cut-offs. After cut-off i, ``best[v]`` is the least cost of H_1 .. H_i with H_i <= values[v],
+        and the H_1 .. H_i that have it; None if no such H exist.
         """
         values = sorted({*self.low, *self.high})
         best: list[tuple[Fraction, tuple[Fraction, ...]] | None] = [(Fraction(0), ())] * len(values)
         for low, high, cost, following in zip(self.low, self.high, costs, costs[1:]):
-            found, reached = None, []
+            least, best_here = None, []
             for value, before in zip(values, best):
                 if before is not None and low <= value <= high:
                     total = before[0] + value * (cost - following)
-                    if found is None or total < found[0]:
-                        found = (total, (*before[1], value))
-                reached.append(found)
-            best = reached
+                    if least is None or total < least[0]:
+                        least = (total, (*before[1], value))
+                best_here.append(least)
+            best = best_here
         return best[-1][1] if best and best[-1] else ()
 
 
 def _nearest(slope: Fraction, start: Fraction, end: Fraction | None, step: Fraction) -> Fraction:
-    """Return the rank of a band where r + slope / r is least."""
+    """Return the rank of a band at which r + slope / r is least."""
     below = isqrt(floor(slope / step**2)) * step
     ranks = [max(start, rank if end is None else min(rank, end)) for rank in (below, below + step)]
     return min(ranks, key=lambda rank: rank + slope / rank)
 
 
 def _furthest(slope: Fraction, start: Fraction, end: Fraction | None, step: Fraction) -> Fraction:
-    """Return the end of a finite band where r + slope / r is largest."""
+    """Return the end of a finite band at which r + slope / r is largest."""
     return max((rank for rank in (start, end) if rank is not None), key=lambda rank: rank + slope / rank)

@@ -1,4 +1,7 @@
-"""Reported numbers as they are written: their names, their rounding, their files."""
+"""Reading of reported numbers: names of metrics, numbers with their rounding, tables in files.
+
+`kgeval.published.table` calls `reported_rows`; users call `read_reported` for a file.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,16 @@ _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})
 
 @dataclass(frozen=True)
 class Value:
-    """What a reported number can stand for.
+    """The range of numbers that a reported number can stand for.
 
     Parameters
     ----------
     name : str
         ``"hits@10"``, ``"MRR"``, ``"MR"``, ``"GMR"``, ``"HMR"`` or ``"AMRI"``.
     text : str
-        As reported.
+        The number as reported.
     low, high : Fraction
-        The numbers that are rounded to it; shares, not percentages.
+        Least and largest number that is rounded to `text`; shares, not percentages.
     """
 
     name: str
@@ -53,18 +56,18 @@ class Value:
 
 @dataclass(frozen=True)
 class ReportedCell:
-    """One reported number, before it is known to be a percentage or a share.
+    """One reported number, before it is read as a percentage or as a share.
 
     Parameters
     ----------
     text : str
     number : Fraction
     unit : Fraction
-        One of the last decimal that is shown.
+        One unit of the last decimal that is shown.
     is_percent : bool
-        Whether a percent sign says so.
+        Whether the number has a percent sign.
     is_mean : bool
-        Whether a spread after ± says that it is a mean of several runs.
+        Whether the number has a spread after ±, so that it is a mean of several runs.
     """
 
     text: str
@@ -74,9 +77,18 @@ class ReportedCell:
     is_mean: bool = False
 
     def value(self, name: str, is_percent: bool, rounding: str) -> Value:
-        """Return the numbers that this one can stand for.
+        """Return the range of numbers that the reported number can stand for.
 
-        None is taken for surer than a millionth of itself: means are often taken in 32 bits.
+        The range reaches at least a millionth of the number to either side: means are often computed in 32 bits.
+
+        Parameters
+        ----------
+        name : str
+            The metric.
+        is_percent : bool
+            Whether the number is read as a percentage.
+        rounding : str
+            ``"nearest"`` or ``"any"``, as in `kgeval.check_table`.
         """
         scale = 100 if is_percent else 1
         slack = abs(self.number) * PRECISION
@@ -93,11 +105,11 @@ class Row:
     ----------
     label : str
     cells : dict of str to ReportedCell
-        By the name of the metric.
+        The cells by name of the metric.
     ignored : tuple of str
-        Columns with numbers that are none of the metrics.
+        Columns with numbers that are not one of the checked metrics.
     percent : frozenset of str
-        Metrics whose column says that it is in percent.
+        Metrics whose heading has a percent sign.
     """
 
     label: str
@@ -107,17 +119,38 @@ class Row:
 
 
 def kind_of_metric(name: str) -> str:
-    """Return ``"hits"`` for any hits@k, else the name itself."""
+    """Return ``"hits"`` for any hits@k, else the name.
+
+    Parameters
+    ----------
+    name : str
+        ``"hits@10"``, ``"MRR"``, ...
+    """
     return name.partition("@")[0]
 
 
 def cut_off(name: str) -> int:
-    """Return the k of ``"hits@k"``."""
+    """Return the k of ``"hits@k"``.
+
+    Parameters
+    ----------
+    name : str
+    """
     return int(name.partition("@")[2])
 
 
 def metric_name(column: str) -> str | None:
-    """Return how messages call the metric of a column, None if it is none of those that are checked.
+    """Return the metric that a column heading names.
+
+    Parameters
+    ----------
+    column : str
+        Any usual spelling, also with arrows, percent signs and Markdown.
+
+    Returns
+    -------
+    str or None
+        The name in messages; None if `check_table` does not check the metric.
 
     Examples
     --------
@@ -138,22 +171,27 @@ def metric_name(column: str) -> str | None:
 
 
 def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCell | None:
-    """Return a number as written, None where there is none.
+    """Read one cell of a table of reported numbers.
 
     Parameters
     ----------
     written : str, int, float or Decimal
-        A text shows as many decimals as it has; a float those of its shortest form, less zeros at the
-        end, which a float cannot show.
+        A text has the decimals that it shows. A float has the decimals of its shortest form, without zeros at the
+        end, because a float does not keep them.
     where : str
-        For messages.
+        The place of the cell, for messages.
     places : int, optional
-        How many decimals a number that is no text shows.
+        The number of decimals, for numbers that are not texts.
+
+    Returns
+    -------
+    ReportedCell or None
+        None for an empty cell.
 
     Raises
     ------
     DataError
-        If it is no number.
+        If the cell is not a number.
 
     Examples
     --------
@@ -170,23 +208,42 @@ def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCe
         raise DataError(f"{where}: expected a number; got {written!r}")
     if isinstance(written, (float, np.floating)) and text.endswith(".0"):
         text = text[:-2]
-    found = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text)
     try:
-        number = Decimal(found[1]) if found else Decimal("nan")
+        number = Decimal(match[1]) if match else Decimal("nan")
     except InvalidOperation:
         number = Decimal("nan")
-    if found is None or not number.is_finite():
+    if match is None or not number.is_finite():
         hint = "; write 13526 or 0.963, without a comma" if re.search(r"[0-9],[0-9]", text) else ""
         raise DataError(f"{where}: expected a number such as 0.963 or 96.3%; got {str(written)!r}{hint}")
     shown = int(number.as_tuple().exponent)
     unit = Fraction(10) ** (shown if is_text or places is None else -places)
-    return ReportedCell(text, Fraction(number), unit, is_percent=bool(found[2]), is_mean=bool(found[3]))
+    return ReportedCell(text, Fraction(number), unit, is_percent=bool(match[2]), is_mean=bool(match[3]))
 
 
 def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) -> list[Row]:
-    """Return the rows of a table given as `kgeval.check_table` takes it."""
+    """Return the rows of a table of reported numbers.
+
+    Parameters
+    ----------
+    values : mapping, sequence of mappings, mapping of mappings, Series or DataFrame
+        As in `kgeval.check_table`.
+    places : int or mapping, optional
+        As in `kgeval.check_table`.
+
+    Returns
+    -------
+    list of Row
+
+    Raises
+    ------
+    DataError
+        If a cell is not a number, or two columns are the same metric.
+    MetricError
+        If no column is a metric, or `places` is wrong.
+    """
     frame = as_frame(values)
-    frame = frame.drop(columns=REASON, errors="ignore")  # of a table of ours: says why numbers are lacking
+    frame = frame.drop(columns=REASON, errors="ignore")  # a column of kgeval's tables: why a number is undefined
     names = [metric_name(str(column)) for column in frame.columns]
     for i, name in enumerate(names):
         if name is not None and name in names[:i]:
@@ -218,7 +275,22 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
 
 
 def as_frame(values: Any) -> pd.DataFrame:
-    """Return one row or several as a frame of the written numbers."""
+    """Return one or more rows of reported numbers as a frame, numbers unchanged.
+
+    Parameters
+    ----------
+    values : mapping, sequence of mappings, mapping of mappings, Series or DataFrame
+        One row (a mapping of names to numbers, or a Series), or several.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If `values` is of another type.
+    """
     if isinstance(values, pd.Series):
         values = values.to_dict()
     if isinstance(values, pd.DataFrame):
@@ -239,7 +311,7 @@ def as_frame(values: Any) -> pd.DataFrame:
 
 
 def _decimals(places: int | Mapping[str, int] | None) -> dict[str, int]:
-    """Return the declared decimals by kind of metric; one number is that of the shares."""
+    """Return the given numbers of decimals by kind of metric; a single number holds for hits@k, MRR and AMRI."""
     if places is None:
         return {}
     given = dict(places) if isinstance(places, Mapping) else dict.fromkeys(SHARES, places)
@@ -263,25 +335,24 @@ def _is_label(item: Any) -> bool:
 
 
 def read_reported(path: str | Path) -> pd.DataFrame:
-    """Read a table of reported numbers, as text, so that no decimal is lost.
+    """Read a table of reported numbers as text, so that no decimal is lost.
 
     Parameters
     ----------
     path : str or path
-        UTF-8: comma-separated (``.csv``; by semicolons where the first line has no comma), tab-separated
-        (``.tsv``, ``.txt``) or a Markdown table (``.md``; lines with ``|``, the text around them is left out,
-        and of several tables the first is read). Another ending: what the first line holds. The first line names
-        the columns.
+        UTF-8; the first line names the columns. ``.csv``: separated by commas, or by semicolons if the first line
+        has no comma. ``.tsv``, ``.txt``: separated by tabs. ``.md``: the first Markdown table (lines with ``|``);
+        other text is ignored. Other endings: the first line shows the separator.
 
     Returns
     -------
     DataFrame of str
-        ``attrs["path"]`` and ``attrs["lines"]`` (of each row) serve the messages of `check_table`.
+        ``attrs["path"]`` and ``attrs["lines"]`` (the line number of each row) are for the messages of `check_table`.
 
     Raises
     ------
     DataError
-        Naming file and line, if there is no file, no row, or a line has more or fewer cells than the header.
+        If there is no file or no row, or a line has more or fewer cells than the header; names file and line.
     """
     file = Path(path)
     text = read_text(file)
@@ -317,7 +388,7 @@ def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]
 
 
 def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
-    """Yield (line number, cells) of the first block of lines with ``|``, but the rule below its header."""
+    """Yield (line number, cells) of the first block of lines with ``|``, without the rule below its header."""
     start = next((i for i, line in enumerate(lines) if "|" in line), len(lines))
     end = next((i for i in range(start, len(lines)) if "|" not in lines[i]), len(lines))
     for i in range(start, end):

@@ -1,4 +1,7 @@
-"""The rules that numbers of one row must keep, each refusal said with its inequality and the numbers put in."""
+"""The inequalities that the numbers of one row must satisfy, and the messages for those that fail.
+
+`kgeval.published.table` calls `judge` once per reading of a row; `kgeval.published.bounds` computes the bounds.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ _RANKS = ("MR", "GMR", "HMR")
 
 @dataclass(frozen=True)
 class Finding:
-    """One inequality that reported numbers break.
+    """One inequality that reported numbers violate.
 
     Parameters
     ----------
     metrics : tuple of str
-        Which numbers it is about.
+        The metrics in the inequality.
     message : str
-        One sentence with the numbers put in.
+        The inequality as one sentence, with its numbers.
     """
 
     metrics: tuple[str, ...]
@@ -36,16 +39,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known of the ranks behind a row.
+    """The known facts about the ranks behind a row.
 
     Parameters
     ----------
     n_candidates : int or None
-        The most candidates of any query: no rank is beyond.
+        The largest number of candidates of any query, so the largest possible rank.
     n_ranks : int or None
-        How many ranks the plain mean was taken of.
+        The number of ranks of which a number is the plain mean.
     ties : str or None
-        The tie policy; ``"realistic"`` makes half ranks, ``"expected"`` a mean over several ranks each.
+        The tie policy. ``"realistic"`` gives half ranks; ``"expected"`` gives each query a mean over several ranks.
     """
 
     n_candidates: int | None = None
@@ -59,41 +62,45 @@ class Setting:
 
     @property
     def proviso(self) -> str:
-        """What a bound that rests on integer ranks must add."""
+        """The words that the message of a bound must add if the bound holds for integer ranks only."""
         return " if ranks are integers (no ties)" if self.ties is None else ""
 
 
 def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
-    """Return what is impossible in the numbers of one row; nothing if ranks exist that give them.
+    """Return the inequalities that the numbers of one row violate; none if some ranks give these numbers.
 
     Parameters
     ----------
     reported : dict of str to Value
-        By name, the values' own.
+        The values by ``Value.name``.
     setting : Setting
+
+    Returns
+    -------
+    list of Finding
     """
     findings, values = _outside(reported, setting)
     if setting.n_ranks is not None and setting.ties != "expected":
-        found, values = _not_multiples(values, setting.n_ranks, setting)
-        findings += found
+        further, values = _not_multiples(values, setting.n_ranks, setting)
+        findings += further
     hits = {cut_off(name): value for name, value in values.items() if kind_of_metric(name) == "hits"}
     falling = _falling(hits)
     if falling:
         return findings + falling
     bands = Bands.of({k: (v.low, v.high) for k, v in hits.items()}, setting.n_candidates, setting.step)
     given = [str(hits[k]) for k in sorted(hits)]
-    mrr, found = _one_mrr(values)
-    findings += found
-    mr, found = _mr_or_amri(values, setting)
-    findings += found
-    alone = _mrr_against_hits(mrr, bands, given, setting) + _mr_against_hits(mr, bands, given, setting)
-    if mr is not None and mrr is not None and not alone:
-        alone = _both(mr, mrr, bands, given, setting)
-    return findings + alone + _geometric(values.get("GMR"), mr, mrr, bands, given, setting)
+    mrr, further = _one_mrr(values)
+    findings += further
+    mr, further = _mr_or_amri(values, setting)
+    findings += further
+    of_means = _mrr_against_hits(mrr, bands, given, setting) + _mr_against_hits(mr, bands, given, setting)
+    if mr is not None and mrr is not None and not of_means:
+        of_means = _both(mr, mrr, bands, given, setting)
+    return findings + of_means + _geometric(values.get("GMR"), mr, mrr, bands, given, setting)
 
 
 def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fraction | None, str]]:
-    """Return the least and the most that a metric can be whatever the ranks, and what these are."""
+    """Return the least and the largest value of a metric over all ranks, each with words that explain it."""
     if name in _RANKS:
         n = setting.n_candidates
         return (ONE, ", the best rank"), (None if n is None else Fraction(n), ", the number of candidates")
@@ -105,7 +112,7 @@ def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fr
 
 
 def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Find numbers outside their metric's limits, and return the others narrowed to these."""
+    """Return a finding for each number outside its metric's limits, and the other numbers cut to these limits."""
     findings, values = [], {}
     for name, value in reported.items():
         (least, why_least), (most, why_most) = _limits(name, setting)
@@ -120,7 +127,10 @@ def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding
 
 
 def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Find means that n ranks cannot have (the GRIM test), and return the others narrowed to those they can."""
+    """Return a finding for each mean that n ranks cannot have (the GRIM test), and the other numbers narrowed.
+
+    The mean of n ranks is a multiple of ``part``; each range of values is narrowed to its multiples of ``part``.
+    """
     findings, kept = [], dict(values)
     for name, value in values.items():
         is_hits = kind_of_metric(name) == "hits"
@@ -133,17 +143,17 @@ def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[
             continue
         del kept[name]
         below, above = high / part, low / part
-        what = f"{_text(below)}/{n} = {_text(high)} and {_text(above)}/{n} = {_text(low)}"
+        neighbours = f"{_text(below)}/{n} = {_text(high)} and {_text(above)}/{n} = {_text(low)}"
         if part * n != 1:
-            what = f"{_text(below / 2)}/{n} = {_text(high)} and {_text(above / 2)}/{n} = {_text(low)}"
+            neighbours = f"{_text(below / 2)}/{n} = {_text(high)} and {_text(above / 2)}/{n} = {_text(low)}"
         proviso = "" if is_hits else setting.proviso
-        message = f"{value} is no mean of {n} {'hits' if is_hits else 'ranks'}{proviso}: it lies between {what}"
+        message = f"{value} is no mean of {n} {'hits' if is_hits else 'ranks'}{proviso}: it lies between {neighbours}"
         findings.append(Finding((name,), message))
     return findings, kept
 
 
 def _falling(hits: dict[int, Value]) -> list[Finding]:
-    """Find hits@k that fall as k grows."""
+    """Return a finding for each hits@k that is below a hits@k of a smaller k."""
     findings: list[Finding] = []
     largest: Value | None = None
     for k in sorted(hits):
@@ -160,7 +170,7 @@ def _falling(hits: dict[int, Value]) -> list[Finding]:
 
 
 def _one_mrr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
-    """Return what MRR and HMR, which is 1 / MRR, together say of MRR."""
+    """Return the range of MRR that MRR and HMR = 1 / MRR leave, and a finding if they contradict each other."""
     mrr, hmr = values.get("MRR"), values.get("HMR")
     if hmr is None:
         return mrr, []
@@ -175,9 +185,9 @@ def _one_mrr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
 
 
 def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | None, list[Finding]]:
-    """Return what MR and AMRI together say of MR.
+    """Return the range of MR that MR and AMRI leave, and a finding if they contradict each other.
 
-    AMRI = 1 - (MR - 1) / (E[MR] - 1), and E[MR] - 1, half the mean number of rivals, is at most (C - 1) / 2.
+    AMRI = 1 - (MR - 1) / (E[MR] - 1). E[MR] - 1 is half the mean number of rivals, so at most (C - 1) / 2.
     """
     mr, amri, n = values.get("MR"), values.get("AMRI"), setting.n_candidates
     if amri is None or n is None:
@@ -195,7 +205,7 @@ def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | Non
 
 
 def _mrr_against_hits(mrr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Compare MRR with the least and the most that hits@k allow."""
+    """Compare MRR with the least and the largest MRR that hits@k allow."""
     if mrr is None:
         return []
     least, most = bands.least_mrr(), bands.most_mrr()
@@ -210,7 +220,7 @@ def _mrr_against_hits(mrr: Value | None, bands: Bands, given: list[str], setting
 
 
 def _mr_against_hits(mr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Compare MR with the least and the most that hits@k allow."""
+    """Compare MR with the least and the largest MR that hits@k allow."""
     if mr is None:
         return []
     least, most = bands.least_mr(), bands.most_mr()
@@ -224,7 +234,7 @@ def _mr_against_hits(mr: Value | None, bands: Bands, given: list[str], setting: 
 
 
 def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Compare MR with the least and the most that MRR and hits@k together allow."""
+    """Compare MR with the least and the largest MR that MRR and hits@k together allow."""
     line = bands.least_mr_given(mrr.high, mr.high)
     if mr.high < line.mr:
         allowed = _allowed([_at_most(mrr), *given], None)
@@ -241,7 +251,7 @@ def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Settin
 def _geometric(
     gmr: Value | None, mr: Value | None, mrr: Value | None, bands: Bands, given: list[str], setting: Setting
 ) -> list[Finding]:
-    """Compare GMR with MR, 1 / MRR and hits@k; logarithms are floats, so with some slack."""
+    """Compare GMR with MR, 1 / MRR and hits@k, with the slack `FLOAT_SLACK`: logarithms are rounded floats."""
     if gmr is None:
         return []
     if mr is not None and gmr.low > mr.high:
@@ -268,8 +278,8 @@ def _geometric_mean(corner: Corner | None) -> float | None:
     return math.exp(sum(float(mass) * math.log(rank) for mass, rank in pairs if rank is not None))
 
 
-def _value_names(value: Value, bands: Bands, *others: Value) -> tuple[str, ...]:
-    return tuple(name.removeprefix("1/") for name in (value.name, *(other.name for other in others))) + tuple(
+def _value_names(value: Value, bands: Bands, *further: Value) -> tuple[str, ...]:
+    return tuple(name.removeprefix("1/") for name in (value.name, *(item.name for item in further))) + tuple(
         f"hits@{k}" for k in bands.cuts
     )
 
@@ -287,13 +297,13 @@ def _highest_mr(mr: Value) -> str:
 
 
 def _allowed(given: Iterable[str], top: int | None) -> str:
-    """Return what a bound was made of, as part of a sentence."""
+    """Return the numbers from which a bound is computed, as part of a sentence."""
     parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _formula(bands: Bands, corner: Corner, sign: str) -> str:
-    """Return the sum over the bands, in symbols and then with the numbers put in."""
+    """Return the sum over the bands, in symbols and then in numbers."""
     shares = [f"H{k}" for k in bands.cuts]
     symbols = [f"({b} - {a})" for a, b in zip(["0", *shares], [*shares, "1"])]
     symbols[0] = symbols[0].removeprefix("(").removesuffix(" - 0)") if shares else "1"
@@ -307,7 +317,7 @@ def _formula(bands: Bands, corner: Corner, sign: str) -> str:
 
 
 def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
-    """Return the inequality between MR and MRR and where it comes from."""
+    """Return the inequality between MR and MRR, and the inequality between r and 1/r that implies it."""
     slope = _text(line.slope)
     places = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
     costs = [_text(rank + line.slope / rank) for rank in line.corner.ranks if rank is not None]

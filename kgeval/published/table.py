@@ -1,4 +1,8 @@
-"""Whether reported rows of hits@k, MRR and MR are possible, and what would explain those that are not."""
+"""check_table(): whether reported rows of hits@k, MRR and MR are possible, and hints for those that are not.
+
+Users and ``kgeval check-table`` call it. Rows come from `kgeval.published.reading`, verdicts from
+`kgeval.published.rules`; this module tries the readings of a row (shares or percentages) and known mistakes.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +28,21 @@ Kinds = dict[str, bool]
 
 @dataclass(frozen=True)
 class RowCheck:
-    """What was found of one row.
+    """The outcome for one row.
 
     Parameters
     ----------
     label : str
     values : dict of str to Value
-        As they were read: the numbers that each reported one can stand for.
+        By metric, the range of numbers that each reported number can stand for.
     findings : tuple of Finding
         The inequalities that fail; empty if the row is possible.
     unless : str
-        Under what weaker assumption the row would be possible, if there is one.
+        A weaker assumption under which the row would be possible; empty if there is none.
     hints : tuple of str
         Known mistakes that would explain the row.
     notes : tuple of str
-        How the row was read, and what was not checked.
+        How the row was read, and which numbers were not checked.
     """
 
     label: str
@@ -55,13 +59,13 @@ class RowCheck:
 
     @property
     def verdict(self) -> str:
-        """``"possible"``, ``"impossible"``, or under what weaker assumption it is possible."""
+        """``"possible"``, ``"impossible"``, or ``"possible only ..."`` under a weaker assumption."""
         return "possible" if self.possible else f"possible only {self.unless}" if self.unless else "impossible"
 
     def record(self) -> dict[str, Any]:
         """Return the row as plain values for JSON."""
         values = {n: {"text": v.text, "low": float(v.low), "high": float(v.high)} for n, v in self.values.items()}
-        findings = [{"metrics": list(found.metrics), "message": found.message} for found in self.findings]
+        findings = [{"metrics": list(finding.metrics), "message": finding.message} for finding in self.findings]
         return {
             "label": self.label,
             "possible": self.possible,
@@ -75,15 +79,15 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """What was found of a table; printed, it names each inequality that fails.
+    """The outcome for a table; printed, it names each inequality that fails.
 
     Parameters
     ----------
     rows : tuple of RowCheck
     assumed : str
-        What was taken for granted of ranks and rounding.
+        The assumptions about ranks and rounding.
     notes : tuple of str
-        What concerns several rows.
+        Notes that concern several rows.
     """
 
     rows: tuple[RowCheck, ...]
@@ -97,8 +101,8 @@ class TableCheck:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Those of all rows."""
-        return tuple(found for row in self.rows for found in row.findings)
+        """The findings of all rows."""
+        return tuple(finding for row in self.rows for finding in row.findings)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dict per row, of plain values for JSON."""
@@ -112,7 +116,7 @@ class TableCheck:
             | {
                 "possible": row.possible,
                 "verdict": row.verdict,
-                "why": "; ".join(found.message for found in row.findings),
+                "why": "; ".join(finding.message for finding in row.findings),
                 "hint": "; ".join(row.hints),
             }
             for row in self.rows
@@ -127,7 +131,7 @@ class TableCheck:
         lines = [f"{n} of {len(self.rows)} rows possible ({self.assumed})"]
         for row in self.rows:
             lines.append(f"  {row.label}: {row.verdict}")
-            lines += [f"    {found.message}" for found in row.findings]
+            lines += [f"    {finding.message}" for finding in row.findings]
             lines += [f"    hint: {hint}" for hint in row.hints]
             lines += [f"    note: {note}" for note in row.notes]
         return "\n".join(printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)])
@@ -145,38 +149,42 @@ def check_table(
 ) -> TableCheck:
     """Tell whether reported hits@k, MRR and MR are possible together, and which inequality fails.
 
-    A row is refused only if no ranks at all give numbers that are rounded to the reported ones; the
-    decision is exact (see `kgeval.published.bounds`). It holds for any mean over ranks: of both sides, weighted,
-    or over several runs; but all numbers of a row must be means over the same ranks, and GMR and HMR not
-    means of such. For integer ranks and hits@1, 3, 10, for example,
+    A row is refused only if no ranks at all give numbers that are rounded to the reported ones; the decision is exact
+    (see `kgeval.published.bounds`). It holds for any mean over ranks: over both sides, weighted, or over several runs.
+    But all numbers of a row must be means over the same ranks, and GMR and HMR must not be means of several GMR or
+    HMR. For integer ranks and hits@1, 3, 10, for example,
     ``H1 + (H3 - H1)/3 + (H10 - H3)/10 <= MRR <= H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11``,
     ``MR >= H1 + (H3 - H1)*2 + (H10 - H3)*4 + (1 - H10)*11``, and ``MR + j (j + 1) MRR >= 2 j + 1`` for each j.
 
     Parameters
     ----------
     values : mapping, sequence of mappings, mapping of mappings, or DataFrame
-        One row or several: hits@k for any k, MRR, MR, GMR, HMR, AMRI, in any usual spelling (``H@1``, ``Hits@10``,
-        ``hits_at_3``, ``mean rank``). Other columns with text label the row; others with numbers are not
-        checked, and a note says so. `read_reported` reads them from a file.
+        One or more rows: hits@k for any k, MRR, MR, GMR, HMR, AMRI, in any usual spelling (``H@1``, ``Hits@10``,
+        ``hits_at_3``, ``mean rank``). Other columns with text label the row; other columns with numbers are not
+        checked, and a note lists them. `read_reported` reads a file.
     n_candidates : int, optional
-        The most candidates of any query (for all entities: their number). Bounds MR and the AMRI.
+        The largest number of candidates of any query; where all entities compete, their number. Bounds MR and AMRI.
     n_ranks : int, optional
-        Of how many ranks the plain mean was taken (test triples times sides). Then hits@k must be a multiple
-        of 1 / n_ranks, and MR one of the rank's step: the GRIM test. What the number says of MRR, or of
-        several numbers together, is not used. Not for ``ties="expected"``, nor for numbers with a spread (±).
+        The number of ranks of which each number is the plain mean (test triples times sides). Then hits@k must be a
+        multiple of 1 / n_ranks, and MR a multiple of step / n_ranks, where step is 1 or, for half ranks, 1/2: the GRIM
+        test. It is not applied to MRR, nor to several numbers together, nor with ``ties="expected"``, nor to rows with
+        a spread (±).
     ties : str, optional
         ``"realistic"`` allows half ranks such as 1.5; under the other policies ranks are integers, or
-        (``"expected"``) numbers are means over such. None: integers, and bounds that need it say so.
+        (``"expected"``) numbers are means over integer ranks. None: integers, and the message of a bound that needs
+        integers says so.
     places : int or mapping, optional
-        Decimals shown, where numbers are not texts: of hits@k, MRR and AMRI, or by metric,
-        ``{"hits": 3, "MR": 0}``. A text shows its own; a float its shortest form's, zeros at the end not counted.
+        Number of decimals, where numbers are not texts: one number for hits@k, MRR and AMRI, or by metric,
+        ``{"hits": 3, "MR": 0}``. By default a float has the decimals of its shortest form, without zeros at the end.
+        A text always has the decimals that it shows.
     percent : bool, optional
-        Whether hits@k, MRR and AMRI are percentages. None: hits@k if one of the row exceeds 1, and so MRR and AMRI.
-        What does not exceed 1 beside percentages is tried as a share, then as a percentage.
+        Whether hits@k, MRR and AMRI are percentages. None: each of the three kinds is read as percentages if one of
+        its numbers in the row exceeds 1 or has a percent sign. Beside percentages, another kind is first read as
+        shares, then as percentages.
     rounding : str
-        ``"nearest"``: a number stands for all within half a unit of its last decimal, both ends included,
-        so halves may go either way. ``"any"``: numbers may be cut off too, up to a whole unit above. No number
-        is taken for surer than a millionth of itself.
+        ``"nearest"``: a number stands for all numbers within half a unit of its last decimal, both ends included,
+        so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range reaches a whole unit
+        above the number. Every range reaches at least a millionth of the number to either side.
 
     Returns
     -------
@@ -185,9 +193,9 @@ def check_table(
     Raises
     ------
     DataError
-        If a cell is no number, naming row (or file and line) and column, or two columns are one metric.
+        If a cell is not a number (names row, or file and line, and column), or two columns are the same metric.
     MetricError
-        If no column is a metric, or an option is wrong.
+        If no column is a metric, or an option has a wrong value.
 
     References
     ----------
@@ -216,21 +224,21 @@ H1 + (H10 - H1)/10 = 0.055 + 0.24/10
     table = _Table(Setting(n_candidates, n_ranks, ties), percent, rounding)
     rows = tuple(table.check(row) for row in reported_rows(values, places))
     ranks = {None: "integer ranks", "realistic": "half ranks allowed"}.get(ties, f"integer ranks, {ties} ties")
-    limits = [f"{n} {what}" for n, what in ((n_candidates, "candidates"), (n_ranks, "ranks")) if n is not None]
+    limits = [f"{n} {counted}" for n, counted in ((n_candidates, "candidates"), (n_ranks, "ranks")) if n is not None]
     assumed = ", ".join([ranks, "rounded to nearest" if rounding == "nearest" else "rounded or cut off", *limits])
     return TableCheck(rows, assumed, tuple(_mix_of_rows(rows)))
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The assumptions under which rows are judged."""
+    """The assumptions under which rows are judged, with the methods that judge a row."""
 
     setting: Setting
     percent: bool | None
     rounding: str
 
     def check(self, row: Row) -> RowCheck:
-        """Return what is found of one row."""
+        """Return the outcome for one row."""
         here = self._for(row.cells)
         kinds, findings = here._best(row)
         values = _readings_of_values(row.cells, kinds, self.rounding)
@@ -247,7 +255,7 @@ class _Table:
         if self.setting.n_ranks is not None and here.setting.n_ranks is None:
             notes.append("the numbers are means over runs (±), so n_ranks is not used")
         if not findings and _is_inverse(values):
-            notes.append("MRR is 1 / MR within rounding, as only where all ranks are equal; was it computed so?")
+            notes.append("MRR is 1 / MR within rounding, which needs all ranks to be equal; was it computed as 1 / MR?")
         unless = here._unless(row) if findings else ""
         hints = [*here._mistakes(row, kinds)] if findings else []
         if findings and not hints:
@@ -257,12 +265,13 @@ class _Table:
         return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
 
     def _for(self, cells: dict[str, ReportedCell]) -> _Table:
+        """Return the assumptions for one row: without `n_ranks` where a number is a mean over runs."""
         if not any(cell.is_mean for cell in cells.values()):
             return self
         return replace(self, setting=replace(self.setting, n_ranks=None))
 
     def _best(self, row: Row) -> tuple[Kinds, list[Finding]]:
-        """Return the first reading that is possible, or the first, with its findings."""
+        """Return the first possible reading, without findings; if there is none, the first reading and its findings."""
         first = None
         for kinds in _readings(row, self.percent):
             findings = judge(_readings_of_values(row.cells, kinds, self.rounding), self.setting)
@@ -275,7 +284,7 @@ class _Table:
         return not self._best(replace(row, cells=cells))[1]
 
     def _unless(self, row: Row) -> str:
-        """Return the weaker assumption under which the row is possible."""
+        """Return the first weaker assumption under which the row is possible, or an empty string."""
         half = replace(self, setting=replace(self.setting, ties="realistic"))
         looser = {}
         if self.setting.ties is None:
@@ -286,10 +295,10 @@ class _Table:
                 looser["with half ranks and numbers cut off (ties='realistic', rounding='any')"] = replace(
                     half, rounding="any"
                 )
-        return next((what for what, table in looser.items() if table._allows(row, row.cells)), "")
+        return next((assumption for assumption, table in looser.items() if table._allows(row, row.cells)), "")
 
     def _mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
-        """Yield the known mistake that MRR shows, if the row would be possible without MRR."""
+        """Yield the known mistake that explains MRR, if the row would be possible without MRR."""
         cells = row.cells
         if "MRR" not in cells or len(cells) < 2 or not self._allows(row, _without(cells, "MRR")):
             return
@@ -299,17 +308,17 @@ class _Table:
             yield "MRR equals hits@1, as if each 1/rank below 1 had been cut to 0"
 
     def _slips(self, row: Row, kinds: Kinds) -> list[str]:
-        """Return the other ways of counting and of writing shares that would make the row possible."""
+        """Return the other ways to count ranks and to write shares that would make the row possible."""
         changed = (*_counting(row.cells), *_units(row, kinds))
         return [f"possible if {hint}" for hint, cells in changed if self._allows(row, cells)]
 
     def _swaps(self, row: Row) -> list[str]:
-        """Return which two numbers, swapped, would make the row possible."""
+        """Return the pairs of numbers that would make the row possible if they were swapped."""
         swaps = (pair for pair in combinations(row.cells, 2) if self._allows(row, _swapped(row.cells, *pair)))
         return [f"possible if {first} and {second} are swapped" for first, second in islice(swaps, MAX_SWAPS)]
 
     def _odd_ones(self, row: Row) -> list[str]:
-        """Return which single number stands against the others."""
+        """Return the single numbers without which the other numbers would be possible together."""
         odd = [name for name in row.cells if self._allows(row, _without(row.cells, name))]
         if len(row.cells) < 3 or not odd:
             return []
@@ -326,12 +335,12 @@ def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
     if len(first) == 2:
         yield (
             f"hits@k are read as percentages in some rows (first: {first[True]}) and as shares in others "
-            f"(first: {first[False]}); say percent=True or False if that is wrong"
+            f"(first: {first[False]}); set percent=True or False if that is wrong"
         )
 
 
 def _readings(row: Row, percent: bool | None) -> Iterator[Kinds]:
-    """Yield for each kind of share whether it is read as percentages, the likeliest first."""
+    """Yield the readings of a row, the most likely first: for each kind of share, whether it is a percentage."""
     kinds: Kinds = {}
     for name, cell in row.cells.items():
         kind = kind_of_metric(name)
@@ -351,7 +360,7 @@ def _readings_of_values(cells: dict[str, ReportedCell], kinds: Kinds, rounding: 
 
 
 def _is_inverse(values: dict[str, Value]) -> bool:
-    """Tell whether MRR is 1 / MR, within rounding, where both say something."""
+    """Tell whether MRR is 1 / MR within rounding, where MR exceeds 1 and MRR exceeds 0."""
     mr, mrr = values.get("MR"), values.get("MRR")
     if mr is None or mrr is None or mr.low <= 1 or mrr.low <= 0:
         return False
@@ -359,7 +368,7 @@ def _is_inverse(values: dict[str, Value]) -> bool:
 
 
 def _without(cells: dict[str, ReportedCell], name: str) -> dict[str, ReportedCell]:
-    return {other: cell for other, cell in cells.items() if other != name}
+    return {kept: cell for kept, cell in cells.items() if kept != name}
 
 
 def _swapped(cells: dict[str, ReportedCell], first: str, second: str) -> dict[str, ReportedCell]:
@@ -367,19 +376,19 @@ def _swapped(cells: dict[str, ReportedCell], first: str, second: str) -> dict[st
 
 
 def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield what the numbers would be if ranks had been counted from 0."""
+    """Yield a hint, and the row corrected for it, for each way to count ranks from 0."""
     later = {f"hits@{cut_off(n) + 1}" if kind_of_metric(n) == "hits" else n: cell for n, cell in cells.items()}
     if "MR" in cells:
-        one_more = replace(cells["MR"], number=cells["MR"].number + 1)
-        yield "the ranks behind MR are counted from 0 (MR + 1)", cells | {"MR": one_more}
+        mr_from_1 = replace(cells["MR"], number=cells["MR"].number + 1)
+        yield "the ranks behind MR are counted from 0 (MR + 1)", cells | {"MR": mr_from_1}
     if list(later) != list(cells):
         yield "hits@k counts ranks up to k + 1, as with ranks from 0", later
         if "MR" in cells:
-            yield "all ranks are counted from 0 (MR + 1, hits@k up to k + 1)", later | {"MR": one_more}
+            yield "all ranks are counted from 0 (MR + 1, hits@k up to k + 1)", later | {"MR": mr_from_1}
 
 
 def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield the other readings of percentages and shares: of all numbers, and of single ones up to 1."""
+    """Yield a hint, and the row read accordingly, for other readings of percentages and shares (all, or one number)."""
     names = [name for name in row.cells if kind_of_metric(name) in SHARES]
     small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]
 

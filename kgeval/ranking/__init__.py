@@ -1,4 +1,7 @@
-"""The ranker: integer counts of the candidates that score above and equal to each positive."""
+"""The ranker: for each positive, integer counts of the candidates that score above it and equal to it.
+
+`kgeval.evaluation` builds a `Task` for each side (or pool of candidates) and calls `rank`.
+"""
 
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.ranker import rank

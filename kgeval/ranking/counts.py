@@ -1,4 +1,11 @@
-"""Ranks as integer counts, which add up over blocks of candidates and need no rounding."""
+"""The result of ranking: integer counts of better, tied and all rivals for each positive.
+
+Counts are kept instead of ranks, since counts add up over blocks of candidates, and are subtracted to filter, without
+any rounding. The ranker makes them; `kgeval.results` computes ranks and metrics from them.
+
+A *rival* of a positive is a candidate other than the positive itself. With the optimistic tie policy the rank is
+``1 + better``, with the pessimistic one ``1 + better + tied``.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +19,19 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class RankCounts:
-    """How many rivals each positive has, and how many score above it and equal to it.
+    """How many rivals each positive has, and how many of them score above it and equal to it.
+
+    Adding two `RankCounts` adds the counts of each positive: so the counts of two blocks of candidates become the
+    counts of their union. Subtracting removes the counts of a subset.
 
     Parameters
     ----------
-    better, tied, rivals : int64 arrays, shape (positives,)
-        ``better + tied <= rivals``; the positive itself is in none of them.
+    better : int64 array, shape (positives,)
+        Rivals that score above the positive.
+    tied : int64 array, shape (positives,)
+        Rivals that score equal to the positive.
+    rivals : int64 array, shape (positives,)
+        All rivals; ``better + tied <= rivals``.
 
     Examples
     --------
@@ -37,7 +51,13 @@ class RankCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[RankCounts]) -> RankCounts:
-        """Return the counts of several parts, one after another."""
+        """Return the counts of all positives of `parts`, concatenated in their order.
+
+        Parameters
+        ----------
+        parts : sequence of RankCounts
+            At least one.
+        """
         return cls(
             np.concatenate([part.better for part in parts]),
             np.concatenate([part.tied for part in parts]),
@@ -56,18 +76,18 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """What ranking finds out about the positives of some queries, in the queries' order.
+    """The counts and scores of the positives of a task, or of some of its queries, in the order of the queries.
 
     Parameters
     ----------
     raw : RankCounts
-        Among all candidates, the positive itself left out.
+        Rivals among all candidates.
     known : RankCounts
-        Among the known answers of the positive's query, the positive itself left out.
+        Rivals among the known answers of the positive's query; the filter removes them.
     scores : array, shape (positives,)
-        Of the positives, in the scorer's dtype.
+        The scores of the positives, in the scorer's dtype.
     is_infinite : bool
-        Whether some candidate scored +infinity.
+        Whether a candidate scored +infinity.
     """
 
     raw: RankCounts
@@ -77,12 +97,18 @@ class TaskCounts:
 
     @property
     def filtered(self) -> RankCounts:
-        """The counts among the candidates that are not known."""
+        """The counts among the candidates that are not known answers: the filtered setting."""
         return self.raw - self.known
 
     @classmethod
     def joined(cls, parts: Sequence[TaskCounts]) -> TaskCounts:
-        """Return the counts of several parts, one after another."""
+        """Return the counts of all positives of `parts`, concatenated in their order.
+
+        Parameters
+        ----------
+        parts : sequence of TaskCounts
+            May be empty.
+        """
         if not parts:
             return cls(RankCounts.zeros(0), RankCounts.zeros(0), np.zeros(0))
         return cls(

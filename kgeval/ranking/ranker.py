@@ -1,4 +1,8 @@
-"""The ranker: tasks in, integer counts of every positive out."""
+"""The ranker: `rank` takes tasks and a scorer, and returns integer counts for every positive.
+
+`rank` cuts the queries of each task into batches and counts batch by batch: a `RowBatch` for scorers that return rows
+of scores, a `VectorBatch` for embedding models, whose batches run on threads. The `Evaluator` calls `rank`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ from kgeval.ranking.tasks import Task
 from kgeval.ranking.threads import workers
 from kgeval.scorers import GeometryRows, Limits, RowScorer, check_dimensions, check_no_nan, describe_query, row_batch
 
-MIN_BATCH, BATCHES = 128, 4  # batches of this many queries or more, so that each worker has a few
-TASKS_AT_ONCE = 2  # both sides of a run over all entities; of many small pools, few candidates are held at a time
-MAX_SIZE = 1e145  # squares of larger numbers, summed, can overflow float64
+MIN_BATCH, BATCHES = 128, 4  # at least 128 queries in a batch, and about 4 batches for each worker
+TASKS_AT_ONCE = 2  # both sides of a run over all entities; where pools are many, the vectors of two are held at a time
+MAX_SIZE = 1e145  # sums of squares of larger numbers can overflow float64
 
 
 def rank(
@@ -34,11 +38,11 @@ def rank(
     scorer : RowScorer
     tasks : sequence of Task
     limits : Limits
-        Sizes of batches and blocks.
+        Sizes of batches and blocks, and the device.
     threads : int
-        Workers of the embedding kernels; other scorers are called from one thread.
+        The number of worker threads for embedding models; other scorers are called from one thread.
     progress : bool
-        Whether a terminal shows a bar.
+        Whether to show a progress bar in a terminal.
 
     Returns
     -------
@@ -48,36 +52,36 @@ def rank(
     Raises
     ------
     ScoreError
-        If a score is NaN or has a wrong shape; names query and candidate.
+        If a score is NaN or the scores have a wrong shape; names query and candidate.
     ProtocolError
-        If a device is not there, or `scorer` is no embedding model, which alone can be moved to one.
+        If this machine does not have the device, or a device is given for a scorer that is no embedding model.
     """
     if limits.device is not None and not isinstance(scorer, GeometryRows):
         raise ProtocolError(
-            f"device={limits.device!r} is for embedding models; {scorer.name} computes where it likes, and tensors "
-            "that it returns are counted where they are. Leave device= out"
+            f"device={limits.device!r} is for embedding models; {scorer.name} chooses its own device, and tensors "
+            "that it returns are counted on their device. Leave device= out"
         )
     check_device(limits.device)
     total = sum(len(task.queries) for task in tasks)
-    found: list[TaskCounts] = []
+    counts: list[TaskCounts] = []
     with (
         tqdm(total=total, desc="queries", unit="q", disable=None if progress else True, leave=False) as bar,
         workers(threads if isinstance(scorer, GeometryRows) else 0) as in_order,
     ):
         for first in range(0, len(tasks), TASKS_AT_ONCE):
-            some = tasks[first : first + TASKS_AT_ONCE]
-            batches = _batches(scorer, some, limits, max(MIN_BATCH, -(-total // (BATCHES * max(1, threads)))))
-            parts: dict[int, list[TaskCounts]] = {id(task): [] for task in some}
+            current_tasks = tasks[first : first + TASKS_AT_ONCE]
+            batches = _batches(scorer, current_tasks, limits, max(MIN_BATCH, -(-total // (BATCHES * max(1, threads)))))
+            parts: dict[int, list[TaskCounts]] = {id(task): [] for task in current_tasks}
             for batch, part in zip(batches, in_order(methodcaller("count"), batches)):
                 parts[id(batch.task)].append(part)
                 bar.update(batch.stop - batch.start)
-            found += [TaskCounts.joined(parts[id(task)]) for task in some]
-    return found
+            counts += [TaskCounts.joined(parts[id(task)]) for task in current_tasks]
+    return counts
 
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Queries ``start:stop`` of a task, for scorers of whole rows: every count comes from the row itself."""
+    """Queries ``start:stop`` of a task, for scorers that return rows of scores: a row for each query."""
 
     scorer: RowScorer
     task: Task
@@ -85,7 +89,7 @@ class RowBatch:
     stop: int
 
     def count(self) -> TaskCounts:
-        """Score the queries with every candidate, and count."""
+        """Score the queries with every candidate, and count in the rows of scores."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
         rows = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
@@ -96,7 +100,7 @@ class RowBatch:
 
 @dataclass(frozen=True)
 class VectorBatch:
-    """Queries ``start:stop`` of a task, for embedding models: the vectors are compared by the exact kernels."""
+    """Queries ``start:stop`` of a task, for embedding models: a counter of `kgeval.kernels` compares the vectors."""
 
     scorer: GeometryRows
     task: Task
@@ -105,7 +109,7 @@ class VectorBatch:
     candidates: _Candidates
 
     def count(self) -> TaskCounts:
-        """Make the query vectors, and count."""
+        """Compute the query vectors, check them, and count."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
         vectors = self.scorer.queries(queries.side, queries.given, queries.relation)
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
@@ -116,7 +120,7 @@ class VectorBatch:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Candidate vectors, the largest number of each row, and the counter that holds them."""
+    """Candidate vectors, shape (candidates, d), the largest absolute value of each row, and their counter."""
 
     vectors: Any
     largest_of: Reals
@@ -124,11 +128,16 @@ class _Candidates:
 
     @property
     def largest(self) -> float:
+        """The largest absolute value of all rows."""
         return float(self.largest_of.max())
 
 
 def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: int) -> Sequence[RowBatch | VectorBatch]:
-    """Return the queries of tasks in batches, of at most `share` where nothing else says how many."""
+    """Cut the queries of tasks into batches.
+
+    The size of a batch of an embedding model is `limits.batch_size`; where that is not set, the smaller of what suits
+    the counter and `share`.
+    """
     if not isinstance(scorer, GeometryRows):
         return [
             RowBatch(scorer, task, start, min(start + size, len(task.queries)))
@@ -149,7 +158,7 @@ def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: in
 
 
 def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dict[Any, _Candidates]) -> _Candidates:
-    """Return the candidates of a task from `held`, where they are put if they are not there."""
+    """Return the candidates of a task; those with the same vectors in memory share one entry of `held`."""
     vectors = scorer.vectors(task.queries.side, task.candidates)
     key, largest_of = address(vectors), largest_in_rows(vectors)
     if key not in held:
@@ -158,18 +167,22 @@ def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dic
         held[key] = _Candidates(vectors, largest_of, counter)
     if not np.array_equal(held[key].largest_of, largest_of):
         raise ScoreError(
-            f"{scorer.name}.candidate_vectors gave the same memory with other numbers for each side; both are needed "
-            "during a run, so give each side an array of its own"
+            f"{scorer.name}.candidate_vectors returned the same memory with different numbers for each side; both are "
+            "needed during a run, so return a separate array for each side"
         )
     return held[key]
 
 
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
-    """Take each positive out of its own counts: it equals itself, also where it is known."""
-    offsets = task.queries.offsets[start : stop + 1]
-    is_known = task.is_known[offsets[0] : offsets[-1]]
+    """Return the counts among rivals for queries ``start:stop``: each positive is removed from its own counts.
+
+    A positive equals itself, so it is in its own `equal`; if it is a known answer, also in its own `known_equal`.
+    """
+    offsets = task.queries.offsets[start : stop + 1]  # (queries + 1,): first positive of each query, and the end
+    is_known = task.is_known[offsets[0] : offsets[-1]]  # (positives,)
     if (counts.equal < 1).any() or (counts.known_equal < is_known).any():
         raise ScoreError("a positive did not equal its own score; this is a fault of kgeval, please report it")
+    # (positives,): the number of known answers of the positive's query
     n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
     n_rivals = np.full(len(is_known), len(task.candidates) - 1, dtype=np.int64)
     return TaskCounts(
@@ -180,19 +193,21 @@ def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> Tas
 
 
 def _check_candidates(largest: Reals, task: Task, name: str) -> None:
+    """Refuse candidate vectors with a NaN, an infinite or a very large number; `largest` has one value a candidate."""
     bad = np.flatnonzero(~(largest < MAX_SIZE))
     if len(bad):
         label = task.dataset.entities.labels[task.candidates[bad[0]]]
-        what = "is so large that its scores overflow float64; it"
+        reason = "is so large that its scores overflow float64; it"
         if not np.isfinite(largest[bad[0]]):
-            what = "is not finite; a NaN or infinite parameter"
+            reason = "is not finite; a NaN or infinite parameter"
         raise ScoreError(
-            f"{name}: the vector of entity {label!r} and of {len(bad) - 1} more {what} cannot be ranked. "
+            f"{name}: the vector of entity {label!r} and of {len(bad) - 1} more {reason} cannot be ranked. "
             "Did the training diverge?"
         )
 
 
 def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
+    """Refuse queries whose largest number, plus that of the candidates, is NaN, infinite or very large."""
     is_bad = ~(largest < MAX_SIZE)
     if is_bad.any():
         i = int(np.flatnonzero(is_bad)[0])

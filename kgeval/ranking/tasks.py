@@ -1,4 +1,7 @@
-"""What is ranked: the queries that share their candidates, with what the filter knows of them."""
+"""The input of the ranker: a `Task` holds queries that share their candidates, and their known answers.
+
+`kgeval.evaluation` makes tasks with `Task.of`; the ranker reads them.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,22 @@ from kgeval.kernels import Places
 
 @dataclass(frozen=True)
 class Task:
-    """Queries of one side that share their candidates, and the answers that the filter leaves out.
+    """Queries of one side that share their candidates, and the known answers that the filter removes.
 
     Parameters
     ----------
     dataset : Dataset
-        For labels in messages only.
+        Used for labels in messages only.
     queries : Queries
-    candidates : int64 array
-        Sorted distinct ids; every positive's answer is among them (see `kgeval.candidates`).
-    known_offsets, known : int64 arrays
-        CSR of the known answers of each query that are candidates, sorted and distinct.
+        The positives of query i are ``queries.answers[queries.offsets[i] : queries.offsets[i + 1]]``.
+    candidates : int64 array, shape (candidates,)
+        Sorted distinct entity ids; the answer of every positive is among them (see `kgeval.candidates`).
+    known_offsets : int64 array, shape (queries + 1,)
+        The known answers of query i are ``known[known_offsets[i] : known_offsets[i + 1]]``.
+    known : int64 array, shape (known answers,)
+        Entity ids, all of them candidates; sorted and distinct within a query.
     is_known : int64 array, shape (positives,)
-        1 where the positive itself is among its query's known answers, else 0.
+        1 where the positive is itself a known answer of its query, else 0.
     """
 
     dataset: Dataset
@@ -38,7 +44,20 @@ class Task:
 
     @classmethod
     def of(cls, dataset: Dataset, queries: Queries, candidates: Ids, index: KnownIndex) -> Task:
-        """Look up the known answers of `queries` in `index`, those that are candidates.
+        """Make a task: look up the known answers of `queries`, and keep those that are candidates.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        queries : Queries
+        candidates : int64 array, shape (candidates,)
+            Sorted distinct entity ids.
+        index : KnownIndex
+            The known triples.
+
+        Returns
+        -------
+        Task
 
         Raises
         ------
@@ -50,32 +69,36 @@ class Task:
                 f"a pool of candidates must hold sorted distinct ids in 0..{len(dataset.entities) - 1}; got "
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
             )
-        offsets, known = index.lookup(queries.relation, queries.given)
-        row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
+        offsets, known = index.lookup(queries.relation, queries.given)  # (queries + 1,), (known answers,)
+        row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))  # (known answers,): the query of each
         if len(candidates) < len(dataset.entities):
             is_candidate = np.zeros(len(dataset.entities), dtype=bool)
             is_candidate[candidates] = True
             _check_answers(dataset, queries, is_candidate)
-            row_of, known = row_of[is_candidate[known]], known[is_candidate[known]]
-            offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))
-        repeats = np.diff(queries.offsets)
+            row_of, known = row_of[is_candidate[known]], known[is_candidate[known]]  # only candidates are left
+            offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))  # the first known answer left of each query
+        repeats = np.diff(queries.offsets)  # (queries,): the number of positives of each query
         is_known = index.contains(
             np.repeat(queries.relation, repeats), np.repeat(queries.given, repeats), queries.answers
         )
         return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return how many rivals each positive has in the raw and in the filtered setting, int64 (positives,)."""
+        """Return the number of rivals of each positive, int64 (positives,), in the raw and in the filtered setting."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
+        # (positives,): the known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
         return {"raw": raw, "filtered": raw - n_known}
 
     def positions(self, ids: Ids) -> Ids:
-        """Return the places of `ids`, which are candidates, in `candidates`."""
+        """Return the columns of the entity ids `ids`: their positions in `candidates`, which must contain them."""
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:
-        """Return where the positives and the known answers of queries ``start:stop`` stand among the candidates."""
+        """Return the cells of the positives and known answers of queries ``start:stop``.
+
+        The cells are those of the matrix of these queries x `candidates`; row 0 is the query `start`.
+        """
         offsets, known_offsets = self.queries.offsets[start : stop + 1], self.known_offsets[start : stop + 1]
         rows = np.arange(stop - start)
         return Places(
@@ -87,6 +110,7 @@ class Task:
 
 
 def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> None:
+    """Refuse queries with a positive whose answer is not a candidate; `is_candidate` has the shape (entities,)."""
     lacking = np.flatnonzero(~is_candidate[queries.answers])
     if len(lacking):
         i = int(np.searchsorted(queries.offsets, lacking[0], side="right")) - 1
@@ -94,5 +118,5 @@ def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> N
         s, o = (answer, given) if queries.side == "subject" else (given, answer)
         raise ProtocolError(
             f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, and of "
-            f"{len(lacking) - 1} more positives is not among its candidates; each positive's own entity must be one"
+            f"{len(lacking) - 1} more positives is not among its candidates; a positive's answer must be a candidate"
         )

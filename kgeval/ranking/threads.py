@@ -1,4 +1,4 @@
-"""Running work on threads of this process, in order."""
+"""Threads of this process for the ranker: their number, and a `map` over them whose results come in order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,25 @@ from kgeval.kernels import one_thread_each
 
 
 def available_threads() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a `map` over `threads` workers, each with one thread of its own for products; 0 is the plain `map`."""
+    """Yield a function like `map` that runs on worker threads and returns results in the order of the inputs.
+
+    Matrix products (BLAS, torch) use a single thread within each worker, so that workers do not compete.
+
+    Parameters
+    ----------
+    threads : int
+        The number of workers; 0 yields the built-in `map`, which runs in the calling thread.
+
+    Returns
+    -------
+    context manager of a function
+    """
     if not threads:
         yield map
         return

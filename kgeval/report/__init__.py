@@ -1,4 +1,4 @@
-"""What people see: text tables, exports, plots and the report page."""
+"""Output for people and other programs: text tables, exports, plots and the report page."""
 
 from kgeval.report import exports, plots
 from kgeval.report.exports import write_ranks

@@ -1,4 +1,7 @@
-"""Pictures of curves: calibration, and precision-recall and ROC with single queries faint and their mean bold."""
+"""Plots of curves: calibration, precision-recall and ROC; `kgeval.report.plots` passes them on to users.
+
+Precision-recall and ROC show single queries as faint lines and their mean as a bold line.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ Points = tuple[Reals, Reals]
 def calibration_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width"
 ) -> Figure:
-    """Draw the share of positives over the mean probability per bin, and below it how many examples each bin holds.
+    """Draw the share of positive labels over the mean probability per bin, and below it the examples per bin.
 
     Parameters
     ----------
     labels, probabilities, bins, strategy
-        As in `kgeval.metrics.curves.reliability_curve`; empty bins have no dot.
+        As in `kgeval.metrics.pointwise.reliability_curve`; empty bins have no dot.
 
     Raises
     ------
@@ -69,24 +72,25 @@ def precision_recall(
     limit: int = MAX_FAINT,
     seed: int = 0,
 ) -> Figure:
-    """Draw interpolated precision over recall: single queries faint, their mean bold.
+    """Draw interpolated precision over recall: single queries as faint lines, their mean as a bold line.
 
     Parameters
     ----------
     lists : Lists or EvaluationResult
-        Of a result, all its queries, filtered.
+        A result gives the filtered lists of all its queries.
     ties : str
         As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
-        Recalls of the mean, which is taken over all queries with a relevant item.
+        Number of recalls at which the mean is drawn; the mean is over all queries with a relevant item.
     limit : int
-        Queries drawn; of more, a seeded sample, and the title says so.
+        The largest number of queries drawn; of more queries a random sample is drawn, as the title tells.
     seed : int
+        Seed of the sample.
 
     Raises
     ------
     MetricError
-        If no list holds a relevant item, or relevant and irrelevant items tie and `ties` does not order them.
+        If no list contains a relevant item, or relevant and irrelevant items tie and `ties` does not order them.
     """
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     check_lists(lists)
@@ -104,14 +108,14 @@ def precision_recall(
 
 
 def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 0) -> Figure:
-    """Draw the true over the false positive rate: single queries faint, their mean bold.
+    """Draw the true over the false positive rate: single queries as faint lines, their mean as a bold line.
 
     Parameters
     ----------
-    lists : Lists
+    lists : Lists or EvaluationResult
     limit, seed
-        As in `precision_recall`. The mean is of all curves: the mean of the true positive rates at 101 equally
-        spaced false positive rates, after (0, 0).
+        As in `precision_recall`. The mean is over all curves: at 101 equally spaced false positive rates, the mean of
+        the true positive rates; it starts at (0, 0).
 
     Raises
     ------
@@ -128,7 +132,7 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
     if not curves:
         raise MetricError("roc needs a list with relevant and irrelevant items; got none")
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
-    # Where a curve rises at one false positive rate, np.interp gives its upper end.
+    # Where a curve rises vertically, np.interp returns the upper end.
     mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
     bold = np.append(0.0, grid), np.append(0.0, mean)
     figure = _faint_and_bold(curves, bold, ("ROC", len(curves)), limit, seed)
@@ -137,7 +141,7 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
-    """Return the points of each query, whose number stands in column ``query``."""
+    """Return the points (x, y) of each query; the column ``query`` holds the number of the query."""
     if not len(table):
         return []
     query = table["query"].to_numpy()
@@ -146,9 +150,9 @@ def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
 
 
 def _faint_and_bold(
-    curves: list[Points], mean: Points, said: tuple[str, int], limit: int, seed: int, drawstyle: str = "default"
+    curves: list[Points], mean: Points, heading: tuple[str, int], limit: int, seed: int, drawstyle: str = "default"
 ) -> Figure:
-    """Draw some curves faintly and their mean; `said` is the title and how many queries the mean is of."""
+    """Draw a sample of the curves as faint lines, and the mean; `heading` is the title and the mean's queries."""
     check_positive_int("limit", limit, MetricError)
     chosen = np.arange(len(curves))
     if len(curves) > limit:
@@ -159,10 +163,10 @@ def _faint_and_bold(
     bold = axes.plot(*mean, color=PALETTE["blue"], linewidth=2.5)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
-    what, n = said
+    title, n = heading
     sample = (
         f"a sample of {len(chosen):,} drawn (seed {seed})" if len(chosen) < len(curves) else f"{len(chosen):,} drawn"
     )
-    set_labels(axes, f"{what}: mean of n = {n:,} queries,\n{sample}", "", "")
+    set_labels(axes, f"{title}: mean of n = {n:,} queries,\n{sample}", "", "")
     add_legend(axes, [faint[0], *bold], ["single queries", "mean"])
     return figure

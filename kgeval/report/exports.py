@@ -1,4 +1,7 @@
-"""Results for other programs: ranks and long tables as files, strict JSON, and flat numbers for experiment trackers."""
+"""Results for other programs: tables of ranks, metrics in long form, and flat numbers for experiment trackers.
+
+Users import this module as `kgeval.report.exports`; ``kgeval export`` calls `write_ranks`.
+"""
 
 from __future__ import annotations
 
@@ -32,23 +35,23 @@ TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "h
 
 
 def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
-    """Return the ranks table with labels, realistic ranks, and the further columns of the result.
+    """Return the ranks table with labels, realistic ranks and the additional columns of the result.
 
     Parameters
     ----------
     result : EvaluationResult
     columns : bool
-        Whether ``result.columns`` (features of the dataset, columns of the user) stand beside the ranks.
+        Whether to add ``result.columns`` (features of the dataset, columns of the user).
 
     Returns
     -------
     pandas.DataFrame
-        One row per (triple, side), as ``result.labelled()``.
+        One row per (triple, side), as from ``result.labelled()``.
 
     Raises
     ------
     DataError
-        If a further column has the name of one of the ranks table.
+        If an additional column has the name of a column of the ranks table.
 
     Examples
     --------
@@ -65,7 +68,7 @@ def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
     taken = [str(name) for name in further.columns if name in frame.columns]
     if taken:
         raise DataError(
-            f"result.columns has {', '.join(taken)}, as the ranks table has; rename it, or say columns=False"
+            f"result.columns has {', '.join(taken)}, which the ranks table also has; rename it, or set columns=False"
         )
     return pd.concat([frame, further.reset_index(drop=True)], axis=1)
 
@@ -73,7 +76,21 @@ def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
 def write_ranks(
     result: EvaluationResult, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False
 ) -> None:
-    """Write `ranks_frame` to a file; see `write_frame`."""
+    """Write `ranks_frame` to a file.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    path : str or path
+        Ends in ``.csv``, ``.tsv`` or ``.parquet``; see `write_frame`.
+    overwrite, spreadsheet : bool
+        As in `write_frame`.
+
+    Raises
+    ------
+    DataError, MissingExtra
+        As `write_frame` and `ranks_frame`.
+    """
     check_target(path, overwrite)
     write_frame(ranks_frame(result), path, overwrite=overwrite, spreadsheet=spreadsheet)
 
@@ -86,7 +103,7 @@ def tidy(
     ties: str | None = None,
     confidence: float | None = 0.95,
 ) -> pd.DataFrame:
-    """Return metrics in long form, one number a row.
+    """Return metrics in long form, one number per row.
 
     Parameters
     ----------
@@ -95,15 +112,15 @@ def tidy(
     names : sequence of str, optional
         As in `kgeval.comparison.name_results`.
     ties : str, optional
-        By default each metric's own.
+        Tie policy; by default the one of each metric.
     confidence : float, optional
-        Of the intervals, clustered by triple; None: no intervals.
+        Confidence level of the intervals, clustered by triple; None: no intervals.
 
     Returns
     -------
     pandas.DataFrame
-        Columns `TIDY_COLUMNS`. ``n`` counts the ranks, also for metrics of queries; ``low`` and ``high`` are NaN
-        without an interval, and ``reason`` says why a number or its interval is undefined.
+        Columns `TIDY_COLUMNS`. ``n`` is the number of ranks, also for ``query.`` metrics. ``low`` and ``high`` are NaN
+        without an interval; ``reason`` tells why a number or its interval is undefined.
 
     Examples
     --------
@@ -142,21 +159,21 @@ def flat(
     result : EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
     prefix : str
-        Stands before every key, with a slash between.
+        Put before every key, with a slash between.
     ties : str, optional
-        By default each metric's own.
+        Tie policy; by default the one of each metric.
 
     Returns
     -------
     dict of str to float
-        ``"filtered/both/realistic/hits_at_10"``, and the number of ranks under ``"filtered/both/n"``. Keys hold
-        ASCII letters, digits and ``_ . / -`` alone. Values are finite: an undefined metric has no key, since a
-        tracker would draw a gap as a number; ask ``result.value`` for the reason.
+        Keys such as ``"filtered/both/realistic/hits_at_10"``; ``"filtered/both/n"`` is the number of ranks. Keys
+        contain only ASCII letters, digits and ``_ . / -``. Values are finite: an undefined metric has no key, since a
+        tracker would draw a number for it; ``result.value`` gives the reason.
 
     Raises
     ------
     MetricError
-        If `prefix` holds another character, or two metrics get the same key.
+        If `prefix` contains another character, or two metrics get the same key.
 
     Examples
     --------
@@ -174,9 +191,7 @@ def flat(
     for metric in parse_all(metrics):
         word = re.sub(r"[^A-Za-z0-9.-]+", "_", str(metric).replace("@", "_at_")).strip("_")
         if named.setdefault(word, str(metric)) != str(metric):
-            raise MetricError(
-                f"{named[word]} and {metric} would both be called {word!r}; ask for one of them at a time"
-            )
+            raise MetricError(f"{named[word]} and {metric} would both be called {word!r}; use one of them at a time")
     numbers: dict[str, float] = {}
     words = {spelling: word for word, spelling in named.items()}
     for row in tidy(result, list(words), names=["model"], ties=ties, confidence=None).to_dict("records"):
@@ -188,9 +203,9 @@ def flat(
 
 
 def _measured(result: EvaluationResult, key: str, confidence: float | None) -> tuple[float, float, float, str]:
-    """Return the value of a key, its interval, and why one of them is undefined."""
+    """Return the value of a key, the ends of its interval, and the reason if one of them is undefined."""
     if confidence is None:
-        found = result.value(key)
-        return found.value, math.nan, math.nan, found.reason or "no interval was asked for"
+        result_value = result.value(key)
+        return result_value.value, math.nan, math.nan, result_value.reason or "no interval was requested"
     interval = result.interval(key, confidence=confidence)
     return interval.value, interval.low, interval.high, interval.reason

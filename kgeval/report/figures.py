@@ -1,4 +1,8 @@
-"""What all pictures share: the canvas, colours and lines that differ in grey too, labels as plain text, and files."""
+"""Parts that all plots share: empty figures, colours and dashes, labels as plain text, legends, files.
+
+`kgeval.report.plots` and `kgeval.report.curve_plots` call these functions. Models differ in colour and in dashes, so
+that they can be told apart in grey, too.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,12 @@ PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches, known to no state of matplotlib.
+    """Return an empty figure that is not registered in ``pyplot``.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
 
     Raises
     ------
@@ -49,7 +58,13 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def line_style(i: int) -> dict[str, Any]:
-    """Return colour, dashes and marker of the i-th model; the first 35 pairs of colour and dashes differ."""
+    """Return colour, dashes and marker of a model, as arguments of matplotlib's ``plot``.
+
+    Parameters
+    ----------
+    i : int
+        The number of the model, from 0. The first 35 models differ in colour or dashes.
+    """
     colours = list(PALETTE.values())
     return {
         "color": colours[i % len(colours)],
@@ -59,7 +74,13 @@ def line_style(i: int) -> dict[str, Any]:
 
 
 def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
-    """Return a label that can be drawn: control characters spelt out, the middle of a long one an ellipsis.
+    """Return a label that can be drawn: control characters escaped, the middle of a long label replaced by "…".
+
+    Parameters
+    ----------
+    label : str
+    limit : int
+        The largest number of characters.
 
     Examples
     --------
@@ -72,26 +93,52 @@ def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def as_text(*texts: Text) -> None:
-    """Show texts as they are, dollar signs too, whatever the user's settings say of formulas."""
+    """Draw texts literally, dollar signs too, whatever the user's settings for formulas are."""
     for text in texts:
         text.set_parse_math(False)
         text.set_usetex(False)
 
 
 def set_labels(axes: Axes, title: str, x: str, y: str) -> None:
-    """Write the title and what the axes count."""
+    """Set the title and the labels of the axes.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    title, x, y : str
+        Drawn literally.
+    """
     as_text(axes.set_title(title, fontsize="medium", loc="left"), axes.set_xlabel(x), axes.set_ylabel(y))
 
 
 def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
-    """Put labels, shortened before, at 0, 1, ... along ``"x"`` or ``"y"``; long ones along x stand slanted."""
+    """Put labels at 0, 1, ... along an axis; long labels along x are slanted.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    labels : sequence of str
+        As from `shorten`.
+    along : str
+        ``"x"`` or ``"y"``.
+    """
     axis = axes.xaxis if along == "x" else axes.yaxis
     slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if along == "x" and max(map(len, labels)) > 12 else {}
     axis.set_ticks(range(len(labels)), labels=list(labels), parse_math=False, usetex=False, **slant)
 
 
 def add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], **where: Any) -> None:
-    """Add a legend whose labels are shown as they are, also those that begin with an underscore or hold formulas."""
+    """Add a legend with literal labels, also labels that begin with an underscore or look like formulas.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    handles : sequence of artists
+    labels : sequence of str
+        One label per handle.
+    **where
+        Further arguments of ``axes.legend``.
+    """
     legend = axes.legend(list(handles), [str(i) for i in range(len(labels))], **where)
     for text, label in zip(legend.get_texts(), labels):
         as_text(text)
@@ -99,9 +146,17 @@ def add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], **wher
 
 
 def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> None:
-    """Write a picture to ``.png``, ``.svg`` or ``.pdf``; the file appears complete or not at all.
+    """Write a figure to ``.png``, ``.svg`` or ``.pdf``; the file is written completely or not at all.
 
-    The same figure gives the same bytes with one version of matplotlib: no date, no random names.
+    The same figure gives the same bytes with the same version of matplotlib: no date, no random names.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : str or path
+        The suffix determines the format.
+    overwrite : bool
+        Whether an existing file may be replaced.
 
     Raises
     ------

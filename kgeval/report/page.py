@@ -1,4 +1,8 @@
-"""The report page: one HTML file with everything in it, which asks nothing of any network."""
+"""write_page(): results as one HTML file that contains everything it needs and never uses a network.
+
+Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers; the files of `assets` hold the
+template, the style and the script.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +39,18 @@ def write_page(
 ) -> None:
     """Write results as one HTML page that works offline and loads nothing.
 
-    The same input gives the same bytes. The page holds protocol, cautions, metrics with intervals, charts, relations,
-    the hardest and the easiest triples; labels are shown as text, whatever characters they hold.
+    The same input gives the same bytes. The page contains protocol, cautions, metrics with intervals, charts, relations
+    and the hardest and easiest triples. Labels are shown as text, whatever characters they contain.
 
     Parameters
     ----------
     results : EvaluationResult, or a sequence of them
     path : str or Path
-        Of the new file, conventionally ``.html``.
+        The file to write, conventionally ``.html``.
     names : sequence of str, optional
-        What to call each result; by default as in the comparison, else its scorer's name, numbered where names repeat.
+        A name for each result; by default as in the comparison, else its scorer's name, numbered where names repeat.
     dataset : Dataset, optional
-        The ranked one, for the section about it.
+        The ranked dataset; adds a section about it.
     comparison : Comparison, optional
         What `kgeval.compare` returned for the results.
     overwrite : bool
@@ -57,19 +61,19 @@ def write_page(
     Raises
     ------
     DataError
-        If `dataset` is another one than was ranked, `comparison` is of other results or names, or the file cannot be
+        If `dataset` is not the ranked dataset, `comparison` is about other results or names, or the file cannot be
         written.
     ProtocolError
         If there is no result, or a name is missing or repeated.
     MissingExtra
-        If plotly, whose plotly.js draws the charts, is absent or too old.
+        If plotly is not installed or too old; its plotly.js draws the charts.
     """
     named = _named_results(results, names, comparison)
-    several = list(named.values())
+    in_order = list(named.values())
     check_target(path, overwrite)
     charts = _plotly_js()
-    data = page_data(several, list(named), dataset, comparison)
-    datasets = dict.fromkeys(str(result.about["dataset"]) for result in several)
+    data = page_data(in_order, list(named), dataset, comparison)
+    datasets = dict.fromkeys(str(result.about["dataset"]) for result in in_order)
     text = _page(data, charts, title if title and title.strip() else f"kgeval: {', '.join(datasets)}")
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
@@ -78,7 +82,7 @@ def write_page(
 def _named_results(
     results: EvaluationResult | Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> dict[str, EvaluationResult]:
-    """Return each result under its name; by default the names of the comparison."""
+    """Return each result by its name; by default the names are those of the comparison."""
     if comparison is not None and not isinstance(comparison, Comparison):
         raise DataError(f"comparison must be what kgeval.compare returned; got {comparison!r}")
     if names is None and comparison is not None:
@@ -90,10 +94,10 @@ def _named_results(
 
 
 def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
-    """Raise a DataError unless a comparison is of these results under these names."""
+    """Raise a DataError unless the comparison is about these results under these names."""
     if sorted(comparison.names) != sorted(names):
         raise DataError(
-            f"the comparison is of {', '.join(comparison.names)}, but the results are called {', '.join(names)}; "
+            f"the comparison is between {', '.join(comparison.names)}, but the results are called {', '.join(names)}; "
             "give the same names to both"
         )
     compared = dict(zip(comparison.names, comparison.results))
@@ -108,7 +112,7 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
 def _plotly_js() -> str:
     """Return the code of plotly.js, which the Python package plotly ships.
 
-    Earlier ones than `MIN_PLOTLY` ship a plotly.js that the policy of the page hinders: it loads an image at start.
+    Versions before `MIN_PLOTLY` ship a plotly.js that loads an image at the start; the policy of the page forbids it.
     """
     try:
         import plotly
@@ -124,7 +128,7 @@ def _plotly_js() -> str:
 
 
 def _page(data: dict[str, Any], charts: str, title: str) -> str:
-    """Return the page; every part goes in at one place of the template, in one pass."""
+    """Return the page: the template with each @@NAME@@ replaced, in one pass, so that no replaced text is searched."""
     assets = resources.files("kgeval.report") / "assets"
     template, style, code = ((assets / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     scripts = {"PAGE_SCRIPT": _script(code), "CHART_SCRIPT": _script(charts)}
@@ -134,18 +138,23 @@ def _page(data: dict[str, Any], charts: str, title: str) -> str:
         "STYLE": style,
         "DATA": embedded_json(data),
     }
-    return re.sub(r"@@([A-Z_]+)@@", lambda found: parts[found[1]], template)
+    return re.sub(r"@@([A-Z_]+)@@", lambda match: parts[match[1]], template)
 
 
 def _script(code: str) -> str:
-    """Return code as a browser will hash it: it reads every line end as ``\\n``."""
+    """Return code with line ends ``\\n``, as a browser reads it before it computes the hash."""
     return code.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def content_policy(scripts: Sequence[str]) -> str:
     """Return the Content-Security-Policy under which only these inline scripts run and nothing is loaded.
 
-    Styles are allowed inline: plotly.js sets the style of every element that it draws, and no hash can name these.
+    Inline styles are allowed: plotly.js sets the style of every element that it draws, and hashes cannot cover these.
+
+    Parameters
+    ----------
+    scripts : sequence of str
+        The code of each inline script.
 
     Examples
     --------
@@ -158,7 +167,12 @@ def content_policy(scripts: Sequence[str]) -> str:
 
 
 def embedded_json(data: Any) -> str:
-    r"""Return `data` as strict JSON in ASCII that can stand in a ``script`` element: no tag can begin or end in it.
+    r"""Return strict JSON in ASCII that is safe inside a ``script`` element: it cannot contain a tag.
+
+    Parameters
+    ----------
+    data : dict, list, str, number or None
+        NaN and infinity are errors.
 
     Examples
     --------

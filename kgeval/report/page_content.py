@@ -1,4 +1,7 @@
-"""What the report page shows, as one JSON-able value: every number of the page is made here, none in the browser."""
+"""The content of the report page as one JSON value: every number of the page is computed here, none in the browser.
+
+`kgeval.report.page.write_page` calls `page_data`; `assets/page.js` draws the value.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MAX_RELATIONS, MAX_GROUPS, MAX_CUTS, MAX_CONTRIBUTIONS = 2_000, 40, 60, 15
 MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40
 NOT_RANKED = "no rank of this relation"
-BIN_STARTS = (1, 2, 3, 5)  # times each power of ten
+BIN_STARTS = (1, 2, 3, 5)  # these numbers times each power of ten are the first ranks of the bins
 
 
 def page_data(
@@ -42,28 +45,28 @@ def page_data(
     dataset: Dataset | None = None,
     comparison: Comparison | None = None,
 ) -> dict[str, Any]:
-    """Return everything that the page shows.
+    """Return all content of the page.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-        One for each result, distinct.
+        One name per result, all different.
     dataset : Dataset, optional
-        Audited on the page; must be the one that was ranked.
+        The ranked dataset; adds its counts per split and its doubtful rows.
     comparison : Comparison, optional
 
     Returns
     -------
     dict
-        Of lists, dicts, strings, numbers and None: no NaN and no infinity. Control and direction characters of
-        strings are escaped as `kgeval.report.tables.printable` does. A number with its interval is a list: value,
-        low, high, and why something of it is None.
+        Contains lists, dicts, strings, finite numbers and None. Strings are escaped by
+        `kgeval.report.tables.printable`. A number with its interval is a list: value, low, high, and the reason if one
+        of them is None.
 
     Raises
     ------
     DataError
-        If `dataset` is not the one that a result is of.
+        If `dataset` is not the dataset of each result.
     """
     if dataset is not None:
         _check_dataset(dataset, results, names)
@@ -89,7 +92,11 @@ def page_data(
 
 
 def shown_label(label: str) -> str:
-    """Return `label` as one printable line of at most about 200 characters.
+    """Return a label as one printable line of at most about 200 characters.
+
+    Parameters
+    ----------
+    label : str
 
     Examples
     --------
@@ -106,7 +113,7 @@ def shown_label(label: str) -> str:
 
 
 def _plain_values(value: Any) -> Any:
-    """Return `value` with numpy's numbers as Python's, what is not finite as None, and every string printable."""
+    """Return `value` with numpy numbers as Python numbers, NaN and infinity as None, and every string printable."""
     if isinstance(value, dict):
         return {printable(str(key)): _plain_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -121,11 +128,14 @@ def _plain_values(value: Any) -> Any:
 
 
 def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the lines that say what was measured: those of all results once, and those of each."""
-    lines = [[*r.header(), *(f"note: {said}" for said in metric_cautions(r, DEFAULT_METRICS))] for r in results]
-    common = [line for line in dict.fromkeys(lines[0]) if all(line in other for other in lines)]
-    own = [[line for line in dict.fromkeys(one) if line not in common] for one in lines]
-    return {"common": common, "own": own, "scorers": [str(r.about.get("scorer", "")) for r in results]}
+    """Return the header lines of the results: the lines that all results share once, then the lines of each.
+
+    The key ``"own"`` holds, per result, the lines that are not shared.
+    """
+    lines = [[*r.header(), *(f"note: {caution}" for caution in metric_cautions(r, DEFAULT_METRICS))] for r in results]
+    common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
+    lines_of_each = [[line for line in dict.fromkeys(header) if line not in common] for header in lines]
+    return {"common": common, "own": lines_of_each, "scorers": [str(r.about.get("scorer", "")) for r in results]}
 
 
 def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
@@ -133,7 +143,7 @@ def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
-    """Return how many decimals numbers have, and whether charts show them on a log scale, by heading and by key."""
+    """Return, by heading and by key, the number of decimals, and whether charts use a log scale."""
     keys = [
         *map(str, parse_all([*DEFAULT_METRICS, *RELATION_METRICS])),
         *([] if comparison is None else comparison.keys),
@@ -163,7 +173,7 @@ def _cell(result: EvaluationResult, key: str) -> list[Any]:
 
 
 def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one group for each setting and side: a row for each model, and what chance gives."""
+    """Return one group per setting and side: a row per model, and rows with the chance level."""
     groups = []
     for setting in ("filtered", "raw"):
         for side in [side for side in ("both", *SIDES) if any(side in result.rank_table.sides for result in results)]:
@@ -188,7 +198,7 @@ def _chance_cell(level: Any) -> list[Any]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the table of a comparison, and where the differences of its first metric come from."""
+    """Return the table of a comparison, and the relations that contribute most to its first metric, per pair."""
     metric = next(iter(comparison.keys))
     pairs = comparison.table[["first", "second"]].drop_duplicates()
     return {
@@ -208,10 +218,10 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
 
 
 def _largest_contributions(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
-    """Return the relations that move the difference of two models most, in whatever direction."""
+    """Return the relations with the largest absolute contributions to the difference of two models."""
     try:
         frame = comparison.by_relation(metric, first, second)
-    except MetricError:  # of a metric that is no function of means: the table says so as well
+    except MetricError:  # the metric has no contributions; the table of the comparison gives the reason
         return []
     order = np.argsort(-frame["contribution"].abs().to_numpy(), kind="stable")[:MAX_CONTRIBUTIONS]
     kept = frame.iloc[order]
@@ -220,7 +230,7 @@ def _largest_contributions(comparison: Comparison, metric: str, first: str, seco
 
 
 def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame, values by column."""
+    """Return the rows of a frame as dicts of values by column."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -229,7 +239,7 @@ def _most_candidates(results: Sequence[EvaluationResult]) -> int:
 
 
 def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return how many ranks lie in each of the bins 1, 2, 3-4, 5-9, 10-19, ..., by model and side."""
+    """Return the number of ranks in each of the bins 1, 2, 3-4, 5-9, 10-19, ..., by model and side."""
     most = _most_candidates(results)
     starts = [start * 10**power for power in range(len(str(most))) for start in BIN_STARTS]
     starts = sorted({start for start in starts if start <= most})
@@ -246,13 +256,13 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return hits@k of filtered ranks of both sides at cut-offs that are even on a log scale."""
+    """Return hits@k of the filtered ranks of both sides at cut-offs evenly spaced on a log scale."""
     cuts = np.unique(np.geomspace(1, _most_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
     return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results]}
 
 
 def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[Any]]]:
-    """Return for each metric the lists value, low, high of a breakdown, and why a row lacks one of them, or ""."""
+    """Return for each metric of a breakdown four lists over its rows: value, low, high, and the reason or ""."""
     cells = []
     for key in metrics:
         ends = frame[[key, f"{key} low", f"{key} high"]]
@@ -262,7 +272,7 @@ def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[
 
 
 def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return metrics of each relation and model: ``values[model][metric]`` is the lists of `_frame_cells`."""
+    """Return the metrics of each relation and model: ``values[model][metric]`` holds the lists of `_frame_cells`."""
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
     total: Counter[str] = Counter()
@@ -281,7 +291,7 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return metrics by each further column that a result has: the same groups for all models, in one order."""
+    """Return the metrics by each additional column of the results, with the same order of groups for all models."""
     columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
     return {
         "metrics": _metrics(RELATION_METRICS),
@@ -291,16 +301,16 @@ def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, Any]:
-    """Return metrics by one column: the 40 groups with most ranks over all results; only these are computed."""
-    found = [dict(rank_groups(result, [column])) if column in result.columns else None for result in results]
+    """Return the metrics by one column, for the `MAX_GROUPS` groups with the most ranks over all results."""
+    groups_of = [dict(rank_groups(result, [column])) if column in result.columns else None for result in results]
     total: Counter[Any] = Counter()
-    for groups in found:
+    for groups in groups_of:
         total.update({group: len(rows) for group, rows in (groups or {}).items()})
-    largest = dict(total.most_common(MAX_GROUPS))  # of equals the first: in order of numbers and categories
+    largest = dict(total.most_common(MAX_GROUPS))  # equal counts keep the order of `rank_groups`
     order = _groups_in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
     parsed = parse_all(RELATION_METRICS)
     models: list[dict[str, Any] | None] = [None] * len(results)
-    for i, groups in enumerate(found):
+    for i, groups in enumerate(groups_of):
         if groups is None:
             continue
         result = results[i]
@@ -322,12 +332,13 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
 
 
 def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
-    """Return groups in the order of their categories, or of their numbers; else as they are, the largest first."""
+    """Return groups in the order of their numbers or of their categories; other groups keep their order."""
     if all(pd.api.types.is_numeric_dtype(column) for column in columns):
         values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
     elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        # The longest list comes first: of two lists of degree buckets, the longer one begins with the shorter one.
         lists = sorted((list(column.cat.categories) for column in columns), key=len, reverse=True)
-        values = [value for categories in lists for value in categories]  # buckets of degrees: one list begins another
+        values = [value for categories in lists for value in categories]
     else:
         return list(groups)
     place = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
@@ -335,7 +346,7 @@ def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[A
 
 
 def _triples(result: EvaluationResult) -> dict[str, Any]:
-    """Return the triples with the worst and the best filtered ranks, with their best rivals where these are known."""
+    """Return the triples with the worst and with the best filtered ranks, with their best rivals if these were kept."""
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
     rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] > 0).any() else "none"
@@ -343,19 +354,19 @@ def _triples(result: EvaluationResult) -> dict[str, Any]:
 
 
 def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[str, Any]:
-    found: dict[str, Any] = {str(name): value for name, value in result.table.iloc[row].items()}
+    values: dict[str, Any] = {str(name): value for name, value in result.table.iloc[row].items()}
     entities = result.entities.labels
     return {
-        "s": shown_label(entities[int(found["s"])]),
-        "p": shown_label(result.relations.labels[int(found["p"])]),
-        "o": shown_label(entities[int(found["o"])]),
-        "side": str(found["side"]),
+        "s": shown_label(entities[int(values["s"])]),
+        "p": shown_label(result.relations.labels[int(values["p"])]),
+        "o": shown_label(entities[int(values["o"])]),
+        "side": str(values["side"]),
         "rank": result.rank_table.ranks("filtered", rows=np.array([row]))[0],
-        "of": int(found["rivals_filtered"]) + 1,
-        "tied": int(found["tied_filtered"]),
-        "score": _score(found["score"]),
+        "of": int(values["rivals_filtered"]) + 1,
+        "tied": int(values["tied_filtered"]),
+        "score": _score(values["score"]),
         "rivals": [
-            {"label": shown_label(entities[entity]), "score": _score(score), "stands": _stands(score, found["score"])}
+            {"label": shown_label(entities[entity]), "score": _score(score), "stands": _stands(score, values["score"])}
             for entity, score in zip(rivals["entity"].tolist(), rivals["score"].tolist())
         ],
     }
@@ -366,7 +377,7 @@ def _stands(rival: float, score: float) -> str:
 
 
 def _score(score: float) -> float | str:
-    """Return a score, infinities by name: JSON has no word for them."""
+    """Return a score; an infinite score as text, since JSON has no infinity."""
     return float(score) if math.isfinite(score) else str(float(score))
 
 
@@ -376,31 +387,31 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
     for result, name in zip(results, names):
         if result.about["dataset_fingerprint"] != dataset.fingerprint:
             raise DataError(
-                f"the dataset given is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} is of "
+                f"the dataset given is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} ranks "
                 f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); give the dataset that was "
                 "ranked, or none"
             )
 
 
 def _over_splits(result: EvaluationResult) -> str:
-    """Return what `result` does not say itself: that columns are taken over all splits."""
+    """Return the note that cardinality and pattern are computed over all splits; empty if the result has a note."""
     names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
     return names and f"{names} {'are' if ' ' in names else 'is'} taken over all splits"
 
 
 def _audit(dataset: Dataset) -> dict[str, Any]:
-    """Return counts of each split and what is doubtful about it."""
+    """Return the counts and the doubtful rows of each split."""
     splits = []
     for split, triples in dataset.splits.items():
         used = np.unique(np.concatenate([triples.s, triples.o]))
         unseen = dataset.unseen.get(split)
         counts = {"triples": len(triples), "entities": len(used), "relations": len(np.unique(triples.p))}
-        found = {
+        doubts = {
             "duplicates": dataset.duplicates[split],
             "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
             "unseen": None if unseen is None or "train" not in dataset else unseen,
         }
-        splits.append({"split": split, **counts, **found})
+        splits.append({"split": split, **counts, **doubts})
     return {
         "name": dataset.name,
         "fingerprint": dataset.fingerprint,

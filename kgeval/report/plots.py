@@ -1,7 +1,7 @@
-"""Pictures of results: ranks, hits over k, groups of ranks, curves of lists and probabilities, differences.
+"""Plots of results: rank distributions, hits@k over k, metrics by group, curves, differences between models.
 
-Every function returns a ``matplotlib.figure.Figure`` that belongs to the caller; `save_figure` writes it. They need
-matplotlib (``pip install "kgeval[report]"``) and neither use nor change ``pyplot``.
+Users import this module as `kgeval.report.plots`. Every function returns a new ``matplotlib.figure.Figure``;
+`save_figure` writes it. The functions need matplotlib (``pip install "kgeval[report]"``) and do not use ``pyplot``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.D
 
 
 def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
-    """Draw, per model, the share of filtered ranks (realistic ties) up to each rank, ranks on a logarithmic axis.
+    """Draw, per model, the share of filtered ranks (realistic ties) up to each rank, on a logarithmic axis.
 
     Parameters
     ----------
@@ -93,18 +93,19 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
 
 
 def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int = 100) -> Figure:
-    """Draw, per model, hits@k (filtered, realistic ties) for k from 1 to `limit`, with the chance level.
+    """Draw, per model, hits@k (filtered, realistic ties) for k from 1 to `limit`, and the chance level.
 
     Parameters
     ----------
     results, names
         As in `rank_distribution`.
     limit : int
+        The largest k.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One line per model through the points (k, hits@k), and one of the chance level of the first.
+        One line per model through the points (k, hits@k), and one line for the chance level of the first result.
     """
     check_positive_int("limit", limit, MetricError)
     ranks = _ranks_of_results("hits_curve", results, names)
@@ -128,18 +129,18 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int 
 def relation_comparison(
     groups: GroupTables, metric: str = "mrr", *, names: Sequence[str] | None = None, limit: int = 30
 ) -> Figure:
-    """Draw a metric per relation: one row of dots per relation, one kind of dot per model, with intervals.
+    """Draw a metric per relation: one row of dots per relation, one marker per model, with intervals.
 
     Parameters
     ----------
     groups : EvaluationResult or DataFrame, or sequence of them
-        Tables as ``result.by("relation")`` gives them: columns ``n``, the metric, and ``"<metric> low"``,
-        ``"<metric> high"`` where there are intervals.
+        Tables as from ``result.by("relation")``: columns ``n``, the metric, and optionally ``"<metric> low"`` and
+        ``"<metric> high"``.
     metric : str
     names : sequence of str, optional
         One per model.
     limit : int
-        Relations drawn, those with the most ranks; the title says how many there are.
+        The largest number of relations drawn, those with the most ranks; the title gives the number of all relations.
 
     Raises
     ------
@@ -167,15 +168,15 @@ def relation_comparison(
 def degree_curve(
     groups: GroupTables, metric: str = "mrr", *, column: str = "degree_given", names: Sequence[str] | None = None
 ) -> Figure:
-    """Draw a metric over buckets of degree or frequency, with intervals.
+    """Draw a metric by buckets of degree or frequency, with intervals.
 
     Parameters
     ----------
     groups : EvaluationResult or DataFrame, or sequence of them
-        Tables as ``result.by("degree_given")`` gives them; buckets are put in the order of their first number.
+        Tables as from ``result.by("degree_given")``; buckets are sorted by their first number.
     metric : str
     column : str
-        What a result is grouped by.
+        The column by which results are grouped.
     names : sequence of str, optional
         One per model.
 
@@ -192,23 +193,23 @@ def degree_curve(
     axes = figure.subplots()
     handles = _dots(axes, frames, drawn, key, along="x")
     set_ticks(axes, [f"{shorten(str(label), 16)}\n({sizes[label]:,.0f})" for label in drawn], "x")
-    what = column if first.index.name is None else str(first.index.name)
-    title = f"{display_of(key).heading} by {shorten(what)}: {sizes.sum():,.0f} ranks" + _left_out(frames, drawn, key)
-    set_labels(axes, title, f"{shorten(what)} (number of ranks)", display_of(key).heading)
+    group = column if first.index.name is None else str(first.index.name)
+    title = f"{display_of(key).heading} by {shorten(group)}: {sizes.sum():,.0f} ranks" + _left_out(frames, drawn, key)
+    set_labels(axes, title, f"{shorten(group)} (number of ranks)", display_of(key).heading)
     add_legend(axes, handles, list(frames))
     return figure
 
 
 def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Figure:
-    """Draw differences between models with their intervals; filled where the interval leaves out 0.
+    """Draw differences between models with their intervals; dots are filled where the interval excludes 0.
 
     Parameters
     ----------
     table : pandas.DataFrame or Comparison
-        Columns ``difference``, ``low``, ``high``. Either as the table of a comparison, with ``first``, ``second`` and
-        ``metric``: every metric has axes of its own. Or as its ``by_relation``: one row per label of the index.
+        Columns ``difference``, ``low``, ``high``. Either the table of a comparison, also with ``first``, ``second`` and
+        ``metric``: each metric gets its own axes. Or a table of ``comparison.by_relation``: one row per index label.
     limit : int
-        Rows drawn, the first ones; the title says how many there are.
+        The largest number of rows drawn, the first ones; the title gives the number of all rows.
 
     Raises
     ------
@@ -238,21 +239,21 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
         )
         _difference_rows(axes, part, labels)
         set_labels(axes, "", f"difference of {shorten(str(metric))}" if is_pairs else "difference", "")
-    said = f"{len(drawn):,} of {len(table):,} differences" if len(drawn) < len(table) else f"{len(drawn):,} differences"
+    size = f"{len(drawn):,} of {len(table):,} differences" if len(drawn) < len(table) else f"{len(drawn):,} differences"
     n = f", n = {int(drawn['n'].max()):,}" if "n" in drawn.columns and is_pairs else ""
-    title = f"{said}{n}; filled: the interval leaves out 0"
+    title = f"{size}{n}; filled: the interval leaves out 0"
     set_labels(panels[0], title, panels[0].get_xlabel(), "")
     return figure
 
 
 def _ranks_of_results(
-    what: str, results: Results, names: Sequence[str] | None
+    plot: str, results: Results, names: Sequence[str] | None
 ) -> dict[str, tuple[EvaluationResult, Reals]]:
-    """Return each result with its filtered realistic ranks."""
+    """Return each result by its name, with its filtered ranks (realistic ties); raise if a result has no ranks."""
     named = name_results(results, names)
     empty = [name for name, result in named.items() if not len(result.table)]
     if empty:
-        raise MetricError(f"{what} needs ranks; {empty[0]!r} has none")
+        raise MetricError(f"{plot} needs ranks; {empty[0]!r} has none")
     return {name: (result, result.rank_table.ranks("filtered")) for name, result in named.items()}
 
 
@@ -265,27 +266,27 @@ def _label_results(
     handles: list[Any],
     more: Sequence[str] = (),
 ) -> None:
-    """Say what was drawn, of how many ranks, and where the results are not of one kind."""
+    """Set title, axis labels and legend; the title warns if the results differ in dataset or protocol."""
     results = [result for result, _ in ranks.values()]
     sizes = {len(result.table) for result in results}
     kinds: dict[str, set[Any]] = {
         "dataset": {result.about.get("dataset_fingerprint") for result in results},
         "protocol": {result.protocol.fingerprint for result in results},
     }
-    differing = " and ".join(kind for kind, found in kinds.items() if len(found) > 1)
+    differing = " and ".join(kind for kind, values in kinds.items() if len(values) > 1)
     one_size = len(sizes) == 1
     n = f"n = {len(results[0].table):,} ranks" if one_size else "n beside the names"
     dataset = shorten(str(results[0].about.get("dataset", "")))
     caution = f"\nnot comparable: the results differ in {differing}" if differing else ""
     set_labels(axes, f"{title} on {dataset}: {n}{caution}", x, y)
     n_of = {name: "" if one_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
-    add_legend(axes, handles, [*(shorten(name, 24) + said if said else name for name, said in n_of.items()), *more])
+    add_legend(axes, handles, [*(shorten(name, 24) + size if size else name for name, size in n_of.items()), *more])
 
 
 def _grouped(
     groups: GroupTables, column: str, metric: str, names: Sequence[str] | None
 ) -> tuple[dict[str, pd.DataFrame], str]:
-    """Return the table of each model, and the column of the metric, once all can be drawn."""
+    """Return the table of each model and the metric's column; raise a MetricError if they cannot be drawn."""
     key = str(parse(metric))
     listed = [groups] if isinstance(groups, (EvaluationResult, pd.DataFrame)) else list(groups)
     results = [item for item in listed if isinstance(item, EvaluationResult)]
@@ -315,7 +316,7 @@ def _grouped(
 
 
 def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str, along: str) -> list[Any]:
-    """Draw the values of each model at places 0, 1, ... along one axis, models side by side, with intervals."""
+    """Draw each model's values and intervals at 0, 1, ... along one axis, models side by side; return the handles."""
     handles = []
     step = min(0.16, 0.7 / len(frames))
     for i, frame in enumerate(frames.values()):
@@ -335,17 +336,17 @@ def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], 
 
 
 def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str) -> str:
-    """Say how many values are undefined and so not drawn."""
+    """Return a line for the title with the number of undefined values, which are not drawn; empty if there is none."""
     n = sum(int((~np.isfinite(frame[key].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
     return f"\n{n:,} undefined, not drawn" if n else ""
 
 
 def _first_number(bucket: Any) -> tuple[float, bool]:
-    """Return what buckets are sorted by: 0, 1, 2-3, ...; those without a number come last."""
+    """Return the sort key of a bucket such as 0, 1, 2-3; buckets without a number come last."""
     if isinstance(bucket, pd.Interval):
         return float(bucket.left), False
-    found = re.search(r"\d+(\.\d+)?", str(bucket))
-    return (float(found.group()), not str(bucket).startswith("<")) if found else (math.inf, True)
+    match = re.search(r"\d+(\.\d+)?", str(bucket))
+    return (float(match.group()), not str(bucket).startswith("<")) if match else (math.inf, True)
 
 
 def _difference_rows(axes: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:

@@ -1,4 +1,7 @@
-"""Tables as files: CSV, tab-separated text and Parquet that keep every label and digit, and strict JSON."""
+"""Tables as files that keep every label and digit: CSV, tab-separated text, Parquet and strict JSON.
+
+`kgeval.report.exports` passes these functions on to users.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +23,28 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－
 
 
 def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
-    """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file appears complete or not at all.
+    """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file is written completely or not at all.
 
-    Labels are kept to the byte and numbers to the last digit. A reader must not guess: read text with
-    ``pandas.read_csv(path, dtype={...}, keep_default_na=False)``, or labels such as NA and 007 are lost on the way in.
+    Labels are written without change and numbers with all their digits. To read text files, fix the types:
+    ``pandas.read_csv(path, dtype={...}, keep_default_na=False)``. Otherwise pandas changes labels such as NA and 007.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         A named index is written as columns.
     path : str or path
-        The suffix says the format. ``.csv``: as `format_csv`. ``.tsv``: UTF-8, one line per row, nothing quoted,
+        The suffix determines the format. ``.csv``: as `format_csv`. ``.tsv``: UTF-8, one line per row, nothing quoted,
         as `kgeval.read_dataset` reads; labels with tabs or line ends cannot be written. ``.parquet``: with pyarrow.
     overwrite : bool
     spreadsheet : bool
-        As in `format_csv`; of ``.csv`` alone, since the others stay exact.
+        As in `format_csv`; for ``.csv`` only, since it changes labels.
 
     Raises
     ------
     DataError
-        If the suffix is another, the file exists or cannot be written, or a label does not fit the format.
+        If the suffix is unknown, the file exists or cannot be written, or a label does not fit the format.
     MissingExtra
-        If ``.parquet`` is asked and pyarrow is not installed.
+        If the suffix is ``.parquet`` and pyarrow is not installed.
     """
     target = Path(path)
     suffix = target.suffix.lower()
@@ -62,16 +65,16 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
 
 
 def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
-    """Return a table as CSV (RFC 4180: lines end in CRLF; commas, quotes and line ends stand in quotes).
+    """Return a table as CSV (RFC 4180: lines end in CRLF; cells with commas, quotes or line ends are quoted).
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        A named index becomes columns. Missing values and NaN are empty, empty labels ``""``.
+        A named index becomes columns. Missing values and NaN become empty cells, empty labels become ``""``.
     spreadsheet : bool
-        Whether an apostrophe goes before labels and headings (never numbers) that a spreadsheet would take for a
-        formula: those that begin with = + - @, also full-width, a tab, a line end or a null. They are then no
-        longer exact, so this is off by default.
+        Whether to put an apostrophe before labels and headings (never numbers) that a spreadsheet would read as a
+        formula: those that begin with = + - @ (also full-width), a tab, a line end or a null. This changes the labels,
+        so it is off by default.
 
     References
     ----------
@@ -98,8 +101,13 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 def format_json(frame: pd.DataFrame) -> str:
     """Return a table as strict JSON: a list with one object per row, ASCII only.
 
-    NaN, infinite and missing values are null, and the row then has a ``"reason"`` that says why: its own, if the
-    table has such a column, else which columns are undefined or infinite.
+    NaN, infinite and missing values become null. The row then has a ``"reason"``: the table's column of this name, if
+    it has one, else the names of the columns that are undefined or infinite.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A named index becomes fields.
 
     Examples
     --------
@@ -117,23 +125,23 @@ def format_json(frame: pd.DataFrame) -> str:
     records = []
     for values in _rows_of_values(plain)[1:]:
         record = dict(zip(names, values))
-        said = [record["reason"]] if isinstance(record.get("reason"), str) and record["reason"] else []
-        known = bool(said)
+        reasons = [record["reason"]] if isinstance(record.get("reason"), str) and record["reason"] else []
+        has_reason = bool(reasons)
         for name, value in record.items():
             if _is_missing(value):
                 record[name] = None
-                said += [] if known or name == "reason" else [f"{name} is undefined"]
+                reasons += [] if has_reason or name == "reason" else [f"{name} is undefined"]
             elif isinstance(value, float) and math.isinf(value):
                 record[name] = None
-                said.append(f"{name} is {'' if value > 0 else 'minus '}infinite")
+                reasons.append(f"{name} is {'' if value > 0 else 'minus '}infinite")
             elif not isinstance(value, (bool, int, float, str)):
                 record[name] = str(value)
-        records.append(record | ({"reason": "; ".join(said)} if said else {}))
+        records.append(record | ({"reason": "; ".join(reasons)} if reasons else {}))
     return json.dumps(records, indent=2, allow_nan=False)
 
 
 def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with a named index as columns, all of different names."""
+    """Return the table with a named index as columns; raise a DataError if two columns have the same name."""
     index = [str(name) for name in frame.index.names if name is not None]
     names = [*index, *(str(name) for name in frame.columns)]
     twice = [name for name in names if names.count(name) > 1]
@@ -143,7 +151,7 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows_of_values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return the heading and the rows as Python's own values."""
+    """Return the headings and then the rows, as plain Python values."""
     columns: Iterable[list[Any]] = (frame.iloc[:, i].tolist() for i in range(frame.shape[1]))
     return [tuple(str(name) for name in frame.columns), *zip(*columns)]
 
@@ -153,7 +161,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _plain_text(value: Any) -> str:
-    """Return a value that is no label as text: numbers with all their digits, missing ones empty."""
+    """Return a value other than a label as text: a number with all its digits, a missing value empty."""
     return "" if _is_missing(value) else repr(float(value)) if isinstance(value, float) else str(value)
 
 

@@ -1,4 +1,7 @@
-"""Tables of a result as aligned text, JSON, CSV, Markdown or LaTeX."""
+"""Tables of metrics as aligned text, JSON, CSV, Markdown or LaTeX.
+
+The commands of `kgeval.cli`, the checks of published numbers and TREC tables, and users call these functions.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ MAX_LISTED_RANKS, MAX_NAMED = 40, 3
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
-    "<": r"\textless{}",  # as plain characters these three come out as others in LaTeX's default fonts
+    "<": r"\textless{}",  # LaTeX's default fonts print other characters for a plain < | >
     "|": r"\textbar{}",
     ">": r"\textgreater{}",
     "^": r"\textasciicircum{}",
@@ -33,7 +36,11 @@ _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 
 
 def printable(label: str) -> str:
-    """Return `label` with control and direction characters escaped, safe to print to a terminal.
+    """Return a label with control and direction characters escaped, safe to print to a terminal.
+
+    Parameters
+    ----------
+    label : str
 
     Examples
     --------
@@ -44,7 +51,20 @@ def printable(label: str) -> str:
 
 
 def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], ties: str | None) -> pd.DataFrame:
-    """Return the summary with the chance level as one more row, its index one column of names."""
+    """Return the metrics of a result per setting and side, with a row for the chance level.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    metrics : sequence of str or Metric
+    ties : str, optional
+        Tie policy; None: the one of each metric.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``; columns as ``result.summary``.
+    """
     frame = result.summary(metrics, ties)
     names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
     frame = frame.set_axis(pd.Index(names, name="rows"))
@@ -58,9 +78,22 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
 def format_frame(frame: pd.DataFrame, style: str) -> str:
     """Return a table of metrics in one of `FORMATS`.
 
-    Programs (CSV, JSON) get the metrics' keys, numbers at full precision and the reasons of what is undefined: an empty
-    field, or null. People get headings, few decimals, ``-`` for what is undefined (`undefined_lines` says why), and the
-    columns ``"<metric> low"`` and ``"<metric> high"`` as an interval behind their metric.
+    ``"csv"`` and ``"json"``, for programs, have the keys of the metrics and numbers at full precision. An undefined
+    number is an empty field or null, and the column ``"reason"`` tells why. The other styles, for people, have
+    headings, few decimals and ``-`` for an undefined number (`undefined_lines` tells why). The columns
+    ``"<metric> low"`` and ``"<metric> high"`` become an interval after the metric.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row per group, one column per metric.
+    style : str
+        One of `FORMATS`.
+
+    Raises
+    ------
+    ProtocolError
+        If `style` is unknown.
     """
     check_one_of("format", style, FORMATS, ProtocolError)
     if style == "json":
@@ -91,31 +124,31 @@ def format_comparison(
     legend: Mapping[str, str] | None = None,
     digits: int | None = None,
 ) -> str:
-    """Return a table of models by metrics with the best values in bold and marks of significance.
+    """Return a table of models and metrics, with the best values in bold and marks of significance.
 
     Parameters
     ----------
     values : pandas.DataFrame
         One row per model, one column per metric; NaN where undefined, shown as ``-``. Columns ``"<metric> low"``
-        and ``"<metric> high"``, as in the values of a comparison, are shown as intervals behind their metric.
+        and ``"<metric> high"``, as in the values of a comparison, become intervals after the metric.
     style : str
         ``"markdown"``; ``"latex"``, which needs no package; or ``"table"``, where a star stands for bold.
     best : mapping of str to bool
-        Whether higher is better, per metric; other columns have no best value. All values that read like the best
-        one after rounding are bold. Where fewer than two models have a finite value, none is.
+        Whether higher is better, per metric; other columns have no best value. All values equal to the best value
+        after rounding are bold. If fewer than two models have a finite value, none is bold.
     marks : mapping of (model, metric) to str, optional
-        Characters such as ``"†"``, shown raised behind the value.
+        Characters such as ``"†"``, shown as superscripts of the value.
     legend : mapping of str to str, optional
-        What each character of the marks means: which comparison, level and correction. Stands below the table.
+        The meaning of each character of the marks (comparison, level, correction), printed below the table.
     digits : int, optional
-        Decimals of every value but counts; by default those of `format_frame`.
+        Number of decimals of all values except counts; by default as in `format_frame`.
 
     Raises
     ------
     ProtocolError
-        If `style` is another.
+        If `style` is unknown.
     MetricError
-        If there is no model or metric, `best` or a mark names one that is not there, or a mark is not explained.
+        If there is no model or metric, `best` or a mark names one that the table lacks, or `legend` lacks a mark.
 
     Examples
     --------
@@ -146,7 +179,7 @@ def format_comparison(
             cells.append(" ".join([shown + raised(marks.get((model, metric), "")), *interval]))
     names = _index_names(values)
     header = [escape(name) for name in (*names, *(display_of(str(metric)).heading for metric in metrics))]
-    notes = [f"{raised(character)} {escape(said)}" for character, said in legend.items() if character in used]
+    notes = [f"{raised(character)} {escape(meaning)}" for character, meaning in legend.items() if character in used]
     if style == "table":
         notes = ["* the best of its column", *notes] if any(bests.values()) else notes
         return "\n".join([_aligned_text(header, rows, range(len(names), len(header))), *notes])
@@ -158,17 +191,17 @@ def format_comparison(
 def significance_marks(
     p_values: pd.DataFrame, *, against: str, alpha: float = 0.05, mark: str = "†", how: str = "Holm"
 ) -> tuple[dict[tuple[Any, str], str], dict[str, str]]:
-    """Return the marks and the legend of `format_comparison` for adjusted p-values.
+    """Return `marks` and `legend` for `format_comparison` from adjusted p-values.
 
     Parameters
     ----------
     p_values : pandas.DataFrame
-        One row per model, one column per metric, already corrected for their number; NaN where nothing was tested,
-        as for the model that the others are compared with.
+        One row per model, one column per metric, already corrected for multiple testing; NaN where there was no test,
+        as for the baseline.
     against : str
-        The model or models compared with.
+        The baseline: the model or models with which each row is compared.
     alpha : float
-        A p-value of at most this gets the mark.
+        A p-value of at most `alpha` gets the mark.
     mark : str
         One character.
     how : str
@@ -191,7 +224,7 @@ def significance_marks(
 
 
 def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> str:
-    """Return the models' values, the best in bold, with a mark where a model differs from all the others.
+    """Return the models' values, with the best in bold and a mark where a model differs from all other models.
 
     Parameters
     ----------
@@ -199,13 +232,13 @@ def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> st
     style : str
         As in `format_comparison`.
     alpha : float
-        Of the adjusted p-values.
+        The level for the adjusted p-values.
     """
     p_values = pd.DataFrame(float("nan"), index=compared.values.index, columns=list(compared.keys))
     for name in compared.names:
         for metric in compared.keys:
-            mine = (compared.table["first"] == name) | (compared.table["second"] == name)
-            rows = compared.table.loc[mine & (compared.table["metric"] == metric), "p_holm"]
+            of_model = (compared.table["first"] == name) | (compared.table["second"] == name)
+            rows = compared.table.loc[of_model & (compared.table["metric"] == metric), "p_holm"]
             p_values.loc[name, metric] = rows.max(skipna=False)
     directions = {metric: key.higher_is_better for metric, key in compared.keys.items()}
     marks, legend = significance_marks(p_values, against="every other model", alpha=alpha)
@@ -213,7 +246,17 @@ def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> st
 
 
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one JSON-able dict per row; what is undefined or infinite is None, and ``"reason"`` then says why."""
+    """Return the rows of a table as dicts of plain values, for JSON.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+
+    Returns
+    -------
+    list of dict
+        An undefined or infinite number is None, and ``"reason"`` tells why.
+    """
     records = []
     for label, row in _table_rows(frame):
         record: dict[str, Any] = dict(zip((str(name) for name in frame.index.names), _index_parts(label)))
@@ -228,15 +271,18 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
             else:
                 record[column] = None
                 reasons += [f"{column} is infinite"] if math.isinf(value) else []
-        said = "; ".join(filter(None, reasons))
-        records.append(record | ({REASON: said} if said else {}))
+        reason = "; ".join(filter(None, reasons))
+        records.append(record | ({REASON: reason} if reason else {}))
     return records
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return why numbers of tables are undefined or have no interval: each reason once, with the first of its rows.
+    """Return the reasons why numbers are undefined or have no interval: one line per reason, with its first rows.
 
-    A table without the column ``"reason"`` has nothing to say.
+    Parameters
+    ----------
+    *frames : pandas.DataFrame
+        Tables of metrics. A table without the column ``"reason"`` gives no line.
     """
     rows_of: dict[str, list[str]] = {}
     for frame in frames:
@@ -251,7 +297,21 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
 
 
 def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
-    """Return one line per filtered rank: rank, candidates, score, triple, and the rival that beats it by most."""
+    """Return one line per filtered rank: rank, number of candidates, score, triple, and the best rival above it.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+        From `kgeval.evaluate_scores`.
+    scores : pandas.DataFrame
+        The table of scores.
+    dataset : Dataset
+
+    Returns
+    -------
+    str
+        At most 40 lines, and a last line with the number of further ranks.
+    """
     rows = scores.drop(columns="score")
     places = frame_columns("scores", rows)
     listed = pd.DataFrame({name: rows.iloc[:, place].astype(str) for name, place in zip("spo", places)})
@@ -262,12 +322,12 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     listed = listed[~known.contains(p, s, o)]
     lines = []
     for row in result.labelled().to_dict("records")[:MAX_LISTED_RANKS]:
-        asked, given = ("o", "s") if row["side"] == "object" else ("s", "o")
+        answer, given = ("o", "s") if row["side"] == "object" else ("s", "o")
         rivals = listed[(listed[given] == row[given]) & (listed["p"] == row["p"]) & (listed["score"] > row["score"])]
         beaten = ""
         if len(rivals):
             best = rivals.loc[rivals["score"].idxmax()]
-            beaten = f"beaten by {printable(best[asked])} {best['score']:.3f}"
+            beaten = f"beaten by {printable(best[answer])} {best['score']:.3f}"
         triple = [printable(row[name]) for name in "spo"]
         size = str(row["rivals_filtered"] + 1)
         lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])
@@ -301,7 +361,7 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
 
 
 def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
-    """Tell whether a column is one end of the interval of another."""
+    """Tell whether a column is an end of the interval of another column."""
     metric = column.removesuffix(" low") if column.endswith(" low") else column.removesuffix(" high")
     return metric != column and all(name in columns for name in (metric, f"{metric} low", f"{metric} high"))
 
@@ -311,18 +371,18 @@ def _check_comparison_table(values: pd.DataFrame, metrics: list[Any], named: lis
         raise MetricError(f"a comparison needs a model and a metric; got {len(values)} and {len(metrics)}")
     if not values.index.is_unique or not values.columns.is_unique:
         raise MetricError("the models and the metrics of a comparison must have names that differ")
-    for what, name, known in (
+    for kind, name, known in (
         *(("metrics", name, metrics) for name in named),
         *(("models", model, list(values.index)) for model in models),
     ):
         if name not in known:
             raise MetricError(
-                f"best and marks must name {what} of the table, {', '.join(map(str, known))}; got {name!r}"
+                f"best and marks must name {kind} of the table, {', '.join(map(str, known))}; got {name!r}"
             )
 
 
 def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | None) -> str | None:
-    """Return how the best value of a column reads, if at least two are finite."""
+    """Return the text of the best value of a column; None unless at least two values are finite."""
     finite = [value for value in column.tolist() if math.isfinite(value)]
     if len(finite) < 2:
         return None
@@ -345,7 +405,7 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
 
 
 def _markdown(text: str) -> str:
-    """Return text that Markdown shows as it is; underscores between letters and most brackets need no backslash."""
+    """Return text that Markdown shows literally; underscores between letters and most brackets need no escape."""
     return re.sub(r"[\\`*<>|~&$]|\](?=\()|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", printable(text))
 
 
@@ -382,7 +442,7 @@ def _latex_table(header: list[str], rows: list[list[str]], n_labels: int) -> str
 
 
 def _aligned_text(header: list[str], rows: list[list[str]], numbers: Iterable[int]) -> str:
-    """Return lines of cells; the columns `numbers` are right-aligned."""
+    """Return lines of aligned cells; the columns with the indices `numbers` are right-aligned."""
     right = set(numbers)
     header = ["" if name == "rows" else name for name in header]
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]

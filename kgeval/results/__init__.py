@@ -1,4 +1,4 @@
-"""Results: the rank table with its numbers, keys, columns, explanations and files."""
+"""Results: EvaluationResult, the rank table and its metrics, keys, columns to break down by, explanations and files."""
 
 from kgeval.results.columns import dataset_of, group_labels, group_names, join_columns, same_columns, says_splits
 from kgeval.results.display import show_html, show_text, with_headings

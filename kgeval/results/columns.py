@@ -1,4 +1,7 @@
-"""Columns to break ranks down by: a user's columns joined to the rows of a table, and rows grouped by columns."""
+"""Columns to break numbers down by: join a user's columns to the rows of a table, and group rows by columns.
+
+`EvaluationResult` and `ClassificationResult` call this module in `with_columns`, `with_features`, `by` and `==`.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ from kgeval.data import SIDE_NAMES, Dataset, Vocabulary, given_and_asked_where, 
 from kgeval.errors import DataError, KgevalWarning, MetricError
 from kgeval.metrics import Group
 
+# The columns that identify ranks by an entity or a relation, with the vocabulary of each.
 KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
 PLACES = (*KEYS, "side", "split")
-TAKEN_OVER = ": taken over "  # in the note on columns of chosen splits
+TAKEN_OVER = ": taken over "  # part of the note that names the splits from which columns are computed
 
 
 def join_columns(
@@ -27,22 +31,29 @@ def join_columns(
     relations: Vocabulary,
     taken: Collection[str],
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return `columns` as one row per row of a ranks table; see `EvaluationResult.with_columns`.
+    """Return `columns` with one row for each row of a table of ranks; see `EvaluationResult.with_columns`.
 
     Parameters
     ----------
     columns : pandas.DataFrame or mapping of str to array
+        The user's columns; those named in `PLACES` are keys that say to which ranks a row belongs.
     table : pandas.DataFrame
+        The ranks (or classified triples), with ids.
     entities, relations : Vocabulary
     taken : collection of str
-        Names that are not free.
+        Names that new columns must not have.
 
     Returns
     -------
     frame : pandas.DataFrame
-        Without the columns that served as keys.
+        The new columns, without the keys; in the order of `table`.
     notes : list of str
-        How many ranks found no row, and how many rows no rank.
+        How many ranks have no matching row, and how many rows match no rank; empty if all match.
+
+    Raises
+    ------
+    DataError
+        If lengths or keys do not fit, a key occurs twice, or a name is taken.
     """
     frame = _as_frame(columns, table.index)
     frame.columns = [str(name) for name in frame.columns]
@@ -62,29 +73,35 @@ def join_columns(
                 f"belongs to ({', '.join(PLACES)}); got {len(frame)} rows with columns {', '.join(values)}"
             )
         return frame, []
-    wanted, own = _keys_of(table, keys), _keys_given(frame, entities, relations, keys)
-    if own.duplicated().any():
-        first = frame.loc[own.duplicated(keep=False).to_numpy(), keys].iloc[0]
+    table_keys, given_keys = _keys_of(table, keys), _keys_given(frame, entities, relations, keys)
+    if given_keys.duplicated().any():
+        first = frame.loc[given_keys.duplicated(keep=False).to_numpy(), keys].iloc[0]
         raise DataError(
-            f"{', '.join(keys)} = {', '.join(map(repr, first))} stands more than once; keep one row of each"
+            f"{', '.join(keys)} = {', '.join(map(repr, first))} occurs more than once; keep one row of each"
         )
-    places = pd.MultiIndex.from_frame(own).get_indexer(pd.MultiIndex.from_frame(wanted))
+    # (rows of the table,): the place of the matching row in `frame`, -1 where there is none.
+    places = pd.MultiIndex.from_frame(given_keys).get_indexer(pd.MultiIndex.from_frame(table_keys))
+    # Integers and booleans become objects, so that a missing row does not turn them into floats.
     plain = {name: frame[name].astype(object) if frame[name].dtype.kind in "iub" else frame[name] for name in values}
-    found = pd.DataFrame(plain).reindex(np.where(places < 0, len(frame), places)).reset_index(drop=True)
+    # The label len(frame) does not exist in `frame`: `reindex` makes a row of missing values of it.
+    joined = pd.DataFrame(plain).reindex(np.where(places < 0, len(frame), places)).reset_index(drop=True)
     n_missing, n_unused = int((places < 0).sum()), len(frame) - len(np.unique(places[places >= 0]))
     notes = []
     if n_missing or n_unused:
         notes.append(
-            f"columns {', '.join(values)}: {n_missing:,} of {len(table):,} ranks have no row there (shown as missing), "
-            f"{n_unused:,} of {len(frame):,} rows belong to no rank"
+            f"columns {', '.join(values)}: {n_missing:,} of {len(table):,} ranks have no matching row (shown as "
+            f"missing), {n_unused:,} of {len(frame):,} rows match no rank"
         )
     if n_missing:
         warnings.warn(notes[0], KgevalWarning, stacklevel=3)
-    return found, notes
+    return joined, notes
 
 
 def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
-    """Return what a user gave as a frame whose rows go by position; `index` is that of the ranks table."""
+    """Return the user's columns as a frame with the index 0, 1, ...; `index` is the index of the table of ranks.
+
+    Raises a DataError if a column without keys has an index other than 0, 1, ... or `index`: its order is then unclear.
+    """
     columns = columns.to_frame() if isinstance(columns, pd.Series) else columns
     if not isinstance(columns, (pd.DataFrame, Mapping)):
         raise DataError(f"expected a DataFrame, or a mapping of names to columns; got {type(columns).__name__}")
@@ -92,8 +109,8 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
     for name, values in columns.items():
         if isinstance(values, pd.Series) and not is_keyed and not _counts_rows(values.index, index):
             raise DataError(
-                f"column {str(name)!r} has an index of its own, so its order could be another than the table's; give "
-                "its values in the table's order (.to_numpy()), or a table with columns such as s, p, o, side"
+                f"column {str(name)!r} has an index of its own, so its order may differ from the table's; give its "
+                "values in the table's order (.to_numpy()), or a table with columns such as s, p, o, side"
             )
     try:
         return pd.DataFrame(columns).reset_index(drop=True)
@@ -102,26 +119,30 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
 
 
 def _counts_rows(index: pd.Index[Any], of_table: pd.Index[Any]) -> bool:
-    """Tell whether an index only counts rows, from 0 or as that of the table."""
+    """Tell whether an index only numbers the rows: 0, 1, ..., or the index of the table."""
     return index.equals(pd.RangeIndex(len(index))) or index.equals(of_table)
 
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return what each row of the table is under `keys`: ids, and names of side and split."""
+    """Return the values of `keys` in each row of the table: ids, or the names of side and split."""
     triples = table[["s", "p", "o"]].to_numpy()
-    every = {**dict(zip("spo", triples.T)), "relation": triples[:, 1]}
+    available = {**dict(zip("spo", triples.T)), "relation": triples[:, 1]}
     if "side" in table.columns:
         is_subject = (table["side"] == "subject").to_numpy()
-        every["given"], every["asked"] = given_and_asked_where(triples, is_subject)
-    every |= {name: table[name].astype(str).to_numpy(dtype=object) for name in ("side", "split") if name in table}
-    lacking = [name for name in keys if name not in every]
+        available["given"], available["asked"] = given_and_asked_where(triples, is_subject)
+    available |= {name: table[name].astype(str).to_numpy(dtype=object) for name in ("side", "split") if name in table}
+    lacking = [name for name in keys if name not in available]
     if lacking:
-        raise DataError(f"these rows have no {lacking[0]}; columns can be joined by {', '.join(every)}")
-    return pd.DataFrame({name: every[name] for name in keys})
+        raise DataError(f"these rows have no {lacking[0]}; columns can be joined by {', '.join(available)}")
+    return pd.DataFrame({name: available[name] for name in keys})
 
 
 def _keys_given(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
-    """Return the user's keys as ids and names; labels that do not occur become negative, distinct ones distinct."""
+    """Return the user's keys as ids, or as the names of side and split.
+
+    A label that the vocabulary lacks becomes a negative number, a different one in each row: it matches no rank, and is
+    no duplicate of another row.
+    """
     columns: dict[str, Any] = {}
     for name in keys:
         values = frame[name].to_numpy()
@@ -138,7 +159,7 @@ def _keys_given(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary
 
 
 def _check_ids_are_meant(name: str, vocabulary: Vocabulary) -> None:
-    """Raise a DataError if numbers could be labels as well as ids, and would not mean the same."""
+    """Raise a DataError if integers are ambiguous: if the labels are numbers too, and differ from the ids."""
     if any(label != str(i) for i, label in enumerate(vocabulary.labels)) and all(map(str.isdigit, vocabulary.labels)):
         raise DataError(
             f"column {name!r} holds integers, and the labels are numbers too: give labels as text (.astype(str)); for "
@@ -149,12 +170,27 @@ def _check_ids_are_meant(name: str, vocabulary: Vocabulary) -> None:
 def dataset_of(
     about: Mapping[str, Any], dataset: Dataset | None, at_hand: Dataset | None, wanted: Iterable[str]
 ) -> Dataset:
-    """Return the dataset from which a result's features come: the one given, or the one at hand.
+    """Return the dataset from which the features of a result are computed.
+
+    Parameters
+    ----------
+    about : mapping
+        The facts of the result; names its dataset and the dataset's fingerprint.
+    dataset : Dataset, optional
+        The one that the user gave; it has precedence.
+    at_hand : Dataset, optional
+        The one that the result was made from, if it is still in memory.
+    wanted : iterable of str
+        The names of the features, for the message.
+
+    Returns
+    -------
+    Dataset
 
     Raises
     ------
     DataError
-        If there is none, or the result, which `about` describes, is of another one.
+        If both are None, or if the result was made from another dataset.
     """
     dataset = dataset or at_hand
     if dataset is None:
@@ -164,19 +200,39 @@ def dataset_of(
         )
     if dataset.fingerprint != about["dataset_fingerprint"]:
         raise DataError(
-            f"the result is of dataset {about['dataset']!r} ({about['dataset_fingerprint'][:8]}); "
+            f"the result was made from dataset {about['dataset']!r} ({about['dataset_fingerprint'][:8]}); "
             f"got {dataset.name!r} ({dataset.fingerprint[:8]})"
         )
     return dataset
 
 
 def says_splits(notes: Sequence[str]) -> bool:
-    """Tell whether a note says over which splits columns were taken; otherwise it is over all."""
+    """Tell whether a note names the splits from which columns were computed; without such a note it is all splits.
+
+    Parameters
+    ----------
+    notes : sequence of str
+    """
     return any(TAKEN_OVER in note for note in notes)
 
 
 def group_names(columns: Sequence[str | Sequence[str]]) -> list[str]:
-    """Return the names to group by, one at least, given one by one or as lists."""
+    """Return the names to group by as one list.
+
+    Parameters
+    ----------
+    columns : sequence of str, or of sequences of str
+        ``("relation", "side")`` and ``(["relation", "side"],)`` mean the same.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    MetricError
+        If there is no name.
+    """
     names: list[str] = []
     for column in columns:
         names += [column] if isinstance(column, str) or not isinstance(column, Sequence) else column
@@ -186,15 +242,21 @@ def group_names(columns: Sequence[str | Sequence[str]]) -> list[str]:
 
 
 def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, Ids]]:
-    """Return the groups of rows with the same values in every column, most rows first, then in the columns' order.
+    """Return the groups of rows that have the same values in every column.
 
-    Where a column is an ordered Categorical, such as buckets of degrees, the groups come in the columns' order alone.
+    Groups with more rows come first; groups of equal size are in the order of the columns' values. If a column is an
+    ordered Categorical, such as buckets of degrees, all groups are in the order of the values.
 
     Parameters
     ----------
     columns : mapping of str to pandas.Categorical or array, each of length n_rows
-        A missing value is a group of its own, ``"missing"``.
+        Missing values form the group ``"missing"``.
     n_rows : int
+
+    Returns
+    -------
+    list of (tuple of str, int64 array)
+        For each group its values, one per column, and the places of its rows, sorted.
 
     Examples
     --------
@@ -203,58 +265,89 @@ def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, I
     """
     labels: list[npt.NDArray[Any]] = []
     codes: list[Ids] = []
+    # labels: per column, its distinct texts and then "missing"; codes: per column, the place of each row's text in
+    # them. A missing value takes the code of the text "missing" if the column has that text too, else that of the last
+    # label.
     for values in columns.values():
-        texts, own = text_codes(values)
+        texts, text_places = text_codes(values)
         labels.append(np.array([*texts, "missing"], dtype=object))
-        codes.append(np.where(own < 0, texts.index("missing") if "missing" in texts else len(texts), own))
+        missing_code = texts.index("missing") if "missing" in texts else len(texts)
+        codes.append(np.where(text_places < 0, missing_code, text_places))
+    # Rows order[start:stop] between two consecutive starts have equal codes in all columns: one group.
     order, starts = group_rows(*codes) if n_rows else (np.arange(0), np.zeros(1, dtype=np.int64))
     groups = [np.sort(order[start:stop]) for start, stop in zip(starts, starts[1:])]
     if not any(isinstance(values, pd.Categorical) and values.ordered for values in columns.values()):
         groups.sort(key=len, reverse=True)
-    return [(tuple(of[code[rows[0]]] for of, code in zip(labels, codes)), rows) for rows in groups]
+    # The first row of a group tells the label of each column.
+    return [
+        (tuple(column_labels[column_codes[rows[0]]] for column_labels, column_codes in zip(labels, codes)), rows)
+        for rows in groups
+    ]
 
 
 def same_columns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Tell whether two tables have the same columns, which read alike in every row."""
+    """Tell whether two tables have the same columns with the same texts in every row.
+
+    Parameters
+    ----------
+    one, other : pandas.DataFrame
+        Values are compared as texts; a missing value equals ``"missing"``.
+    """
     if list(one.columns) != list(other.columns) or len(one) != len(other):
         return False
     for name in one.columns:
-        mine, theirs = (
+        # The text of each row; code -1, a missing value, takes the last element.
+        first_texts, second_texts = (
             np.array([*texts, "missing"], dtype=object)[codes]
             for texts, codes in (text_codes(one[name].array), text_codes(other[name].array))
         )
-        if not np.array_equal(mine, theirs):
+        if not np.array_equal(first_texts, second_texts):
             return False
     return True
 
 
 def text_codes(values: Any) -> tuple[list[str], Ids]:
-    """Return the distinct texts of a column, in the order of its categories, and each row's place among them.
+    """Return the distinct texts of a column, and the place of each row's text among them.
 
-    Values that read alike are one; missing ones are -1.
+    Parameters
+    ----------
+    values : pandas.Categorical, pandas or numpy array, shape (rows,)
+
+    Returns
+    -------
+    texts : list of str
+        In the order of the categories; without categories, numbers in ascending order, then other values as texts.
+        Values with the same text share one place.
+    codes : int64 array, shape (rows,)
+        -1 for missing values.
 
     Examples
     --------
     >>> text_codes(pd.Categorical([1, "1", None], categories=[1, "1"]))
     (['1'], array([ 0,  0, -1]))
+    >>> text_codes(np.array([10, "b", 9], dtype=object))
+    (['9', '10', 'b'], array([1, 2, 0]))
     """
     if isinstance(values, pd.Categorical):
         codes, categories = values.codes.astype(np.int64), list(values.categories)
     else:
         plain = values.to_numpy(dtype=object) if hasattr(values, "to_numpy") else np.asarray(values, dtype=object)
-        codes, found = pd.factorize(plain, sort=False)
-        categories = list(found)
+        # codes (rows,): place of each value among the distinct values, in the order of their first occurrence.
+        codes, distinct_values = pd.factorize(plain, sort=False)
+        categories = list(distinct_values)
+        # order (distinct values,): their places in sorted order; place: the inverse, with -1 at the end for code -1.
         order = sorted(range(len(categories)), key=lambda i: _sort_key(categories[i]))
         place = np.empty(len(order) + 1, dtype=np.int64)
         place[order], place[-1] = np.arange(len(order)), -1
         codes, categories = place[codes], [categories[i] for i in order]
     texts = [str(category) for category in categories]
-    distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    places = np.array([*(distinct[text] for text in texts), -1], dtype=np.int64)
-    return list(distinct), places[codes]
+    # distinct_texts: text -> its place. places: the place of each category's text, with -1 at the end for code -1.
+    distinct_texts = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    places = np.array([*(distinct_texts[text] for text in texts), -1], dtype=np.int64)
+    return list(distinct_texts), places[codes]
 
 
 def _sort_key(value: Any) -> tuple[bool, Any]:
-    """Sort numbers as numbers, before everything else as text."""
+    """Return a key that sorts numbers by value, and before all other values, which are sorted as texts."""
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     return not is_number, value if is_number else str(value)

@@ -1,4 +1,4 @@
-"""How a result shows itself: as text, and as HTML in notebooks."""
+"""Results and comparisons as text (``repr``) and as HTML (notebooks): header lines above a table."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from kgeval.metrics import REASON, display_of
 
 
 def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with headings for people in place of the metrics' keys; an empty column of reasons goes."""
+    """Return a table with readable headings in place of the metrics' keys, and without an empty column of reasons.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
     shown = frame.drop(columns=REASON) if REASON in frame.columns and (frame[REASON] == "").all() else frame
     return shown.rename(columns={name: _heading(str(name)) for name in shown.columns})
 
 
 def _heading(column: str) -> str:
+    """Return the heading of a column; limits of intervals keep their ending: ``"mrr low"`` becomes ``"MRR low"``."""
     for end in (" low", " high"):
         if column.endswith(end):
             return display_of(column.removesuffix(end)).heading + end
@@ -23,16 +33,40 @@ def _heading(column: str) -> str:
 
 
 def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return lines above a table, four decimals each."""
+    """Return lines and a table with four decimals as one text.
+
+    Parameters
+    ----------
+    lines : list of str
+    frame : pandas.DataFrame
+    index : bool
+        Whether the table shows its index.
+
+    Returns
+    -------
+    str
+    """
     table = with_headings(frame).to_string(float_format=_four_decimals, index=index, na_rep="-")
     return "\n".join([*lines, "", table])
 
 
 def show_html(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return lines above a table as HTML; labels are shown as text, whatever characters they hold."""
-    said = "<br>".join(html.escape(line) for line in lines)
+    """Return lines and a table with four decimals as HTML; all texts are escaped.
+
+    Parameters
+    ----------
+    lines : list of str
+    frame : pandas.DataFrame
+    index : bool
+        Whether the table shows its index.
+
+    Returns
+    -------
+    str
+    """
+    paragraph = "<br>".join(html.escape(line) for line in lines)
     table = with_headings(frame).to_html(float_format=_four_decimals, index=index, na_rep="-", escape=True)
-    return f"<div><p>{said}</p>{table}</div>"
+    return f"<div><p>{paragraph}</p>{table}</div>"
 
 
 def _four_decimals(value: float) -> str:

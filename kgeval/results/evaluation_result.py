@@ -1,4 +1,8 @@
-"""EvaluationResult: the ranks of one scorer, what they were made from, and every number on demand."""
+"""EvaluationResult: the ranks of one scorer, with protocol and dataset facts, and every metric on demand.
+
+`kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return it; `kgeval.compare` and `kgeval.report`
+read it. The functions below the class serve other packages of kgeval.
+"""
 
 from __future__ import annotations
 
@@ -57,40 +61,42 @@ from kgeval.stats import Interval, check_confidence, robust_interval
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 CONFIDENCE = 0.95
 BREAKDOWNS = ("relation", "side", "split")
-RESERVED = ("rank_raw", "rank_filtered", "n", "share", REASON)  # columns that tables have
+RESERVED = ("rank_raw", "rank_filtered", "n", "share", REASON)  # columns of tables, which users' columns must not be
 
 
 class EvaluationResult:
-    """Ranks as counts, with everything needed to know what they mean; every number on demand.
+    """The ranks of one scorer on one dataset, with all facts that describe them; metrics are computed on demand.
 
-    Made by `kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result`. It does not change: methods that add
-    something return another result.
+    A query is a given entity, a relation and a side. The positive is the triple being ranked; its rivals are the other
+    candidates of the query. `kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return this class. A
+    result does not change: methods that add something return a new result.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive,
-        and ``better``, ``tied``, ``rivals``, each ``_raw`` and ``_filtered``.
+        One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive; and the number of
+        rivals that score higher (``better``), that score the same (``tied``), and of all rivals (``rivals``), each
+        ``_raw`` and ``_filtered``.
     entities, relations : Vocabulary
     protocol : Protocol
     about : dict
-        JSON-able: dataset name, fingerprint and observations, scorer, kgeval's version; ``n_read``, how many (triple,
-        side) rows were read, equals the ranked and the dropped ones together.
+        JSON-able: dataset name, fingerprint and observations, scorer, kgeval's version; ``n_read``, the number of
+        (triple, side) rows that were read: the ranked plus the dropped rows.
     dropped : dict of str to int
-        (triple, side) rows that were read and not ranked, by reason.
+        Number of (triple, side) rows that were read and not ranked, by reason.
     notes : sequence of str
-        Cautions that belong to the numbers.
+        Cautions about the numbers.
     columns : pandas.DataFrame, optional
-        Further columns to break down by, one row per row of `table`; see `with_columns`.
+        Additional columns to break down by, one row per row of `table`; see `with_columns`.
     rivals : pandas.DataFrame, optional
-        The best rivals of some rows, as a file keeps them; see `kgeval.results.kept_rivals`.
+        The best rivals of some rows, from a saved file; see `kgeval.results.kept_rivals`.
     source : Source, optional
-        Dataset and scorer, while they are at hand; not saved.
+        Dataset and scorer, as long as they are in memory; not saved.
 
     Attributes
     ----------
     rank_table : RankTable
-        The table with its protocol: moments, clusters and counts of any rows, for statistics of one's own.
+        The table with its protocol: moments, clusters and counts of any rows, for other statistics.
 
     Examples
     --------
@@ -126,6 +132,7 @@ class EvaluationResult:
         self._check_counts()
 
     def _check_counts(self) -> None:
+        """Raise a DataError unless the numbers of rows agree."""
         n_read, n = self.about["n_read"], len(self.table)
         counts = [*self.dropped.values(), n_read]
         if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
@@ -137,14 +144,14 @@ class EvaluationResult:
         if len(self.columns) != n:
             raise DataError(f"columns has {len(self.columns)} rows; the table has {n}")
         if self._rivals is not None and (self._rivals["row"] >= n).any():
-            raise DataError(f"rivals are of row {self._rivals['row'].max()}; the table has {n}")
+            raise DataError(f"rivals name row {self._rivals['row'].max()}; the table has {n} rows")
 
     def __replace__(self, **changes: Any) -> EvaluationResult:
-        """Return the same result with some parts changed, named as the parameters of the class."""
+        """Return a copy with some parameters of the class changed."""
         return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a file keeps."""
+        """Return the parameters of the class that a saved file holds, by name."""
         names = ("table", "protocol", "entities", "relations", "about", "dropped", "notes", "columns")
         return {**{name: getattr(self, name) for name in names}, "rivals": self._rivals}
 
@@ -153,19 +160,20 @@ class EvaluationResult:
             return NotImplemented
         names = ("about", "dropped", "notes", "entities", "relations")
         same = all(getattr(self, name) == getattr(other, name) for name in names) and have_same_ranks(self, other)
-        mine, theirs = (one.columns.drop(columns=[*FEATURES], errors="ignore") for one in (self, other))
-        return same and same_columns(mine, theirs)  # features follow from the dataset
+        # Columns of features are not compared: they follow from the dataset.
+        columns, other_columns = (result.columns.drop(columns=[*FEATURES], errors="ignore") for result in (self, other))
+        return same and same_columns(columns, other_columns)
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per (triple, side); see the class."""
+        """The ranks, one row per (triple, side); see the parameters of the class."""
         return self.rank_table.frame
 
     @property
     def protocol(self) -> Protocol:
-        """What was asked, against whom, and what was left out."""
+        """The protocol: ranked splits and sides, candidates, and filter."""
         return self.rank_table.protocol
 
     @property
@@ -188,12 +196,18 @@ class EvaluationResult:
         Raises
         ------
         MetricError
-            If the key cannot be read, or names a side that was not asked.
+            If the key cannot be read, or names a side that was not ranked.
         """
         return self.rank_table.value(key)
 
     def chance(self, key: str | Metric) -> MetricValue:
-        """Return what a scorer that knows nothing is expected to reach under `key`."""
+        """Return the expected value of `key` for a random ranking.
+
+        Parameters
+        ----------
+        key : str or Metric
+            As in `value`.
+        """
         return self.rank_table.value(key, at_chance=True)
 
     def interval(
@@ -206,21 +220,22 @@ class EvaluationResult:
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
-        """Return the number of `key` with an interval for the queries being a sample.
+        """Return the number of `key` with its confidence interval, which takes the ranked triples as a sample.
 
         Parameters
         ----------
         key : str or Metric
+            As in `value`.
         confidence : float
             Nominal coverage, between 0 and 1.
         method : str
-            ``"robust"``: the cluster-robust standard error, with Student's t (Wilson's interval for shares);
-            ``"percentile"``, ``"bca"``: the bootstrap of whole clusters.
+            ``"robust"``: cluster-robust standard error, with Student's t (Wilson's interval for shares);
+            ``"percentile"``, ``"bca"``: bootstrap of whole clusters.
         cluster : str
-            What is not independent: ``"triple"``, both sides of a triple; ``"query"``, all triples of a query.
-            Query-level metrics count each query once and by itself.
+            Which ranks may depend on each other: ``"triple"``, those of both sides of a triple; ``"query"``, those of
+            all answers of a query. In query-level metrics each query is its own cluster.
         n_resamples, seed : int
-            Of the bootstrap.
+            Number of resamples and seed of the bootstrap.
 
         Raises
         ------
@@ -245,20 +260,22 @@ class EvaluationResult:
         )
 
     def weighted(self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE) -> Interval:
-        """Return the number of `key` with ranks that count differently, such as less for popular entities.
+        """Return the number of `key` with weighted ranks, for example with lower weights for popular entities.
 
         Parameters
         ----------
         key : str or Metric
-            Of ranks; ``query.`` metrics, the median, ``z(...)`` and expected GMR have no weighted form.
+            A metric of ranks; ``query.`` metrics, the median, ``z(...)`` and expected GMR have no weighted form.
         weights : float array, shape (rows,)
-            For each row of `table`, not negative, not all 0; for example of `kgeval.features.popularity_weights`.
+            One for each row of `table`, not negative, not all 0; for example from `kgeval.features.popularity_weights`.
         confidence : float
+            Nominal coverage, between 0 and 1.
 
         Raises
         ------
         MetricError
-            If there are not as many weights as rows, one is negative or not finite, or the metric has no such form.
+            If there are not as many weights as rows, a weight is negative or not finite, or the metric has no weighted
+            form.
 
         Examples
         --------
@@ -300,15 +317,16 @@ class EvaluationResult:
         ----------
         metrics : sequence of str or Metric, or one string with commas
         ties : str, optional
-            By default each metric's own: realistic ties, or expected ones for ``query.`` metrics.
+            Tie policy; by default realistic ties, and expected ties for ``query.`` metrics.
         confidence : float, optional
-            Of intervals, such as 0.95; by default there are none.
+            Nominal coverage of intervals, such as 0.95; None for no intervals.
 
         Returns
         -------
         pandas.DataFrame
-            Rows are settings by sides. Columns: ``n``, each metric under its key (``"mrr"``), with its interval in
-            ``"mrr low"`` and ``"mrr high"`` if asked, and ``reason``: why a number is NaN or has no interval.
+            One row per setting and side. Columns: ``n``; each metric under its key (``"mrr"``), with its interval in
+            ``"mrr low"`` and ``"mrr high"`` if `confidence` is given; and ``reason``: why a number is NaN or has no
+            interval.
         """
         _check_choices(ties, confidence)
         groups: dict[Group, tuple[str, Ids]] = {
@@ -326,7 +344,7 @@ class EvaluationResult:
         ties: str | None = None,
         confidence: float | None = CONFIDENCE,
     ) -> pd.DataFrame:
-        """Return metrics per group of ranks.
+        """Return metrics for each group of ranks.
 
         Parameters
         ----------
@@ -335,16 +353,17 @@ class EvaluationResult:
             ``"pattern"``, ... see `kgeval.features.FEATURES`); or a column of `with_columns`.
         metrics : sequence of str or Metric, or one string with commas
         setting : str
+            ``"filtered"`` or ``"raw"``.
         ties : str, optional
             As in `summary`.
         confidence : float, optional
-            Of the intervals, clustered by triple; None leaves them out.
+            Nominal coverage of the intervals, clustered by triple; None for no intervals.
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by the groups (relations by label), most ranks first, buckets in their order. Columns ``n``,
-            ``share`` of all ranks, and the metrics as in `summary`.
+            Indexed by the groups (relations by label): groups with more ranks first, buckets in ascending order.
+            Columns ``n``, ``share`` of all ranks, and the metrics as in `summary`.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -362,12 +381,12 @@ class EvaluationResult:
         ties: str | None = None,
         confidence: float | None = CONFIDENCE,
     ) -> pd.DataFrame:
-        """Return each metric over all ranks alike (``micro``), and as the mean over groups of each group's (``macro``).
+        """Return micro and macro averages of metrics.
 
         Parameters
         ----------
         *columns : str
-            As in `by`; for example ``"relation"``.
+            The columns that form the groups, as in `by`; for example ``"relation"``.
         metrics : sequence of str or Metric, or one string with commas
         setting : str
         ties : str, optional
@@ -377,8 +396,9 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            Rows ``micro`` and ``macro``; columns ``n`` (ranks; groups), and the metrics as in `summary`.
-            The interval of ``macro`` takes the groups as given: other relations are not what it is about.
+            Row ``micro``: the metric of all ranks. Row ``macro``: the mean of the metrics of the groups, each group
+            with the same weight. Columns ``n`` (ranks; groups), and the metrics as in `summary`. The interval of
+            ``macro`` describes the sampling of triples within these groups, not the choice of the groups.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -398,12 +418,15 @@ class EvaluationResult:
     def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
-        All candidates of the query stand in its list, its ranked answers relevant; in the filtered setting
-        its other known answers are no candidates.
+        The list of a query holds all its candidates; its ranked answers are the relevant items. In the filtered setting
+        the other known answers of the query are not in the list.
 
         Parameters
         ----------
-        side, setting : str
+        side : str
+            ``"both"``, ``"subject"`` or ``"object"``.
+        setting : str
+            ``"filtered"`` or ``"raw"``.
 
         Returns
         -------
@@ -413,7 +436,7 @@ class EvaluationResult:
         Raises
         ------
         MetricError
-            If the filter of the protocol does not know the ranked splits.
+            If the setting is filtered and ``filter_splits`` of the protocol lacks a ranked split.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         check_one_of("side", side, SIDE_WORDS, MetricError)
@@ -444,7 +467,10 @@ class EvaluationResult:
         ----------
         metrics : sequence of str or ListMetric, or one string with commas
             As in ``query.`` keys, with or without the prefix: ``"map,ndcg@10"``.
-        side, setting, ties : str
+        side, setting : str
+            As in `lists`.
+        ties : str
+            ``"expected"``, ``"optimistic"`` or ``"pessimistic"``.
 
         Returns
         -------
@@ -452,22 +478,22 @@ class EvaluationResult:
             Indexed by side, relation and given entity (labels); columns ``n`` (answers), the metrics, and ``reason``.
         """
         lists = self.lists(side, setting)
-        asked = split_list(metrics) if isinstance(metrics, str) else metrics
-        plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in asked]
+        given = split_list(metrics) if isinstance(metrics, str) else metrics
+        plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in given]
         frame = tabulate(lists, plain, ties, average=None)
         frame.insert(0, "n", lists.n_relevant)
         return frame
 
     def with_columns(self, columns: pd.DataFrame | Mapping[str, Any]) -> EvaluationResult:
-        """Return the same result with more columns to break down by.
+        """Return a new result with additional columns to break down by.
 
         Parameters
         ----------
         columns : pandas.DataFrame or mapping of str to array
-            Either one row per row of `table`, in its order; or a table with columns that say what a row belongs to
-            (some of ``s``, ``p`` or ``relation``, ``o``, ``side``, ``split``, or ``given`` and ``asked`` for the entity
-            that a query gives and asks), labels or ids, each combination once. Ranks that find no row have the value
-            ``"missing"``; they are counted in a note.
+            Either one row per row of `table`, in the same order; or a table with key columns that say to which ranks a
+            row belongs: some of ``s``, ``p`` or ``relation``, ``o``, ``side``, ``split``, ``given`` (the entity that
+            the query gives) and ``asked`` (the entity of the positive that is ranked). Keys are labels or ids; each
+            combination occurs once. Ranks without a matching row get the value ``"missing"``; a note counts them.
 
         Raises
         ------
@@ -495,82 +521,83 @@ class EvaluationResult:
         types: pd.Categorical | None = None,
         splits_for_means: Sequence[str] | None = None,
     ) -> EvaluationResult:
-        """Return the same result with columns that the dataset tells: cardinality, pattern, degrees, ...
+        """Return a new result with columns computed from the dataset: cardinality, pattern, degrees, ...
 
         Parameters
         ----------
         dataset : Dataset, optional
-            The one that was evaluated; not needed while the result has it, after `kgeval.evaluate`.
+            The dataset that was evaluated; not needed as long as the result has it in memory, after `kgeval.evaluate`.
         names, types, splits_for_means
             See `kgeval.features.features_of`; `types` come from `kgeval.features.read_types`.
 
         Raises
         ------
         DataError
-            If there is no dataset, or it is another one.
+            If there is no dataset, or the result was made from another one.
         """
         dataset = dataset_of(self.about, dataset, self._source.dataset if self._source else None, names or FEATURES)
-        found, said = features_of(
+        features, feature_notes = features_of(
             self.table, self.protocol, dataset, names=names, splits_for_means=splits_for_means, types=types
         )
-        made = [name for name in OVER_SPLITS if name in found]
-        if made and splits_for_means is not None:
+        over_splits = [name for name in OVER_SPLITS if name in features]
+        if over_splits and splits_for_means is not None:
             splits = [splits_for_means] if isinstance(splits_for_means, str) else splits_for_means
-            said.append(f"{' and '.join(made)}{TAKEN_OVER}{'+'.join(splits)}")
-        notes = [note for note in self.notes if not (made and TAKEN_OVER in note)]  # those of columns that are replaced
-        kept = self.columns.drop(columns=[name for name in found if name in self.columns])
-        notes += [note for note in said if note not in notes]
-        return self.__replace__(columns=pd.concat([kept, found], axis=1), notes=notes)
+            feature_notes.append(f"{' and '.join(over_splits)}{TAKEN_OVER}{'+'.join(splits)}")
+        # The note on the splits of columns that are replaced here goes with them.
+        notes = [note for note in self.notes if not (over_splits and TAKEN_OVER in note)]
+        kept = self.columns.drop(columns=[name for name in features if name in self.columns])
+        notes += [note for note in feature_notes if note not in notes]
+        return self.__replace__(columns=pd.concat([kept, features], axis=1), notes=notes)
 
     def explain(
         self, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the candidates that stand above a positive; the scorer is asked for their scores again.
+        """Return the candidates that score above a positive, or as high; the scorer re-scores the query.
 
         Parameters
         ----------
         s, p, o : str or int
             A ranked triple, by labels or by ids.
         side : str
-            Which place was asked.
+            The side of the query: the place in the triple that was ranked.
         limit : int, optional
-            At most so many above, and as many tied.
+            The largest number of candidates above, and of tied candidates, to return.
 
         Returns
         -------
         pandas.DataFrame
-            Best first, the answer last. Columns ``candidate`` (label), ``id``, ``score``, ``stands`` (``"above"``,
-            ``"tied"``, ``"answer"``), ``known_in`` (splits of the filter that hold it), and ``counts`` (whether it
-            counts against the filtered rank). ``attrs`` has ``n_above``, ``n_tied``, ``n_above_counting``,
-            ``n_tied_counting`` and ``n_candidates``.
+            Best candidate first, the positive last. Columns ``candidate`` (label), ``id``, ``score``, ``stands``
+            (``"above"``, ``"tied"``, or ``"answer"`` for the positive), ``known_in`` (the filter splits that contain
+            the triple with this candidate), and ``counts`` (whether it counts in the filtered rank). ``attrs`` has
+            ``n_above``, ``n_tied``, ``n_above_counting``, ``n_tied_counting`` and ``n_candidates``.
 
         Raises
         ------
         DataError
-            If the triple was not ranked, or the result was loaded and has no scorer.
+            If the triple was not ranked, or the result was loaded from a file and has no scorer.
         ScoreError
-            If the scorer ranks the triple otherwise now.
+            If the scorer now ranks the triple differently.
         """
         if self._source is None:
             raise DataError(
-                "this result has no scorer to ask: it was loaded from a file. Evaluate again, or run kgeval explain"
+                "this result has no scorer: it was loaded from a file. Evaluate again, or run kgeval explain"
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 
     def labelled(self) -> pd.DataFrame:
-        """Return the ranks table with labels in place of ids, and the realistic ranks beside the counts."""
+        """Return the table with labels in place of ids, and with two more columns: the realistic ranks."""
         frame = with_labels(self.table, self.entities, self.relations)
         for setting in SETTINGS:
             frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
         return frame
 
     def header(self, ties: str = "realistic") -> list[str]:
-        """Return the lines that say what the numbers are of: dataset, protocol, what was dropped, cautions.
+        """Return the lines above a table of numbers: dataset, protocol, dropped rows, cautions.
 
         Parameters
         ----------
         ties : str
-            The tie policy that the lines name.
+            The tie policy of the numbers, which the lines name.
 
         Raises
         ------
@@ -588,22 +615,23 @@ class EvaluationResult:
             f"kgeval {about['version']}",
         ]
         lines += [f"dropped: {n:,} ranks, {reason}" for reason, n in self.dropped.items()]
-        lines += [f"dataset: {said}" for said in about["observations"]]
+        lines += [f"dataset: {observation}" for observation in about["observations"]]
         return lines + [f"note: {note}" for note in self.notes]
 
     def save(self, path: str | Path, *, details: bool = True, overwrite: bool = False) -> None:
-        """Write everything to one file, conventionally ``.kgeval``; read it with `kgeval.load_result`.
+        """Write the result to one file, by convention with the ending ``.kgeval``; `kgeval.load_result` reads it.
 
-        The file appears complete or not at all; it holds no pickle.
+        On failure no incomplete file remains. The file holds no pickle.
 
         Parameters
         ----------
         path : path
         details : bool
-            Whether the features of the dataset and the rivals of the worst and best ranks are looked up, while dataset
-            and scorer are at hand, and kept with the counts. This asks the scorer for some 20 queries again; if it
-            answers otherwise than when it was ranked, no rivals are kept, and a note says so.
+            Whether the file also keeps the features of the dataset, and the rivals of the worst and best ranks; this
+            needs dataset and scorer in memory, and re-scores about 20 queries. If the scores have changed since the
+            evaluation, no rivals are kept, and a note says so.
         overwrite : bool
+            Whether an existing file is replaced.
         """
         result, rivals, notes = self, self._rivals, list(self.notes)
         if details and self._source:
@@ -615,11 +643,11 @@ class EvaluationResult:
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _groups(self, names: Sequence[str]) -> list[tuple[Group, Ids]]:
-        """Return the groups of rows that agree in some columns, by their names, most rows first."""
+        """Return the groups of rows with the same values in the named columns; see `group_labels`."""
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
-        """Return what to group by under `name`: one value per row."""
+        """Return the column `name` to group by: one value per row."""
         if name == "relation":
             return pd.Categorical.from_codes(self.table["p"].to_numpy(), pd.Index(self.relations.labels, dtype=object))
         if name in BREAKDOWNS:
@@ -634,17 +662,19 @@ class EvaluationResult:
     def _row(self, s: str | int, p: str | int, o: str | int, side: str) -> int:
         """Return the first row of the table that ranks a triple on a side."""
         ids = triple_ids(self.entities, self.relations, (s, p, o))
-        is_it = (self.table[["s", "p", "o"]].to_numpy() == ids).all(axis=1) & (self.table["side"] == side).to_numpy()
-        if not is_it.any():
+        is_triple = (self.table[["s", "p", "o"]].to_numpy() == ids).all(axis=1)
+        is_match = is_triple & (self.table["side"] == side).to_numpy()
+        if not is_match.any():
             splits = "+".join(self.protocol.splits)
             labels = [self.entities.labels[ids[0]], self.relations.labels[ids[1]], self.entities.labels[ids[2]]]
             raise DataError(
                 f"({', '.join(map(repr, labels))}), ids {tuple(map(int, ids))}, was not ranked on the {side} side; "
                 f"is it in {splits}?"
             )
-        return int(np.argmax(is_it))
+        return int(np.argmax(is_match))
 
     def _lines(self) -> list[str]:
+        """Return the header, and the cautions of the default metrics."""
         return [*self.header(), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
 
     def __repr__(self) -> str:
@@ -655,21 +685,37 @@ class EvaluationResult:
 
 
 def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | str) -> list[str]:
-    """Return what must be known about the values of `metrics` on the ranks of a result, if anything."""
+    """Return the cautions that belong to the values of metrics on the ranks of a result.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    metrics : sequence of str or Metric, or one string with commas
+
+    Returns
+    -------
+    list of str
+        Without duplicates; empty if there are none.
+    """
     rivals = result.rank_table.counts("filtered").rivals
     parsed = parse_all(metrics)
-    said = [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
+    cautions = [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
     if any(isinstance(metric, QueryLevel) for metric in parsed):
         n_queries = len(query_lists(result.table, result.protocol, "raw")[0])
-        said.append(
-            f"query. metrics count each of the {n_queries:,} queries once, all its ranked answers "
-            "relevant together; expected ties unless others are asked"
+        cautions.append(
+            f"query. metrics count each of the {n_queries:,} queries once, with all its ranked answers as relevant "
+            "items; expected ties unless another tie policy is given"
         )
-    return list(dict.fromkeys(caution for caution in said if caution))
+    return list(dict.fromkeys(caution for caution in cautions if caution))
 
 
 def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:
-    """Tell whether two results are of the same ranks, whatever notes and columns they have besides."""
+    """Tell whether two results have the same ranks, protocol and dataset; notes and additional columns may differ.
+
+    Parameters
+    ----------
+    one, other : EvaluationResult
+    """
     if one is other:
         return True
     same = one.protocol == other.protocol and one.about["dataset_fingerprint"] == other.about["dataset_fingerprint"]
@@ -677,21 +723,37 @@ def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:
 
 
 def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Group, Ids]]:
-    """Return the groups of rows that `EvaluationResult.by` makes of some columns, by their names."""
+    """Return the groups of rows that `EvaluationResult.by` forms.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    names : sequence of str
+        The columns to group by.
+
+    Returns
+    -------
+    list of (tuple of str, int64 array)
+        For each group its labels, one per column, and the places of its rows in the table.
+    """
     return result._groups(names)
 
 
 def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) -> EvaluationResult:
-    """Return the result with every feature that can be computed; the same one where no dataset is at hand.
+    """Return the result with every feature that can be computed; the result itself if there is no dataset.
 
-    Columns that the result has stay as they are. Where a note says over which splits some are taken, none is added that
-    would be taken over others.
+    Existing columns stay as they are. If a note names the splits from which features of `OVER_SPLITS` were computed, no
+    further features of that kind are added, since they would be computed from other splits.
 
     Parameters
     ----------
     result : EvaluationResult
     dataset : Dataset, optional
-        By default the one that the result has at hand.
+        By default the dataset that the result has in memory.
+
+    Returns
+    -------
+    EvaluationResult
     """
     dataset = dataset or (result._source.dataset if result._source else None)
     if dataset is None:
@@ -701,15 +763,19 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
-    """Return the best rivals of the worst and the best ranked rows, known answers left out.
+    """Return the best rivals of the rows with the worst and the best ranks, without known answers.
+
+    Parameters
+    ----------
+    result : EvaluationResult
 
     Returns
     -------
     rivals : pandas.DataFrame
-        Columns ``row`` (place in the table), ``place`` (1 is the best), ``entity`` (id), ``score``. Empty in a result
-        that was saved without them, in one whose scorer is gone, and where the scorer answers otherwise now.
+        Columns ``row`` (place in the table), ``place`` (1 is the best), ``entity`` (id), ``score``. Empty if the result
+        was saved without them, if it has no scorer in memory, or if re-scoring gives other counts.
     reason : str
-        Why there are none although the scorer is at hand; else empty.
+        Why there are none although the result has its scorer; else empty.
     """
     if result._rivals is not None:
         return result._rivals, ""
@@ -722,6 +788,7 @@ def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
 
 
 def _check_choices(ties: str | None, confidence: float | None) -> None:
+    """Raise a MetricError unless `ties` and `confidence` are None or valid."""
     if ties is not None:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
     if confidence is not None:
@@ -729,6 +796,7 @@ def _check_choices(ties: str | None, confidence: float | None) -> None:
 
 
 def _read_evaluation(arrays: dict[str, Any], header: dict[str, Any], version: int) -> EvaluationResult:
+    """Return the result that `EvaluationResult.save` wrote, checked."""
     return EvaluationResult(**unpack_ranks(arrays, header, version))
 
 

@@ -1,4 +1,7 @@
-"""Why a rank is what it is: the candidates above a positive, asked of the scorer again."""
+"""Explanations of ranks: the candidates above and tied with a positive, from re-scoring its query.
+
+`EvaluationResult.explain`, `EvaluationResult.save` and `Evaluator.explain` call this module.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ from kgeval.results.files import RIVAL_COLUMNS
 from kgeval.results.rank_table import RankTable
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES
 
-N_EXAMPLES, N_RIVALS = 10, 5
+N_EXAMPLES, N_RIVALS = 10, 5  # rows at either end of the ranks, and rivals of each, that a saved result keeps
 
 
 class Source(typing.Protocol):
-    """What a result was made from, while it is at hand: the dataset, and who scores its candidates again."""
+    """The dataset and the scorer from which a result was made, as long as they are in memory."""
 
     @property
     def dataset(self) -> Dataset:
@@ -29,18 +32,43 @@ class Source(typing.Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether a score is the same, to the last bit, whatever else is scored in the same call."""
+        """Whether the score of a triple has the same bits whatever else is scored in the same call."""
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the candidates of the query of `triple`, int64 (3,): sorted ids, and their scores as ranked.
+        """Re-score the query of a triple, and return its candidates and their scores.
 
-        `row` is where the triple stands in the result's table, None for one that was not ranked.
+        Parameters
+        ----------
+        side : str
+        triple : int64 array, shape (3,)
+        row : int, optional
+            The place of the triple in the result's table; None if it was not ranked.
+
+        Returns
+        -------
+        candidates : int64 array, shape (candidates,)
+            Sorted ids.
+        scores : float array, shape (candidates,)
         """
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A query's candidates, their scores, and how they stand around the column `answer` of a triple."""
+class _ScoredQuery:
+    """A re-scored query: its candidates, their scores, and their order around the positive.
+
+    Parameters
+    ----------
+    side : str
+    triple : int64 array, shape (3,)
+        The positive.
+    candidates : int64 array, shape (candidates,)
+        Sorted ids.
+    scores : float array, shape (candidates,)
+    answer : int
+        The column of the positive in `candidates`.
+    order : Order
+        The columns above, tied with and below it.
+    """
 
     side: str
     triple: Ids
@@ -50,41 +78,72 @@ class _Asked:
     order: Order
 
     @classmethod
-    def of(cls, source: Source, side: str, triple: Ids, row: int | None) -> _Asked:
-        """Ask the scorer; the triple's entity must be among the candidates."""
-        _, asked = given_and_asked(triple[None], side)
+    def of(cls, source: Source, side: str, triple: Ids, row: int | None) -> _ScoredQuery:
+        """Re-score a query; raise a DataError if the positive is not among the candidates."""
+        _, answers = given_and_asked(triple[None], side)
         candidates, scores = source.candidate_scores(side, triple, row)
-        answer = int(np.searchsorted(candidates, asked[0]))
-        if answer == len(candidates) or candidates[answer] != asked[0]:
-            label = source.dataset.entities.labels[asked[0]]
-            raise DataError(f"{label!r} is no candidate: train lacks it, or no score is listed for it")
+        answer = int(np.searchsorted(candidates, answers[0]))
+        if answer == len(candidates) or candidates[answer] != answers[0]:
+            label = source.dataset.entities.labels[answers[0]]
+            raise DataError(f"{label!r} is not a candidate: train lacks it, or no score is listed for it")
         return cls(side, triple, candidates, scores, answer, Order.around(scores, answer))
 
 
 def explain_triple(
     source: Source, protocol: Protocol, side: str, triple: Ids, row: int | None = None, limit: int | None = None
 ) -> pd.DataFrame:
-    """Return the candidates that stand above or beside a triple; see `kgeval.EvaluationResult.explain`.
+    """Return the candidates that score above a triple, or as high; see `kgeval.EvaluationResult.explain`.
 
     Parameters
     ----------
     source : Source
     protocol : Protocol
-        Its filter says what is known.
+        Its ``filter_splits`` are the splits of the known answers.
     side : str
     triple : int64 array, shape (3,)
     row : int, optional
-        Where it stands in the result's table, if it was ranked.
+        The place of the triple in the result's table, if it was ranked.
     limit : int, optional
+        The largest number of candidates above, and of tied candidates, to return.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the triple's entity is not a candidate, or `limit` is not an integer of at least 0.
     """
     _check_limit(limit)
-    return _explained_frame(_Asked.of(source, side, triple, row), source.dataset, protocol, limit)
+    return _explained_frame(_ScoredQuery.of(source, side, triple, row), source.dataset, protocol, limit)
 
 
 def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -> pd.DataFrame:
-    """Return the same of a row of the ranks table, once its counts are found again."""
+    """Return the same table as `explain_triple` for a ranked row, if re-scoring gives the stored counts.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    source : Source
+    row : int
+        Place in the table of ranks.
+    limit : int or None
+        As in `explain_triple`.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the row was not scored, or `limit` is not an integer of at least 0.
+    ScoreError
+        If the counts differ from the stored ones.
+    """
     _check_limit(limit)
-    return _explained_frame(_asked_again(ranks, source, row), source.dataset, ranks.protocol, limit)
+    return _explained_frame(_rescored_row(ranks, source, row), source.dataset, ranks.protocol, limit)
 
 
 def _check_limit(limit: int | None) -> None:
@@ -92,23 +151,27 @@ def _check_limit(limit: int | None) -> None:
         raise DataError(f"limit must be an integer of at least 0, or None; got {limit!r}")
 
 
-def _explained_frame(asked: _Asked, dataset: Dataset, protocol: Protocol, limit: int | None) -> pd.DataFrame:
-    order = asked.order
-    columns = np.concatenate([order.above, order.tied, [asked.answer]])
+def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, limit: int | None) -> pd.DataFrame:
+    """Return the table of `explain_triple` for a re-scored query."""
+    order = query.order
+    # (n,) each, for the n candidates above, those tied, and the positive: its column in the scores, its position, the
+    # splits in which it is known, and whether it counts against the filtered rank.
+    columns = np.concatenate([order.above, order.tied, [query.answer]])
     stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
-    known = np.array(_known_in(dataset, protocol.filter_splits or (), asked, asked.candidates[columns]))
+    known = np.array(_known_in(dataset, protocol.filter_splits or (), query, query.candidates[columns]))
     counts = (known == "") & (stands != "answer")
     n_above = len(order.above)
+    # The places among the n that are returned: the first `limit` above, the first `limit` tied, and the positive.
     shown = np.concatenate(
         [np.arange(n_above)[:limit], n_above + np.arange(len(order.tied))[:limit], [len(columns) - 1]]
     )
     shown = shown.astype(np.int64)
-    entities = asked.candidates[columns[shown]]
+    entities = query.candidates[columns[shown]]
     frame = pd.DataFrame(
         {
             "candidate": pd.Series([dataset.entities.labels[i] for i in entities], dtype=object),
             "id": entities,
-            "score": asked.scores[columns[shown]],
+            "score": query.scores[columns[shown]],
             "stands": stands[shown],
             "known_in": known[shown],
             "counts": counts[shown],
@@ -119,79 +182,106 @@ def _explained_frame(asked: _Asked, dataset: Dataset, protocol: Protocol, limit:
         "n_tied": len(order.tied),
         "n_above_counting": int((counts & (stands == "above")).sum()),
         "n_tied_counting": int((counts & (stands == "tied")).sum()),
-        "n_candidates": len(asked.candidates),
+        "n_candidates": len(query.candidates),
     }
     return frame
 
 
 def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVALS) -> pd.DataFrame:
-    """Return the best rivals of some rows, known answers left out, whether they stand above the positive or not.
+    """Return the best-scored rivals of some rows without the known answers, whether above the positive or not.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    source : Source
+    rows : int64 array
+        Places in the table of ranks.
+    n : int
+        The largest number of rivals of each row.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``row`` (place in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``.
+
+    Raises
+    ------
+    ScoreError
+        If re-scoring gives other counts than the stored ones.
     """
     triples = known_triples(source.dataset, ranks.protocol.filter_splits or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
     parts = []
     for row in rows:
-        asked = _asked_again(ranks, source, int(row))
-        columns = np.concatenate([asked.order.above, asked.order.tied, asked.order.below])
-        given, _ = query_parts(asked.triple[None], asked.side)
-        _, known = indices[asked.side].lookup(*given)
-        best = columns[~np.isin(asked.candidates[columns], known)][:n]
-        found = row, np.arange(1, len(best) + 1), asked.candidates[best], asked.scores[best]
-        parts.append(pd.DataFrame(dict(zip(RIVAL_COLUMNS, found))))
+        query = _rescored_row(ranks, source, int(row))
+        # Columns of all rivals, best first; then without known answers, the first n.
+        columns = np.concatenate([query.order.above, query.order.tied, query.order.below])
+        query_key, _ = query_parts(query.triple[None], query.side)
+        _, known = indices[query.side].lookup(*query_key)
+        best = columns[~np.isin(query.candidates[columns], known)][:n]
+        values = row, np.arange(1, len(best) + 1), query.candidates[best], query.scores[best]
+        parts.append(pd.DataFrame(dict(zip(RIVAL_COLUMNS, values))))
     return pd.concat(parts, ignore_index=True) if parts else no_rivals()
 
 
 def no_rivals() -> pd.DataFrame:
-    """Return the table of rivals of no row."""
+    """Return an empty table of rivals."""
     return pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in RIVAL_COLUMNS})
 
 
 def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
-    """Return the places of the rows with the n worst and the n best filtered ranks, worst first.
+    """Return the places of the rows with the `n` worst and the `n` best filtered ranks, worst first.
 
-    Of equal ranks the one among more candidates is the better; rows that were not scored are left out.
+    Of equal ranks, the one among more rivals counts as better. Rows that were not scored are left out.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    n : int
+
+    Returns
+    -------
+    int64 array, shape (at most 2 n,)
+        No row occurs twice.
     """
     counts = ranks.counts("filtered")
+    # Places of the rows from the best rank to the worst: `lexsort` sorts by its last key first.
     order = np.lexsort((-counts.rivals, ranks.ranks("filtered")))
     order = order[~np.isnan(ranks.frame["score"].to_numpy().astype(np.float64)[order])]
     return np.concatenate([order[::-1][:n], order[: min(n, max(0, len(order) - n))]])
 
 
-def _asked_again(ranks: RankTable, source: Source, row: int) -> _Asked:
-    """Ask for a row of the ranks table; what is answered must be what was ranked."""
-    said = ranks.frame.iloc[row]
-    side, triple = said["side"], np.array([said["s"], said["p"], said["o"]], dtype=np.int64)
+def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
+    """Re-score a row of the table of ranks; raise a ScoreError unless its raw counts are the stored ones."""
+    stored = ranks.frame.iloc[row]
+    side, triple = stored["side"], np.array([stored["s"], stored["p"], stored["o"]], dtype=np.int64)
     labels = triple_labels(source.dataset, *triple)
-    if said["score"] != said["score"]:
+    if stored["score"] != stored["score"]:
         raise DataError(f"{labels} was not scored on the {side} side: it has an entity or relation that train lacks")
-    asked = _Asked.of(source, side, triple, row)
-    counted, found = (int(said["better_raw"]), int(said["tied_raw"])), (len(asked.order.above), len(asked.order.tied))
-    is_same = counted == found
-    if not is_same and not source.is_exact:  # its products are rounded otherwise in a batch
-        share = TOLERANCE_OF_HALVES if asked.scores.dtype.itemsize == 2 else TOLERANCE
-        is_same = Order.could_have_stood(asked.scores, asked.answer, float(said["score"]), counted, share)
+    query = _ScoredQuery.of(source, side, triple, row)
+    stored_counts = int(stored["better_raw"]), int(stored["tied_raw"])
+    new_counts = len(query.order.above), len(query.order.tied)
+    is_same = stored_counts == new_counts
+    if not is_same and not source.is_exact:  # scores of a batch may be rounded differently
+        share = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
+        is_same = Order.could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, share)
     if not is_same:
         raise ScoreError(
-            f"{labels}, {side} side, had {counted[0]} candidates above it and {counted[1]} tied; asked again, the "
-            f"scorer puts {found[0]} above and {found[1]} beside it. Has the model changed since? "
+            f"{labels}, {side} side, had {stored_counts[0]} candidates above it and {stored_counts[1]} tied; "
+            f"re-scored, it has {new_counts[0]} above and {new_counts[1]} tied. Has the model changed since? "
             "Evaluate it again"
         )
-    return asked
+    return query
 
 
-def _known_in(dataset: Dataset, splits: Sequence[str], asked: _Asked, entities: Ids) -> list[str]:
-    """Return for each entity the splits in which it is an answer, joined by ``+``."""
-    found: list[list[str]] = [[] for _ in entities]
-    (mine,), _ = given_and_asked(asked.triple[None], asked.side)
+def _known_in(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery, entities: Ids) -> list[str]:
+    """Return for each entity the splits in which it is an answer of the query, joined by ``+``."""
+    splits_of: list[list[str]] = [[] for _ in entities]
+    (query_given,), _ = given_and_asked(query.triple[None], query.side)
     for split in splits:
         triples = dataset[split].array
-        given, answers = given_and_asked(triples, asked.side)
-        answers = answers[(given == mine) & (triples[:, 1] == asked.triple[1])]
+        given, answers = given_and_asked(triples, query.side)
+        answers = answers[(given == query_given) & (triples[:, 1] == query.triple[1])]
         for i in np.flatnonzero(np.isin(entities, answers)):
-            found[i].append(split)
-    return ["+".join(names) for names in found]
+            splits_of[i].append(split)
+    return ["+".join(names) for names in splits_of]

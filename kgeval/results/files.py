@@ -1,4 +1,8 @@
-"""The files of results: one archive of arrays and a header that says what it holds, without pickle."""
+"""Files of results: one archive of arrays with a JSON header, without pickle.
+
+`save` of the two result classes calls `write_result` and the functions ``pack_...``; `kgeval.load_result` finds the
+reader of a file's kind in `READERS`, which calls the functions ``unpack_...``.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,16 @@ TABLE_COLUMNS = (
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
-VERSION = 2  # of the files; 1 is that of kgeval 0.1.0
-READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}  # of each kind of result, given its version
+VERSION = 2  # version of the file format; kgeval 0.1.0 wrote version 1
+# For each kind of result, the function that reads it from the arrays, the header and the version of the format.
+READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
 _WANTED = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
 _ABOUT = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
 
 
 def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, Any], overwrite: bool) -> None:
-    """Write a result to one file, complete or not at all.
+    """Write a result to one file; on failure no incomplete file remains.
 
     Parameters
     ----------
@@ -40,6 +45,7 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
     header : dict
         JSON-able.
     overwrite : bool
+        Whether an existing file is replaced.
     """
     write_archive(path, arrays, {**header, "format": f"kgeval {kind} {VERSION}"}, overwrite=overwrite)
 
@@ -47,22 +53,26 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
 def load_result(path: str | Path) -> Any:
     """Read a result that ``save`` wrote.
 
+    Parameters
+    ----------
+    path : path
+
     Returns
     -------
     EvaluationResult or ClassificationResult
-        What was saved.
+        According to the kind that the file names.
 
     Raises
     ------
     DataError
-        If the file is missing, damaged, not a result of kgeval, or of a later version of kgeval than this.
+        If the file is missing, damaged, not a result of kgeval, or written by a later version of kgeval.
     """
     arrays, header = read_archive(path)
     kinds = "|".join(READERS)
-    found = re.fullmatch(rf"kgeval ({kinds}) ([0-9]+)", str(header.get("format")))
-    if not found:
+    match = re.fullmatch(rf"kgeval ({kinds}) ([0-9]+)", str(header.get("format")))
+    if not match:
         raise DataError(f"{path}: expected a result of kgeval ({', '.join(READERS)}); found {header.get('format')!r}")
-    kind, version = found[1], int(found[2])
+    kind, version = match[1], int(match[2])
     if not 1 <= version <= VERSION:
         raise DataError(
             f"{path}: is written in version {version} of the format, and this kgeval reads up to {VERSION}; "
@@ -71,17 +81,23 @@ def load_result(path: str | Path) -> Any:
     try:
         return READERS[kind](arrays, header, version)
     except (KgevalError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = error if isinstance(error, KgevalError) else f"{type(error).__name__}: {error}"
-        raise DataError(f"{path}: is damaged: {what}") from error
+        cause = error if isinstance(error, KgevalError) else f"{type(error).__name__}: {error}"
+        raise DataError(f"{path}: is damaged: {cause}") from error
 
 
 def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays and the header of the parts of an EvaluationResult.
+    """Return the arrays and the header that hold the parts of an EvaluationResult.
 
     Parameters
     ----------
     parts : dict
-        By the names of the parameters of EvaluationResult, but ``source``.
+        The parameters of EvaluationResult by their names, without ``source``.
+
+    Returns
+    -------
+    arrays : dict of str to array
+    header : dict
+        JSON-able.
     """
     table, columns, rivals = parts["table"], parts["columns"], parts["rivals"]
     header: dict[str, Any] = {
@@ -96,33 +112,62 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
             header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
             values = values.cat.codes
         arrays[column] = values.to_numpy()
-    column_arrays, said = pack_columns(columns)
+    column_arrays, column_header = pack_columns(columns)
     arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
     if rivals is not None:
         arrays |= {_RIVAL.format(name): rivals[name].to_numpy() for name in RIVAL_COLUMNS}
-    return arrays, header | said
+    return arrays, header | column_header
 
 
 def pack_vocabularies(entities: Vocabulary, relations: Vocabulary) -> Arrays:
-    """Return arrays of the labels of entities and relations."""
+    """Return arrays that hold the labels of entities and relations.
+
+    Parameters
+    ----------
+    entities, relations : Vocabulary
+
+    Returns
+    -------
+    dict of str to array
+    """
     return {_ENTITIES: pack_labels(entities.labels), _RELATIONS: pack_labels(relations.labels)}
 
 
 def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
-    """Return the entities and the relations that `pack_vocabularies` packed."""
+    """Return the entities and the relations that `pack_vocabularies` packed.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+
+    Returns
+    -------
+    entities, relations : Vocabulary
+    """
     entities, relations = (Vocabulary(unpack_labels(arrays[name])) for name in (_ENTITIES, _RELATIONS))
     return entities, relations
 
 
 def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays of further columns, and what a header must say of them: nothing where there are none."""
+    """Return the arrays of the additional columns, and the entry of the header that describes them.
+
+    Parameters
+    ----------
+    columns : pandas.DataFrame
+
+    Returns
+    -------
+    arrays : dict of str to array
+    header : dict
+        Key ``"columns"``; empty if there are no columns.
+    """
     packed = [_pack_column(columns[name]) for name in columns]
     arrays = {_COLUMN.format(i): values for i, (values, _) in enumerate(packed)}
-    return arrays, {"columns": [said for _, said in packed]} if packed else {}
+    return arrays, {"columns": [description for _, description in packed]} if packed else {}
 
 
 def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
-    """Return the array of a further column, its name, and the categories of one that holds no numbers."""
+    """Return the array of a column, and its description: the name, and the categories if it does not hold numbers."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy(), {"name": str(column.name)}
     texts, codes = text_codes(column.array)
@@ -131,12 +176,24 @@ def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
 
 
 def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return the parts that `pack_ranks` packed; those of kgeval 0.1.0 too.
+    """Return the parts that `pack_ranks` packed, also from files of kgeval 0.1.0.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+    header : dict
+    version : int
+        Version of the file format; version 1 has ``n_read`` in the header itself.
+
+    Returns
+    -------
+    dict
+        The parameters of EvaluationResult by their names, without ``source``.
 
     Raises
     ------
     DataError
-        If something is lacking or impossible.
+        If an entry is lacking or impossible.
     """
     missing = [name for name in (*TABLE_COLUMNS, _ENTITIES, _RELATIONS) if name not in arrays]
     missing += [name for name in _WANTED if name not in header]
@@ -163,29 +220,55 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
 
 
 def check_about(about: Any, wanted: Sequence[str]) -> None:
-    """Raise a DataError unless what a header says of a result is complete."""
+    """Raise a DataError unless the facts about a result are complete.
+
+    Parameters
+    ----------
+    about : dict
+        The entry ``"about"`` of a header.
+    wanted : sequence of str
+        The keys that it must have.
+    """
     lacking = [name for name in wanted if not isinstance(about, dict) or name not in about]
     if lacking:
         raise DataError(f"'about' lacks {', '.join(lacking)}")
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:
-    """Return the columns that `pack_columns` packed, or None."""
+    """Return the columns that `pack_columns` packed; None if there are none.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+    header : dict
+    n_rows : int
+        Number of rows that every column must have.
+
+    Returns
+    -------
+    pandas.DataFrame or None
+
+    Raises
+    ------
+    DataError
+        If a column has another number of rows.
+    """
     if "columns" not in header:
         return None
     columns: dict[str, Any] = {}
-    for i, said in enumerate(header["columns"]):
+    for i, description in enumerate(header["columns"]):
         values: Any = arrays[_COLUMN.format(i)]
         if values.shape != (n_rows,):
-            raise DataError(f"column {said['name']!r} has shape {values.shape}; the table has {n_rows} rows")
-        if "categories" in said:
-            categories = pd.Index(said["categories"], dtype=object)
-            values = pd.Categorical.from_codes(values, categories, ordered=said["ordered"])
-        columns[said["name"]] = values
+            raise DataError(f"column {description['name']!r} has shape {values.shape}; the table has {n_rows} rows")
+        if "categories" in description:
+            categories = pd.Index(description["categories"], dtype=object)
+            values = pd.Categorical.from_codes(values, categories, ordered=description["ordered"])
+        columns[description["name"]] = values
     return pd.DataFrame(columns, index=pd.RangeIndex(n_rows))
 
 
 def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame | None:
+    """Return the table of rivals, checked; None if the file has none."""
     if _RIVAL.format("row") not in arrays:
         return None
     rivals = {name: arrays[_RIVAL.format(name)] for name in RIVAL_COLUMNS}
@@ -197,7 +280,7 @@ def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame
 
 
 def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
-    """Raise a DataError unless the columns of a saved table are possible."""
+    """Raise a DataError unless the columns of a saved table are consistent: lengths, ranges of ids, counts."""
     lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
     if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
         raise DataError(f"columns differ in length: {lengths}")

@@ -1,4 +1,4 @@
-"""Keys: how a number of a result is written."""
+"""Keys: the text by which a number of a result is looked up, such as ``"raw.object.hits@10"``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,19 @@ SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 
 @dataclass(frozen=True)
 class Key:
-    """Where a number is looked up: ``[setting.][side.][ties.]metric``.
+    """A metric with its setting, side and tie policy, written ``[setting.][side.][ties.]metric``.
 
-    Ties that are not said are the metric's own default: realistic for metrics of ranks, expected for
-    query-level ones. ``str(key)`` leaves out what is the default.
+    ``str(key)`` leaves out the parts that have their default value.
+
+    Parameters
+    ----------
+    metric : RankMetric or QueryLevel
+    setting : str
+        ``"filtered"`` or ``"raw"``.
+    side : str
+        ``"both"``, ``"subject"`` or ``"object"``.
+    ties : str
+        A tie policy. By default that of the metric: realistic for metrics of ranks, expected for query-level metrics.
     """
 
     metric: RankMetric | QueryLevel
@@ -30,12 +39,12 @@ class Key:
 
     def __str__(self) -> str:
         defaults = ("filtered", "both", self.metric.default_ties)
-        said = [part for part, default in zip((self.setting, self.side, self.ties), defaults) if part != default]
-        return ".".join([*said, str(self.metric)])
+        prefixes = [part for part, default in zip((self.setting, self.side, self.ties), defaults) if part != default]
+        return ".".join([*prefixes, str(self.metric)])
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest value of the metric."""
+        """The smallest and the largest possible value of the metric."""
         return self.metric.metric.bounds if isinstance(self.metric, QueryLevel) else self.metric.bounds
 
     @property
@@ -46,7 +55,18 @@ class Key:
 
     @classmethod
     def parse(cls, text: str | Metric | Key) -> Key:
-        """Return the key that `text` writes; a key is returned as it is.
+        """Return the key that `text` describes.
+
+        Parameters
+        ----------
+        text : str, Metric or Key
+            ``"[setting.][side.][ties.]metric"``; a metric stands for its key with all defaults; a key is returned as it
+            is. The sides ``head`` and ``tail`` mean subject and object.
+
+        Raises
+        ------
+        MetricError
+            If the text cannot be read.
 
         Examples
         --------

@@ -1,4 +1,7 @@
-"""The list of every query of a result, told by the stored counts of its answers; nothing is scored again."""
+"""Ranked lists of the queries of a result, computed from the stored counts; no candidate is re-scored.
+
+`RankTable` and `EvaluationResult` call this module for query-level metrics.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,20 @@ from kgeval.metrics.retrieval import Lists
 
 
 def no_lists(protocol: Protocol, setting: str) -> str:
-    """Return why the counts of `setting` do not tell the queries' lists, or an empty string.
+    """Return the reason why the ranked lists of queries cannot be computed from the counts, or an empty string.
 
-    In the filtered setting an answer's rivals leave out the query's other answers only where the filter
-    knows all of them; in the raw setting, or without any filter, they hold all of them.
+    In the filtered setting, the rivals of an answer must either include all other answers of the query (no filter) or
+    none of them (the filter has all ranked splits). In the raw setting they always include all.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    setting : str
+        ``"raw"`` or ``"filtered"``.
+
+    Returns
+    -------
+    str
     """
     filters = protocol.filter_splits or ()
     missing = [split for split in protocol.splits if split not in filters]
@@ -22,34 +35,40 @@ def no_lists(protocol: Protocol, setting: str) -> str:
         return ""
     return (
         "filtered query-level metrics need the ranked splits among filter_splits, or no filter at all; "
-        f"{'+'.join(missing)} is missing there. Ask for raw.query..., or evaluate with it"
+        f"{'+'.join(missing)} is not in filter_splits. Use raw.query..., or add it and evaluate again"
     )
 
 
 def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, pd.DataFrame]:
-    """Return one ranked list per query (s, p, ?) or (?, p, o), all its ranked answers relevant.
+    """Return one ranked list per query (s, p, ?) or (?, p, o); the ranked answers of the query are its relevant items.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Rows of a ranks table; an answer that stands in it twice counts once.
+        Rows of a table of ranks; an answer that occurs twice counts once.
     protocol : Protocol
     setting : str
+        ``"raw"`` or ``"filtered"``.
 
     Returns
     -------
     lists : Lists
+        Sorted by side, relation and given entity.
     rows : pandas.DataFrame
-        A row of `table` for each query, with the query's side, relation and given entity.
+        For each query one row of `table`; it has the query's side, relation and given entity.
     """
     side = table["side"].cat.codes.to_numpy().astype(np.int64)
     is_subject = (table["side"] == "subject").to_numpy()
     triples = table[["s", "p", "o"]].to_numpy()
     given, answer = given_and_asked_where(triples, is_subject)
+    # distinct (answers,): the first row of each distinct answer of each query, sorted by query and answer.
     order, starts = group_rows(side, triples[:, 1], given, answer)
     distinct = order[starts[:-1]]
+    # first (queries + 1,): where the answers of each query start in `distinct`; the last entry is the number of
+    # answers.
     _, first = group_rows(side[distinct], triples[distinct, 1], given[distinct])
     n_queries = len(first) - 1
+    # query (answers,): the number of each answer's query.
     query = np.repeat(np.arange(n_queries), np.diff(first))
     better, tied, rivals = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied", "rivals"))
     is_removed = setting == "filtered" and bool(protocol.filter_splits)

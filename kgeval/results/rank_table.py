@@ -1,4 +1,7 @@
-"""RankTable: the stored counts of a ranking, and every number that is made from them."""
+"""RankTable: the stored counts of ranked triples, and the metrics and intervals computed from them.
+
+`EvaluationResult` delegates its numbers to this class; `kgeval.comparison` and `kgeval.report` use it too.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +46,19 @@ INTERVALS = ("robust", *BOOTSTRAPS)
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
-    """One row per (triple, side) with the positive's counts, and the protocol under which they were counted.
+    """The table of ranks: one row per (triple, side) with the counts of its positive, and the protocol.
 
-    All numbers of a result come from here: a key says which metric, of which setting, side and tie policy; ``rows``
-    are places in the table, by default all rows of the key's side.
+    A query is a given entity, a relation and a side. The positive is the triple being ranked, its rivals are the other
+    candidates of the query. All numbers of a result come from this class. In its methods, ``key`` selects the metric,
+    setting, side and tie policy, and ``rows`` are places in the table, by default all rows of the key's side.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive, and ``better``, ``tied``, ``rivals``, each
-        ``_raw`` and ``_filtered``.
+        ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive; and the number of rivals that score higher
+        (``better``), that score the same (``tied``), and of all rivals (``rivals``), each ``_raw`` and ``_filtered``.
     protocol : Protocol
+        The protocol under which the rivals were counted.
     """
 
     frame: pd.DataFrame
@@ -64,7 +69,7 @@ class RankTable:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """``both`` and each side, or the only side asked."""
+        """``both`` and each side, or the only side that was ranked."""
         sides = tuple(self.protocol.sides)
         return ("both", *sides) if len(sides) > 1 else sides
 
@@ -74,31 +79,66 @@ class RankTable:
         return float((self.frame["tied_filtered"] > 0).mean()) if len(self) else float("nan")
 
     def rows_of(self, side: str) -> Ids:
-        """Return the places of the rows of one side, or of both.
+        """Return the places of the rows of a side.
+
+        Parameters
+        ----------
+        side : str
+            ``"subject"``, ``"object"``, or ``"both"`` for all rows.
+
+        Returns
+        -------
+        int64 array
 
         Raises
         ------
         MetricError
-            If the side was not asked.
+            If the side was not ranked.
         """
         if side == "both":
             return np.arange(len(self))
         if side not in self.protocol.sides:
-            raise MetricError(f"the {side} side was not asked; this result has {', '.join(self.protocol.sides)}")
+            raise MetricError(f"the {side} side was not ranked; this result has {', '.join(self.protocol.sides)}")
         return np.flatnonzero((self.frame["side"] == side).to_numpy())
 
     def counts(self, setting: str, rows: Ids | None = None) -> RankCounts:
-        """Return the counts of some rows, by default of all, in the raw or the filtered setting."""
+        """Return the counts of some rows, by default of all rows.
+
+        Parameters
+        ----------
+        setting : str
+            ``"raw"`` or ``"filtered"``.
+        rows : int64 array, optional
+
+        Returns
+        -------
+        RankCounts
+            int64 arrays ``better``, ``tied``, ``rivals``, each of shape (rows,).
+        """
         columns = (self.frame[f"{name}_{setting}"].to_numpy() for name in ("better", "tied", "rivals"))
         return RankCounts(*(column if rows is None else column[rows] for column in columns))
 
     def ranks(self, setting: str = "filtered", ties: str = "realistic", rows: Ids | None = None) -> Reals:
-        """Return the 1-based ranks of some rows, float64, under a tie policy that gives each row one."""
+        """Return the ranks of some rows, by default of all rows.
+
+        Parameters
+        ----------
+        setting : str
+            ``"raw"`` or ``"filtered"``.
+        ties : str
+            ``"realistic"``, ``"optimistic"`` or ``"pessimistic"``: a policy that gives each row one rank.
+        rows : int64 array, optional
+
+        Returns
+        -------
+        float64 array, shape (rows,)
+            1 is the best rank.
+        """
         counts = self.counts(setting, rows)
         return ranks_under(ties, counts.better, counts.tied)
 
     def lists(self, setting: str, rows: Ids) -> Lists:
-        """Return the ranked list of each query of some rows; see `query_lists`."""
+        """Return the ranked list of each query of some rows in a setting; see `query_lists`."""
         return query_lists(self.frame.iloc[rows], self.protocol, setting)[0]
 
     def value(
@@ -116,9 +156,9 @@ class RankTable:
         key : str, Metric or Key
         rows : int64 array, optional
         at_chance : bool
-            Whether to return what random ranking is expected to reach instead.
+            Whether to return the expected value of a random ranking instead.
         lists : Lists, optional
-            Those of the rows, if they were made before.
+            The ranked lists of the rows, if they are already computed; for query-level metrics.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -135,7 +175,7 @@ class RankTable:
         return metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
 
     def moments(self, key: str | Metric | Key, rows: Ids | None = None, lists: Lists | None = None) -> Moments:
-        """Return the number of a key as a function of means, for statistics of one's own.
+        """Return the number of a key as a function of means, for intervals, tests and other statistics.
 
         Parameters
         ----------
@@ -150,7 +190,7 @@ class RankTable:
         Raises
         ------
         MetricError
-            If the number is undefined, or is no function of means.
+            If the number is undefined, or is not a function of means.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -164,13 +204,20 @@ class RankTable:
         return metric.moments(counts.better, counts.tied, counts.rivals, key.ties)
 
     def clusters(self, by: str = "triple", rows: Ids | None = None) -> Ids:
-        """Return the cluster of each of some rows, 0, 1, ...; rows of one cluster are not independent.
+        """Return the cluster of each row; rows of the same cluster may depend on each other.
 
         Parameters
         ----------
         by : str
-            ``"triple"``: rows of the same (s, p, o); ``"query"``: of the same side, relation and given entity.
+            ``"triple"``: rows with the same (s, p, o) share a cluster; ``"query"``: rows with the same side, relation
+            and given entity.
         rows : int64 array, optional
+            By default all rows.
+
+        Returns
+        -------
+        int64 array, shape (rows,)
+            Clusters are numbered 0, 1, ... in the sorted order of their columns.
         """
         check_one_of("cluster", by, CLUSTERS, MetricError)
         rows = np.arange(len(self)) if rows is None else rows
@@ -179,6 +226,7 @@ class RankTable:
         if by == "query":
             is_subject = (self.frame["side"] == "subject").to_numpy()[rows]
             columns = [is_subject.astype(np.int64), triples[:, 1], given_and_asked_where(triples, is_subject)[0]]
+        # Group g is the rows order[starts[g]:starts[g + 1]]; each of its rows gets the number g.
         order, starts = group_rows(*columns)
         clusters = np.empty(len(rows), dtype=np.int64)
         clusters[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -205,11 +253,17 @@ class RankTable:
         confidence : float
             Nominal coverage, between 0 and 1.
         clusters : int64 array, shape (rows,), optional
-            By default those of the triples. Queries are their own clusters in query-level metrics.
+            The cluster of each row; by default rows of the same triple share one. In query-level metrics each query is
+            its own cluster.
         method : str
             One of `INTERVALS`.
         n_resamples, seed : int
-            Of the bootstrap.
+            Number of resamples and seed of the bootstrap.
+
+        Returns
+        -------
+        Interval
+            With a reason and without limits if there is none.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -218,7 +272,7 @@ class RankTable:
             return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed)
         try:
             moments = self.moments(key, rows, lists)
-        except MetricError as error:  # why there is no number is why there is no interval
+        except MetricError as error:  # the reason why there is no number is also the reason why there is no interval
             return Interval(np.nan, np.nan, np.nan, confidence, method, 0, reason=str(error))
         if isinstance(key.metric, QueryLevel):
             clusters = np.arange(len(moments))
@@ -229,10 +283,10 @@ class RankTable:
     def _median_interval(
         self, key: Key, rows: Ids, confidence: float, clusters: Ids, method: str, n_resamples: int, seed: int
     ) -> Interval:
-        """Return the interval of the median rank, the one metric that is no function of means."""
-        found = self.value(key, rows)
-        if found.reason:
-            return Interval(found.value, np.nan, np.nan, confidence, method, 0, reason=found.reason)
+        """Return the interval of the median rank, the only metric that is not a function of means."""
+        median = self.value(key, rows)
+        if median.reason:
+            return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=median.reason)
         if method == "bca":
             raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
         ranks = self.ranks(key.setting, key.ties, rows)
@@ -253,14 +307,14 @@ class RankTable:
         Parameters
         ----------
         groups : mapping of tuple of str to (str, int64 array)
-            Names, setting, and rows of each group.
+            The labels of each group, with its setting and its rows.
         names : sequence of str
-            Of the levels of the index.
-        metrics : iterable of metrics
+            The names of the levels of the index, one for each label of a group.
+        metrics : iterable of RankMetric or QueryLevel
         ties : str, optional
-            By default each metric's own.
+            Tie policy; by default that of each metric.
         confidence : float, optional
-            Of intervals, clustered by triple; None: no intervals.
+            Nominal coverage of intervals, clustered by triple; None for no intervals.
 
         Returns
         -------
@@ -279,8 +333,8 @@ class RankTable:
                 if clusters is None or confidence is None:
                     record[str(metric)] = Cell.of(self.value(key, rows, lists=lists))
                 else:
-                    found = self.interval(key, rows, confidence=confidence, clusters=clusters[rows], lists=lists)
-                    record[str(metric)] = Cell.of(found)
+                    interval = self.interval(key, rows, confidence=confidence, clusters=clusters[rows], lists=lists)
+                    record[str(metric)] = Cell.of(interval)
             records.append(record)
         return metric_frame(
             group_index(groups, names),
@@ -291,17 +345,35 @@ class RankTable:
         )
 
     def macro(self, key: Key, groups: Iterable[Ids], confidence: float) -> Interval:
-        """Return the mean over groups of rows of each group's number; its interval takes the groups as given.
+        """Return the macro average: the mean of the numbers of groups of rows, each group with the same weight.
 
-        Each group's number is its mean influence added to itself, so the mean over groups is a mean over observations.
+        The interval describes the sampling of rows within these groups, not the choice of the groups.
+
+        Parameters
+        ----------
+        key : Key
+        groups : iterable of int64 arrays
+            The rows of each group.
+        confidence : float
+
+        Returns
+        -------
+        Interval
+
+        Raises
+        ------
+        MetricError
+            If the number of a group is undefined, or is not a function of means.
         """
-        every = list(groups)
-        if not every:
+        rows_of_groups = list(groups)
+        if not rows_of_groups:
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason="no groups")
-        parts = [self.moments(key, rows) for rows in every]
+        parts = [self.moments(key, rows) for rows in rows_of_groups]
         value = float(np.mean([moments.number for moments in parts]))
         n, k = sum(map(len, parts)), len(parts)
+        # (n,): one value per observation, whose mean is the macro average: the influence of an observation on the
+        # average is its influence on its group's number times n / (k * size of the group), and influences sum to 0.
         values = np.concatenate([value + influences(moments) * (n / (k * len(moments))) for moments in parts])
         is_list = isinstance(key.metric, QueryLevel)
-        clusters = np.arange(n) if is_list else self.clusters("triple", np.concatenate(every))
+        clusters = np.arange(n) if is_list else self.clusters("triple", np.concatenate(rows_of_groups))
         return robust_interval(Moments(values[:, None]), clusters, confidence, key.bounds)

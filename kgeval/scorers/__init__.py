@@ -1,4 +1,7 @@
-"""Scorers: what can score triples, the adapters that give each the same interface, and their check."""
+"""Scorers: the kinds of objects that can score triples, the adapters that give them one interface, and their check.
+
+`kgeval.evaluation`, `kgeval.classification`, `kgeval.ranking` and the command line import from here.
+"""
 
 from kgeval.scorers import models
 from kgeval.scorers.adapters import (

@@ -1,4 +1,9 @@
-"""What can score triples, and the adapters that give every such thing the same face."""
+"""The three kinds of scorers, and the adapters that give them one interface (`RowScorer`).
+
+A scorer is a function of triples (`FunctionRows`), an object that scores whole rows (`MatrixRows`) or an embedding
+model (`GeometryRows`). `as_row_scorer` chooses the adapter; `evaluate`, `classify` and `check_scorer` call it.
+`score_triples` scores single triples, for `classify`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ from kgeval.kernels import (
 )
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
-MAX_PAIRS = 1 << 17  # ids and scores stay in a processor's cache, and their memory is used again without new pages
+MAX_PAIRS = 1 << 17  # so few that ids and scores stay in a processor's cache and their memory is reused
 ROW_BATCH_BYTES = 1 << 26
 FUNCTION_BATCH_BYTES = 1 << 23
 MAX_QUERIES = 1024
@@ -47,23 +52,23 @@ class TripleScorer(typing.Protocol):
 
 
 class GeometryScorer(typing.Protocol):
-    """An embedding model that says how its vectors meet; the exact kernels rank it.
+    """An embedding model that names the geometry of its scores; the exact kernels rank it.
 
     ``geometry`` is ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"`` (see `kgeval.kernels.geometry`).
-    The methods are called one at a time; candidate vectors must stay as they are during a run.
+    The methods are called one at a time; candidate vectors must not change during a run.
     """
 
     geometry: str
 
     def query_vectors(self, side: str, given: Ids, relation: Ids) -> Reals:
-        """Return one vector per query that asks `side`, shape (n, d); row by row the same in any batch."""
+        """Return one vector per query of `side`, shape (n, d); a row must not depend on the rest of the batch."""
 
     def candidate_vectors(self, side: str) -> Vectors:
         """Return one vector per entity, shape (entities, d)."""
 
 
 class RowScorer(typing.Protocol):
-    """The common face of all adapters."""
+    """The interface that all adapters have in common."""
 
     @property
     def kind(self) -> str:
@@ -71,26 +76,41 @@ class RowScorer(typing.Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call the scorer."""
+        """The scorer's name in messages."""
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
-        """Return the scores of each query with each candidate, shape (queries, candidates), where they are."""
+        """Score each query with each candidate.
+
+        Parameters
+        ----------
+        side : str
+            ``"subject"`` or ``"object"``, the missing place of the queries.
+        given, relation : int64 arrays, shape (queries,)
+            Ids of the given entity and of the relation of each query.
+        candidates : int64 array, shape (candidates,)
+            Ids of the entities that compete.
+
+        Returns
+        -------
+        array or tensor, shape (queries, candidates)
+            On the device on which the scorer made them.
+        """
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is done at a time; nothing here changes a number.
+    """How much work is done at a time; no limit changes a number.
 
     Parameters
     ----------
     batch_size : int, optional
         Queries at a time.
     block_size : int, optional
-        Candidates at a time, where the scorer can be asked for some only.
+        Candidates at a time, where the scorer can score a part of the candidates.
     max_pairs : int
-        The longest arrays that a function ``score(s, p, o)`` is given.
+        The largest number of triples in one call of a function ``score(s, p, o)``.
     device : str, optional
-        Where embedding models are ranked; see `kgeval.kernels.backends.check_device`.
+        The device on which embedding models are ranked; see `kgeval.kernels.backends.check_device`.
     """
 
     batch_size: int | None = None
@@ -116,7 +136,7 @@ class FunctionRows:
         for top in range(0, len(given), height):
             for left in range(0, len(candidates), width):
                 r, c = slice(top, top + height), slice(left, left + width)
-                part = self._block(side, given[r], relation[r], candidates[c])
+                part = self._block(side, given[r], relation[r], candidates[c])  # scores of the cells (r, c)
                 if part.shape == (len(given), len(candidates)):
                     return part
                 if result is None:
@@ -126,13 +146,14 @@ class FunctionRows:
         return np.empty((0, len(candidates))) if result is None else result
 
     def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
-        n, c = len(given), len(candidates)
-        fixed, asked = np.repeat(given, c), np.tile(candidates, n)
-        s, o = (asked, fixed) if side == "subject" else (fixed, asked)
-        return self.pairs(s, np.repeat(relation, c), o).reshape(n, c)
+        # Arrays of length queries * candidates: triple i * n_candidates + j is query i with candidate j.
+        n_queries, n_candidates = len(given), len(candidates)
+        fixed, varied = np.repeat(given, n_candidates), np.tile(candidates, n_queries)
+        s, o = (varied, fixed) if side == "subject" else (fixed, varied)
+        return self.pairs(s, np.repeat(relation, n_candidates), o).reshape(n_queries, n_candidates)
 
     def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
-        """Return the scores of triples, shape (n,), from one call, where they are."""
+        """Return the scores of n triples, shape (n,), from one call, on the device on which they were made."""
         with _naming_the_scorer(self.name, len(s), "triples"):
             raw = self.function(s, p, o)
         scores = as_rows(raw, self.name)
@@ -173,7 +194,7 @@ class MatrixRows:
         return result
 
     def takes_candidates(self, side: str) -> bool:
-        """Tell whether the method of `side` can be asked for some columns only."""
+        """Tell whether the method of `side` takes ``candidates``, and so can score a part of the entities."""
         try:
             return "candidates" in inspect.signature(self._method(side)).parameters
         except (TypeError, ValueError):
@@ -184,7 +205,7 @@ class MatrixRows:
         if method is None:
             raise ScoreError(
                 f"{self.name} has no score_{side}s, which the {side} side needs; add it, or evaluate one side: "
-                f"Protocol(sides=({next(other for other in SIDES if other != side)!r},))"
+                f"Protocol(sides=({next(name for name in SIDES if name != side)!r},))"
             )
         return method
 
@@ -205,7 +226,7 @@ class MatrixRows:
 
 @dataclass(frozen=True)
 class GeometryRows:
-    """Exact rows from an embedding model; the ranker itself takes the faster kernels instead."""
+    """Exact rows of scores from an embedding model; the ranker uses faster kernels, which agree with these."""
 
     model: GeometryScorer
     n_entities: int
@@ -214,7 +235,7 @@ class GeometryRows:
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def queries(self, side: str, given: Ids, relation: Ids) -> Any:
-        """Return the query vectors as float64, array or tensor as the model has them, shape (n, d), checked."""
+        """Return checked query vectors, float64, shape (n, d), as an array or tensor like the model's."""
         with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", len(given), "queries"):
             vectors = self._numbers(self.model.query_vectors(side, given.copy(), relation.copy()))
             vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
@@ -225,9 +246,9 @@ class GeometryRows:
         return vectors
 
     def vectors(self, side: str, candidates: Ids) -> Any:
-        """Return the candidate vectors in their own precision, shape (candidates, d), checked.
+        """Return checked candidate vectors in the model's precision, shape (candidates, d).
 
-        The same array or tensor as the model's own where all entities are candidates.
+        Where all entities are candidates, this is the model's array or tensor itself, not a copy.
         """
         with _naming_the_scorer(f"{self.name}.candidate_vectors", self.n_entities, "entities"):
             raw = self._numbers(self.model.candidate_vectors(side))
@@ -255,7 +276,7 @@ class GeometryRows:
         """See `RowScorer`."""
         q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
         check_dimensions(q, e, self.name)
-        scores = np.empty((len(q), len(e)))
+        scores = np.empty((len(q), len(e)))  # float64, filled block by block of candidates
         for part in pair_parts(len(e), e.shape[1]):
             for i in range(len(q)):
                 scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
@@ -263,12 +284,28 @@ class GeometryRows:
 
 
 def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:
-    """Wrap any scorer; what it can do decides: geometry before matrix before function.
+    """Wrap a scorer in its adapter.
+
+    The methods of the scorer decide, in this order: ``query_vectors`` (`GeometryRows`), ``score_objects`` or
+    ``score_subjects`` (`MatrixRows`), a call (`FunctionRows`).
+
+    Parameters
+    ----------
+    scorer : function, object or model
+        See `kgeval.evaluate`.
+    n_entities : int
+        Number of entities of the dataset.
+    limits : Limits, optional
+        By default ``Limits()``.
+
+    Returns
+    -------
+    RowScorer
 
     Raises
     ------
     ScoreError
-        If `scorer` is none of the three.
+        If `scorer` is not one of these kinds.
     """
     name = getattr(scorer, "__name__", type(scorer).__name__)
     limits = limits or Limits()
@@ -293,23 +330,47 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 
 
 def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
-    """Return how many queries whole rows are asked for at a time."""
+    """Return how many queries are scored at a time, with all candidates each.
+
+    Parameters
+    ----------
+    rows : RowScorer
+    limits : Limits
+        ``batch_size`` decides if it is given.
+    n_candidates : int
+        Candidates of each query.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     n_bytes = ROW_BATCH_BYTES
-    if isinstance(rows, FunctionRows):  # made of several calls anyway, they are few enough to be counted in the cache
+    if isinstance(rows, FunctionRows):  # several calls fill a batch anyway; a small batch stays in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
     return limits.batch_size or max(1, min(MAX_QUERIES, n_bytes // (8 * n_candidates)))
 
 
 def pair_side(rows: RowScorer) -> str:
-    """Return the side that is asked where single triples are scored: object, unless a scorer has subjects only."""
+    """Return the side whose queries give the scores of single triples.
+
+    Parameters
+    ----------
+    rows : RowScorer
+
+    Returns
+    -------
+    str
+        ``"object"``; ``"subject"`` for an object that has ``score_subjects`` alone.
+    """
     return "subject" if isinstance(rows, MatrixRows) and not hasattr(rows.scorer, "score_objects") else "object"
 
 
 def score_triples(rows: RowScorer, triples: Ids) -> Scores:
-    """Return the score of each triple, as the ranker has it when it asks `pair_side`.
+    """Return the score of each triple, the same as the ranker's on the side `pair_side`.
 
-    A function is called with at most ``max_pairs`` triples at a time. Other scorers are asked each distinct query
-    once, in batches; embedding models are exact in float64.
+    A function is called with at most ``max_pairs`` triples at a time. Other scorers get each distinct query
+    once, in batches; embedding models are scored exactly in float64.
 
     Parameters
     ----------
@@ -325,7 +386,7 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
     Raises
     ------
     ScoreError
-        If shape or dtype are wrong; NaN is left to `check_triple_scores`.
+        If the shape or the dtype is wrong. `check_triple_scores` checks for NaN.
 
     Examples
     --------
@@ -343,7 +404,7 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
 
 
 def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]:
-    """Yield places in `triples` with their scores, which are good until the next ones are asked for."""
+    """Yield row numbers of `triples` and the scores of these rows; use the scores before the next pair is drawn."""
     if isinstance(rows, FunctionRows):
         for start in range(0, len(triples), rows.limits.max_pairs):
             places = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
@@ -359,45 +420,80 @@ def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]
 
 
 def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
-    """Return the score of each answer of `queries`."""
+    """Return the score of each answer of `queries`, in the order of ``queries.answers``."""
+    # row_of[i]: the query of answer i. answers[column_of[i]]: the entity of answer i, each distinct entity once.
     row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
-    asked, column_of = np.unique(queries.answers, return_inverse=True)
+    answers, column_of = np.unique(queries.answers, return_inverse=True)
     if isinstance(rows, GeometryRows):
         vectors = on_host(rows.queries(queries.side, queries.given, queries.relation))
-        candidates = on_host(rows.vectors(queries.side, asked))
+        candidates = on_host(rows.vectors(queries.side, answers))
         check_dimensions(vectors, candidates, rows.name)
         return exact_pair_scores(rows.model.geometry, vectors, candidates, row_of, column_of.reshape(-1))
-    scores = rows.rows(queries.side, queries.given, queries.relation, asked)
+    scores = rows.rows(queries.side, queries.given, queries.relation, answers)
     return as_scores(scores[row_of, column_of], rows.name)
 
 
 def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: RowScorer) -> None:
-    """Raise a ScoreError that names the first triple whose score is NaN, or infinite from an embedding model."""
+    """Refuse scores that cannot be compared: NaN, and infinity from an embedding model.
+
+    Parameters
+    ----------
+    scores : array, shape (n,)
+    triples : int64 array, shape (n, 3)
+    dataset : Dataset
+        Gives the labels for the message.
+    rows : RowScorer
+        The scorer.
+
+    Raises
+    ------
+    ScoreError
+        Names the first triple with such a score.
+    """
     wrong = np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)
     if wrong.any():
         place = int(np.argmax(wrong))
-        what = "NaN" if np.isnan(scores[place]) else str(scores[place])
+        shown = "NaN" if np.isnan(scores[place]) else str(scores[place])
         raise ScoreError(
-            f"{rows.name} gave {what} for {triple_labels(dataset, *triples[place])} and {int(wrong.sum()) - 1} more of "
-            f"the {len(scores)} triples are like it; such a score cannot be compared. Check the parameters of these "
-            "entities, or run kgeval.check_scorer"
+            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[place])} and such a score for "
+            f"{int(wrong.sum()) - 1} more of the {len(scores)} triples; it cannot be compared. "
+            "Check the parameters of these entities, or run kgeval.check_scorer"
         )
 
 
 def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
-    """Raise a ScoreError unless query and candidate vectors have the same number of dimensions."""
+    """Raise a ScoreError unless query and candidate vectors have the same number of dimensions.
+
+    Parameters
+    ----------
+    queries, candidates : arrays or tensors, shapes (queries, d) and (candidates, d)
+    name : str
+        The scorer's name.
+    """
     if queries.shape[1] != candidates.shape[1]:
         raise ScoreError(f"{name}: query vectors have {queries.shape[1]} dimensions, candidates {candidates.shape[1]}")
 
 
 def missing_ids(scorer: Any, what: str) -> Ids:
-    """Return the ids that `scorer` says it has no vector for (`missing_entities`, `missing_relations`)."""
+    """Return the ids for which `scorer` has no vector.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+    what : str
+        ``"entities"`` or ``"relations"``: the attribute ``missing_entities`` or ``missing_relations`` is read.
+
+    Returns
+    -------
+    int64 array, shape (missing,)
+        Empty if the scorer has no such attribute.
+    """
     return np.asarray(getattr(scorer, f"missing_{what}", ()), dtype=np.int64)
 
 
 @contextmanager
 def _naming_the_scorer(name: str, n: int, what: str) -> Iterator[None]:
-    """Say what a scorer was doing when it failed; its tensors, if torch is there, keep no graph."""
+    """Run a call of a scorer: an error names the scorer and its input, and torch, if imported, records no gradients."""
     torch = sys.modules.get("torch")
     try:
         with torch.no_grad() if torch else nullcontext():

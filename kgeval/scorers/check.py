@@ -1,4 +1,7 @@
-"""The probe: a few queries that show whether a scorer can be trusted, before the whole run."""
+"""The check of a scorer: scores of a few queries, computed in several ways, must agree.
+
+`check_scorer` is the public call. `evaluate` and `classify` call `check_missing` and `probe` before the whole run.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 @dataclass(frozen=True)
 class ScorerReport:
-    """What the probe found: nothing that would make ranks wrong.
+    """The outcome of a check that found no fault; a fault raises a ScoreError instead.
 
     Parameters
     ----------
     kind : str
         ``"function"``, ``"matrix"`` or ``"geometry"``.
     dtype : str
-        Of the scores.
+        The dtype of the scores.
     notes : tuple of str
         Cautions, for example scores that differ in the last digits between calls.
     """
@@ -42,8 +45,9 @@ class ScorerReport:
 def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
     """Probe `scorer` on a few queries of `dataset`.
 
-    Checked are shape (with as many queries as never to equal the number of candidates), dtype, NaN,
-    the same score alone and in a batch, the same score twice, and that every entity of train has a vector.
+    The check covers the shape (the number of queries never equals the number of candidates, so a transposed
+    array shows), the dtype and NaN. A triple must get the same score in two calls, and alone and in a batch. Every
+    entity and relation of train must have a vector.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
         See `kgeval.evaluate`.
     dataset : Dataset
     sides : sequence of str
-        The sides that will be asked.
+        The sides whose queries the scorer will score.
 
     Returns
     -------
@@ -60,7 +64,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     Raises
     ------
     ScoreError
-        Naming query and candidate by label, what was expected and what came.
+        If a check fails. The message names query and candidate by label, what was expected and what came.
 
     Examples
     --------
@@ -82,10 +86,23 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
 
 
 def check_missing(scorer: Any, dataset: Dataset) -> None:
-    """Raise a ScoreError if a model's tables do not fit the dataset, or lack what occurs in train."""
+    """Raise a ScoreError if a model's tables do not fit the dataset.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+        Only an `EmbeddingModel`, or a scorer with ``missing_entities`` or ``missing_relations``, can fail.
+    dataset : Dataset
+
+    Raises
+    ------
+    ScoreError
+        If a table has a wrong number of rows, or lacks an entity or relation of train (of any split, where the
+        dataset has no train).
+    """
     if isinstance(scorer, EmbeddingModel) and scorer.n_relations != len(dataset.relations):
         doubled = scorer.n_relations == 2 * len(dataset.relations)
-        hint = "; does its table hold inverse relations? Say inverse_relations='after' or 'alternating'"
+        hint = "; does its table hold inverse relations? Then set inverse_relations='after' or 'alternating'"
         raise ScoreError(
             f"{type(scorer).__name__} has rows for {scorer.n_relations} relations, dataset {dataset.name!r} has "
             f"{len(dataset.relations)}{hint if doubled else ''}"
@@ -109,10 +126,33 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
 
 
 def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, sides: Sequence[str]) -> ScorerReport:
-    """Score a few queries of `triples` with some candidates in several ways, which must agree."""
+    """Score a few queries of `triples` with some candidates in several ways; all ways must agree.
+
+    Parameters
+    ----------
+    rows : RowScorer
+        See `as_row_scorer`.
+    dataset : Dataset
+        Gives the labels for messages.
+    triples : int64 array, shape (n, 3), n >= 1
+        The queries are taken from these.
+    candidates : int64 array, shape (candidates,)
+        Sorted ids of the entities that may be scored.
+    sides : sequence of str
+
+    Returns
+    -------
+    ScorerReport
+
+    Raises
+    ------
+    ScoreError
+        If a score is NaN, or two ways of scoring a triple differ by more than rounding.
+    """
     notes: list[str] = []
     dtype = ""
     for side in sides:
+        # 1. All queries with all columns, twice: two equal calls must give equal scores.
         queries = _some_queries(triples, side, len(candidates))
         columns = _some_candidates(rows, candidates)
         together = _fetched(rows, queries, columns).copy()
@@ -122,24 +162,26 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
         notes += _compare_scores(
             together, again, rows, dataset, queries, columns, "called twice", "is dropout still on?"
         )
+        # 2. Each query alone: row i of `together` must come again.
         for i in range(len(queries)):
-            one = queries.part(i, i + 1)
-            alone = _fetched(rows, one, columns)
+            query = queries.part(i, i + 1)
+            alone = _fetched(rows, query, columns)
             how = "scored alone and in a batch"
             hint = "does it normalise over the batch?"
-            notes += _compare_scores(together[i : i + 1], alone, rows, dataset, one, columns, how, hint)
-        few = np.unique(columns[[0, -1]])
+            notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, how, hint)
+        # 3. All queries with the first and the last column alone, where the scorer can take a part of the candidates.
+        end_columns = np.unique(columns[[0, -1]])
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
-            part = _fetched(rows, queries, few)
-            whole = together[:, np.searchsorted(columns, few)]
+            end_scores = _fetched(rows, queries, end_columns)
+            same_scores = together[:, np.searchsorted(columns, end_columns)]
             how = "scored among few candidates and among many"
             hint = "does it depend on the other candidates, or score places instead of ids?"
-            notes += _compare_scores(whole, part, rows, dataset, queries, few, how, hint)
+            notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, how, hint)
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
 
 def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
-    """Return a few queries, as many as never to equal the number of candidates (so a transpose shows)."""
+    """Return a few queries, never as many as there are candidates: a transposed array then has a wrong shape."""
     n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
     given, answers = given_and_asked(picked, side)
@@ -147,7 +189,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
-    """Return the scores of these few queries as a numpy array, wherever the scorer made them."""
+    """Return the scores as a numpy array, shape (queries, columns), copied from the scorer's device if need be."""
     return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
 
 
@@ -158,8 +200,8 @@ def _some_candidates(rows: RowScorer, candidates: Ids) -> Ids:
 
 
 def _compare_scores(
-    one: Scores,
-    other: Scores,
+    expected: Scores,
+    repeated: Scores,
     rows: RowScorer,
     dataset: Dataset,
     queries: Queries,
@@ -167,10 +209,15 @@ def _compare_scores(
     how: str,
     hint: str,
 ) -> list[str]:
-    """Return a note if the scores differ by rounding alone; raise if they differ by more."""
-    if one.dtype != other.dtype:
-        raise ScoreError(f"{rows.name} {how} gave {one.dtype} and {other.dtype} scores; keep to one dtype")
-    a, b = one.astype(np.float64), other.astype(np.float64)
+    """Return a note if two arrays of scores differ by rounding alone; raise a ScoreError if they differ by more.
+
+    `how` says in what the two calls differed, `hint` what may explain a difference; both go into the message.
+    """
+    if expected.dtype != repeated.dtype:
+        raise ScoreError(f"{rows.name} {how} gave {expected.dtype} and {repeated.dtype} scores; keep to one dtype")
+    # Both arrays as float64, shape (queries, columns). `difference` is 0 for equal infinities, and infinite where only
+    # one of two scores is infinite.
+    a, b = expected.astype(np.float64), repeated.astype(np.float64)
     with np.errstate(invalid="ignore"):
         difference = np.where(a == b, 0.0, np.abs(a - b))
     difference[np.isnan(difference)] = np.inf
@@ -179,7 +226,7 @@ def _compare_scores(
     finite = np.abs(a[np.isfinite(a)])
     scale = float(finite.max()) if finite.size else 0.0
     i, j = np.unravel_index(int(np.argmax(difference)), difference.shape)
-    if difference[i, j] > (TOLERANCE_OF_HALVES if one.dtype.itemsize == 2 else TOLERANCE) * scale:
+    if difference[i, j] > (TOLERANCE_OF_HALVES if expected.dtype.itemsize == 2 else TOLERANCE) * scale:
         query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
         raise ScoreError(
             f"{rows.name}: {query} with candidate {dataset.entities.labels[columns[j]]!r}, {how}, scored "

@@ -1,4 +1,7 @@
-"""What a scorer may answer: arrays and tensors of real numbers, none of them NaN, and the errors for all else."""
+"""Checks of the values that a scorer returns: real numbers of one dtype, none of them NaN.
+
+The adapters, the ranker and the tables of scores call these functions on every array or tensor of scores.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,18 @@ from kgeval.kernels import Array, fetched, first_nan, is_on_device, kind_of, lar
 
 
 def as_rows(values: Any, name: str) -> Array:
-    """Return what a scorer gave as a numeric numpy array, which shares memory with a tensor on the CPU.
+    """Return scores as a numpy array, or as a detached tensor if they are on another device than the CPU.
 
-    A tensor on another device stays there, out of its graph.
+    Parameters
+    ----------
+    values : array_like or torch tensor
+        The scores that a scorer returned. A tensor on the CPU shares its memory with the returned array.
+    name : str
+        The scorer's name, for messages.
+
+    Returns
+    -------
+    array or tensor, same shape
 
     Raises
     ------
@@ -31,16 +43,29 @@ def as_rows(values: Any, name: str) -> Array:
 
 
 def as_scores(values: Any, name: str) -> Scores:
-    """Return what a scorer gave as a numeric numpy array; torch tensors are fetched from their device.
+    """Return scores as a numeric numpy array; a torch tensor is copied from its device.
+
+    Parameters
+    ----------
+    values : array_like or torch tensor
+        The scores that a scorer returned.
+    name : str
+        The scorer's name, for messages.
+
+    Returns
+    -------
+    numpy array, same shape
+        The dtype stays: float or integer.
 
     Raises
     ------
     ScoreError
-        If the dtype cannot be ranked exactly (bool, complex, object, string, masked, dates).
+        If there is no value, rows differ in length, or the dtype cannot be ranked exactly (bool, complex, object,
+        string, masked, dates).
     """
     if values is None:
         raise ScoreError(f"{name} returned None; does it lack a return?")
-    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, or what behaves like one
+    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, or an object that behaves like one
         values = fetched(values)
     if isinstance(values, np.ma.MaskedArray):
         raise ScoreError(f"{name} gave a masked array; fill it first (a masked candidate still has a rank)")
@@ -62,20 +87,50 @@ def _dtype_name(values: Any) -> str:
 
 
 def check_same_dtype(name: str, one: Array, other: Array) -> None:
-    """Raise a ScoreError that names both dtypes if two calls of a scorer gave different ones."""
+    """Raise a ScoreError if two calls of a scorer returned different dtypes.
+
+    Parameters
+    ----------
+    name : str
+        The scorer's name.
+    one, other : arrays or tensors
+        The scores of the earlier and of the later call.
+    """
     if one.dtype != other.dtype:
         raise ScoreError(f"{name} gave {_dtype_name(one)} scores, then {_dtype_name(other)}; keep to one dtype")
 
 
 def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Dataset, name: str) -> float:
-    """Return the largest score; if one is NaN, raise a ScoreError that names its query and candidate."""
+    """Return the largest score, and refuse NaN.
+
+    Parameters
+    ----------
+    scores : array or tensor, shape (queries, candidates)
+    queries : Queries
+    candidates : int64 array, shape (candidates,)
+        The entity of each column.
+    dataset : Dataset
+        Gives the labels for the message.
+    name : str
+        The scorer's name.
+
+    Returns
+    -------
+    float
+        Minus infinity if there is no score.
+
+    Raises
+    ------
+    ScoreError
+        If a score is NaN; names the first query and candidate.
+    """
     if 0 in scores.shape:
         return -math.inf
     largest = largest_score(scores)
-    found = first_nan(scores) if math.isnan(largest) else None
-    if found is None:
+    first = first_nan(scores) if math.isnan(largest) else None
+    if first is None:
         return largest
-    row, column, n = found
+    row, column, n = first
     query = describe_query(dataset, queries.side, queries.given[row], queries.relation[row])
     raise ScoreError(
         f"{name} gave NaN for {query} at candidate {dataset.entities.labels[candidates[column]]!r} and "
@@ -85,6 +140,20 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
 
 
 def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> str:
-    """Return a query as text with labels, for messages."""
+    """Return a query as text with labels, for messages.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    side : str
+        ``"subject"`` or ``"object"``, the missing place.
+    given, relation : int
+        Ids of the given entity and of the relation.
+
+    Returns
+    -------
+    str
+        ``"('Jack', 'born_in', ?)"``, for example.
+    """
     entity, predicate = dataset.entities.labels[given], dataset.relations.labels[relation]
     return f"(?, {predicate!r}, {entity!r})" if side == "subject" else f"({entity!r}, {predicate!r}, ?)"

@@ -1,4 +1,4 @@
-"""Statistics of numbers that are functions of means: intervals, paired tests, corrections; plain arrays in and out."""
+"""Statistics on plain arrays: confidence intervals, paired tests, and the correction of p-values for their number."""
 
 from kgeval.stats.intervals import BOOTSTRAPS, bootstrap_interval, check_confidence, robust_interval
 from kgeval.stats.moments import Interval, Moments, first_mean, influences

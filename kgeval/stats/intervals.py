@@ -1,4 +1,9 @@
-"""Intervals of numbers that are functions of means, from observations that depend on each other within clusters."""
+"""Confidence intervals of one number from clustered observations: cluster-robust, Wilson's, bootstrap.
+
+The number is a function of means (`Moments`). Observations of the same cluster may depend on each other, observations
+of different clusters may not. `RankTable` and `kgeval.compare` call `robust_interval` and `bootstrap_interval`;
+`paired.py` and `quantiles.py` use the smaller functions.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +23,20 @@ from kgeval.stats.student import student_quantile
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
-# How many draws a bootstrap holds at a time: small enough that the counts stay in a processor's cache.
+# Number of cluster draws that a bootstrap holds at a time: small enough for a processor's cache.
 DRAWS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which cluster each observation belongs to, numbered without gaps.
+    """The cluster of each observation; clusters are numbered without gaps.
 
     Parameters
     ----------
     numbers : int64 array, shape (observations,)
-        In ``0 .. count - 1``.
+        Number of the observation's cluster, in ``0 .. count - 1``.
     count : int
+        Number of clusters.
     """
 
     numbers: Ids
@@ -38,7 +44,14 @@ class Clusters:
 
     @classmethod
     def of(cls, labels: npt.ArrayLike, n: int) -> Clusters:
-        """Return the clusters with these labels (anything that sorts), one label for each of `n` observations.
+        """Return the clusters of `n` observations from the label of each observation's cluster.
+
+        Parameters
+        ----------
+        labels : array_like, shape (n,)
+            Any values that can be sorted; observations with equal labels share a cluster.
+        n : int
+            Number of observations.
 
         Raises
         ------
@@ -55,56 +68,95 @@ class Clusters:
             raise DataError(f"clusters must have one label per observation, shape ({n},); got shape {array.shape}")
         if array.dtype.kind == "f" and np.isnan(array).any():
             row = int(np.flatnonzero(np.isnan(array))[0])
-            raise DataError(f"clusters, row {row}: NaN is no label; every observation needs a cluster")
-        found, numbers = np.unique(array, return_inverse=True)
-        return cls(numbers.reshape(n).astype(np.int64, copy=False), len(found))
+            raise DataError(f"clusters, row {row}: NaN is not a label; every observation needs a cluster")
+        distinct, numbers = np.unique(array, return_inverse=True)
+        return cls(numbers.reshape(n).astype(np.int64, copy=False), len(distinct))
 
     @property
     def sizes(self) -> Reals:
-        """How many observations each cluster has, float64 (clusters,)."""
+        """Number of observations in each cluster, float64, shape (clusters,)."""
         return np.bincount(self.numbers, minlength=self.count).astype(np.float64)
 
     def sums(self, values: Reals) -> Reals:
-        """Return the sums within the clusters of `values` (observations, k), shape (clusters, k)."""
+        """Return the sum of each column of `values`, shape (observations, k), within each cluster.
+
+        The result is float64, shape (clusters, k).
+
+        Examples
+        --------
+        >>> Clusters.of([7, 7, 3], 3).sums(np.array([[1.0], [2.0], [5.0]]))
+        array([[5.],
+               [3.]])
+        """
         columns = [np.bincount(self.numbers, weights=column, minlength=self.count) for column in values.T]
         return np.stack(columns, axis=1) if columns else np.zeros((self.count, 0))
 
 
 def check_confidence(confidence: float) -> float:
-    """Return the nominal coverage `confidence` if it lies between 0 and 1, else raise MetricError."""
+    """Return the nominal coverage `confidence` if it is valid.
+
+    Parameters
+    ----------
+    confidence : float
+        Must lie between 0 and 1.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    MetricError
+        If it does not.
+    """
     return check_number("confidence", confidence, 0.0, 1.0, "a share between 0 and 1, such as 0.95")
 
 
 def cluster_variance(sums: Reals, n: int) -> float:
-    """Return the variance of a mean of `n` observations from the sums (clusters,) of their deviations."""
+    """Return the cluster-robust variance of a mean of `n` observations.
+
+    Parameters
+    ----------
+    sums : float64 array, shape (clusters,)
+        Sum of the observations' deviations from the mean within each cluster; at least two clusters.
+    n : int
+        Number of observations.
+
+    Returns
+    -------
+    float
+        ``G / (G - 1) * (sums**2).sum() / n**2`` for G clusters.
+    """
     return float(len(sums) / (len(sums) - 1) * np.square(sums).sum() / float(n) ** 2)
 
 
 def robust_interval(
     moments: Moments, clusters: npt.ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = ANYWHERE
 ) -> Interval:
-    """Return the cluster-robust interval: Student's t times the standard error, around the number.
+    """Return the cluster-robust interval: the number, plus and minus Student's t times the standard error.
 
-    The influences of the observations (see `influences`) are summed within each of G clusters; the variance is
-    ``G / (G - 1)`` times the sum of their squares over the squared number of observations, and t has G - 1
-    degrees of freedom. So observations may depend on each other in any way within a cluster, but not across.
-    A plain mean of zeros and ones is a share: there the interval is Wilson's, which stays right near 0
-    and 1 (`method` then says ``"wilson"``).
+    The influences of the observations (see `influences`) are summed within each of G clusters. The variance is
+    ``G / (G - 1)`` times the sum of the squares of these sums, divided by the squared number of observations; t has
+    G - 1 degrees of freedom. Observations may depend on each other in any way within a cluster, but not across
+    clusters. A plain mean of zeros and ones is a share: its interval is Wilson's, which stays accurate for shares
+    near 0 and 1 (`method` is then ``"wilson"``).
 
     Parameters
     ----------
     moments : Moments
+        The number and its observations.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     confidence : float
         Nominal coverage.
     bounds : two floats
-        The least and the greatest value that the number can have; the interval is cut there.
+        The smallest and the largest value that the number can have; the limits are clipped to them.
 
     Returns
     -------
     Interval
-        With a reason and without limits for no observation, one cluster, or a number that is undefined.
+        With a reason and without limits (NaN) if there is no observation or only one cluster, or if the number is
+        undefined.
 
     References
     ----------
@@ -138,7 +190,20 @@ def robust_interval(
 
 
 def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
-    """Return the number, and why it can have no interval (empty if it can)."""
+    """Return the number, and the reason why it has no interval.
+
+    Parameters
+    ----------
+    moments : Moments
+    groups : Clusters
+
+    Returns
+    -------
+    value : float
+        NaN if there is no observation or the number is undefined.
+    reason : str
+        Empty if an interval can be computed.
+    """
     if not len(moments):
         return nan, "no observations"
     with np.errstate(all="ignore"):
@@ -149,41 +214,52 @@ def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
 
 
 def is_binary(values: Reals) -> bool:
-    """Tell whether all values are 0 or 1."""
+    """Tell whether all values of a float64 array, of any shape, are 0 or 1.
+
+    Parameters
+    ----------
+    values : float64 array
+    """
     return bool(((values == 0.0) | (values == 1.0)).all())
 
 
 def effective_size(hits: Reals, groups: Clusters) -> float:
-    """Return how many independent observations would know a share as well as these clustered ones do.
+    """Return the effective sample size of a share of clustered observations.
 
-    The observations over the design effect, ``share (1 - share) / variance``; the number of clusters where the
-    variance is 0, as if all observations of a cluster were one.
+    It is the number of independent observations that would estimate the share with the same variance:
+    ``share (1 - share) / variance``, which is the number of observations divided by the design effect. Where the
+    variance is 0, it is the number of clusters.
 
     Parameters
     ----------
     hits : float64 array, shape (observations,)
         Zeros and ones.
     groups : Clusters
-        At least two.
+        At least two clusters.
+
+    Returns
+    -------
+    float
 
     References
     ----------
     Korn and Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of Positive
     Counts Estimated from Survey Data, Survey Methodology 24.
     """
-    n, found = len(hits), float(hits.sum())
-    # Integers in float64, so that clusters which all have the same share give exactly 0.
-    deviations = n * groups.sums(hits[:, None])[:, 0] - groups.sizes * found
+    n, n_hits = len(hits), float(hits.sum())
+    # (clusters,): n times (hits of the cluster - share * size of the cluster). The factor n keeps all terms integers in
+    # float64, so that clusters with equal shares give exactly 0; the next line divides by n ** 2 again.
+    deviations = n * groups.sums(hits[:, None])[:, 0] - groups.sizes * n_hits
     variance = cluster_variance(deviations, n) / float(n) ** 2
-    return found / n * (1.0 - found / n) / variance if variance > 0.0 else float(groups.count)
+    return n_hits / n * (1.0 - n_hits / n) / variance if variance > 0.0 else float(groups.count)
 
 
 def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interval:
-    """Return Wilson's interval of a share, with the effective number of observations and Student's t.
+    """Return Wilson's interval of a share, with the effective sample size and Student's t.
 
     Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference, JASA 22; Franco et al.
     (2019), Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys, Journal of Survey
-    Statistics and Methodology 7 (its use with an effective number).
+    Statistics and Methodology 7 (its use with an effective sample size).
     """
     share, size = float(hits.mean()), effective_size(hits, groups)
     t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
@@ -191,7 +267,7 @@ def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interva
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink
     reach = t / shrink * sqrt(variance + t * t / (4.0 * size * size))
-    # Rounding may leave a limit beyond 0 or 1, or just short of a share that is 0 or 1 itself.
+    # Rounding may put a limit below 0 or above 1, or leave a share of exactly 0 or 1 just outside its interval.
     low, high = max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
     return Interval(share, low, high, confidence, "wilson", groups.count, sqrt(variance))
 
@@ -205,35 +281,37 @@ def bootstrap_interval(
     seed: int = 0,
     bounds: tuple[float, float] = ANYWHERE,
 ) -> Interval:
-    """Return the interval between quantiles of the number over resamples of whole clusters.
+    """Return the bootstrap interval: quantiles of the number over resamples of whole clusters.
 
-    Each resample draws as many clusters as there are, with replacement. Only the sums within clusters are
-    needed, so the cost is that of the draws, whatever the clusters hold. The answer depends on the numbers and the
-    seed, not on the order of the observations, the labels of the clusters or how many are drawn at a time.
+    Each resample draws as many clusters as there are, with replacement. Only the sums within clusters are needed, so
+    the cost depends on the number of clusters and resamples, not on the number of observations. The interval depends
+    on the values and the seed, not on the order of the observations, the labels of the clusters or the block size of
+    the draws.
 
     Parameters
     ----------
     moments : Moments
+        The number and its observations.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     confidence : float
         Nominal coverage.
     method : str
-        ``"percentile"``; or ``"bca"``, which corrects for bias and for skewness, the latter by a jackknife over
-        clusters. Where BCa is undefined (all resamples on one side of the number, or a jackknife that does not
-        vary) the percentile interval is returned and its `method` says so.
+        ``"percentile"``; or ``"bca"``, which corrects for bias, and for skewness by a jackknife over clusters. Where
+        BCa is undefined (all resamples on one side of the number, or all jackknife values equal) the percentile
+        interval is returned, with `method` ``"percentile"``.
     n_resamples : int
-        At least 1; a few thousand for limits that are steady to two digits.
+        At least 1; a few thousand resamples give limits that are stable to two digits.
     seed : int
     bounds : two floats
-        The least and the greatest value that the number can have; the interval is cut there.
+        The smallest and the largest value that the number can have; the limits are clipped to them.
 
     Returns
     -------
     Interval
-        Its error is the standard deviation over the resamples. With a reason and without limits for no
-        observation, one cluster, or a number that is undefined here or in a resample. Of zero width where
-        all observations are equal.
+        Its `error` is the standard deviation over the resamples. With a reason and without limits (NaN) if there is no
+        observation or only one cluster, or if the number is undefined, also in a single resample. The width is zero
+        if all observations are equal.
 
     References
     ----------
@@ -255,37 +333,72 @@ def bootstrap_interval(
         return Interval(value, nan, nan, confidence, method, groups.count, reason=reason)
     if (moments.values == moments.values[0]).all():
         return Interval(value, value, value, confidence, method, groups.count, 0.0)
+    # sizes (clusters,), means (k,), sums (clusters, k): sums of the deviations from the means within each cluster.
     sizes, means = groups.sizes, moments.values.mean(axis=0)
     sums = groups.sums(moments.values - means)
+    # (clusters, k + 1): sums and size of each cluster, in an order that does not depend on the labels of the clusters.
     rows = np.column_stack([sums, sizes])
     rows = rows[in_order(rows)]
     with np.errstate(all="ignore"):
+        # (resamples, k + 1): sum of the deviations, and number of observations, of each resample.
         totals = np.concatenate([counts @ rows for counts in drawn_counts(groups.count, n_resamples, seed)])
-        found = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
+        # (resamples,): the number in each resample.
+        resampled = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
+        # (clusters,): the number without each cluster (jackknife). All deviations sum to 0, so those of the other
+        # clusters sum to -sums.
         left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
-    return between_quantiles(value, found, groups.count, confidence, bounds, left_out if method == "bca" else None)
+    return between_quantiles(value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None)
 
 
 def in_order(rows: Reals) -> Ids:
-    """Return an order of the rows that depends on their numbers alone, up to the tenth digit."""
+    """Return an order of rows that depends on their values alone, so that it does not depend on labels.
+
+    Parameters
+    ----------
+    rows : float64 array, shape (n, k)
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        Sorts the rows by the first column, then by the second, and so on. Values are compared after rounding to ten
+        decimals of the column's largest absolute value, so that the rounding of sums does not change the order.
+
+    Examples
+    --------
+    >>> in_order(np.array([[2.0, 0.0], [1.0, 7.0], [1.0, 5.0]]))
+    array([2, 1, 0])
+    """
+    # (k,): largest absolute value of each column.
     scale = np.abs(rows).max(axis=0, initial=0.0)
+    # (n, k): the rows scaled to [-1, 1] and rounded.
     keys = np.round(rows / np.where(scale > 0.0, scale, 1.0), 10)
+    # `lexsort` sorts by its last key first, hence the reversed columns.
     return np.asarray(np.lexsort(keys.T[::-1]), dtype=np.int64)
 
 
 def drawn_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
-    """Give how often each cluster is drawn in each resample, a block of resamples at a time.
+    """Yield the number of times that each cluster is drawn in each resample, one block of resamples at a time.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters, and of draws with replacement in each resample.
+    n_resamples : int
+    seed : int
 
     Yields
     ------
     float64 array, shape (resamples of the block, clusters)
-        Every row sums to `n_clusters`. One stream of draws, however it is cut into blocks.
+        Every row sums to `n_clusters`. All blocks come from one stream of random numbers, so the block size does not
+        change the draws.
     """
     rng = np.random.default_rng(seed)
     block = max(1, DRAWS_AT_ONCE // n_clusters)
     for start in range(0, n_resamples, block):
         n_rows = min(block, n_resamples - start)
+        # (rows, clusters): the numbers of the drawn clusters.
         draws = rng.integers(n_clusters, size=(n_rows, n_clusters))
+        # Row r is shifted by r * n_clusters, so that one `bincount` counts the draws of all rows separately.
         draws += (np.arange(n_rows) * n_clusters)[:, None]
         counts = np.bincount(draws.ravel(), minlength=n_rows * n_clusters)
         yield counts.reshape(n_rows, n_clusters).astype(np.float64)
@@ -299,19 +412,26 @@ def between_quantiles(
     bounds: tuple[float, float] = ANYWHERE,
     left_out: Reals | None = None,
 ) -> Interval:
-    """Return the interval between quantiles of what resamples found.
+    """Return the interval between two quantiles of the resampled numbers.
 
     Parameters
     ----------
     value : float
-        The number itself.
+        The number computed from all observations.
     found : float64 array, shape (resamples,)
         The number in each resample.
     n_clusters : int
     confidence : float
+        Nominal coverage.
     bounds : two floats
+        The limits are clipped to them.
     left_out : float64 array, shape (clusters,), optional
-        The number without each cluster. With it the interval is BCa's, where that is defined.
+        The number without each cluster (jackknife). If given, the interval is BCa's, where that is defined.
+
+    Returns
+    -------
+    Interval
+        With a reason and without limits (NaN) if the number is undefined in a resample.
     """
     alpha = (1.0 - confidence) / 2.0
     shares = None if left_out is None else _corrected_shares(value, found, left_out, alpha)
@@ -326,15 +446,18 @@ def between_quantiles(
     return Interval(value, low, high, confidence, method, n_clusters, error)
 
 
-def _corrected_shares(value: float, found: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
-    """Return which quantiles of `found` BCa takes for `alpha` and its complement; None where it is undefined.
+def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
+    """Return the two quantiles of `resampled`, as shares, that BCa takes for `alpha` and ``1 - alpha``.
 
-    Resamples equal to the number count half on either side, equal up to the rounding of a sum.
+    None where BCa is undefined. A resample that equals `value` up to the rounding of a sum counts as half below and
+    half above it.
     """
+    # (clusters,): deviations of the jackknife values; their skewness gives the acceleration.
     deviations = left_out.mean() - left_out
     spread = float(np.square(deviations).sum())
-    same = np.abs(found - value) <= 1e-12 * (abs(value) + np.abs(found - value).max())
-    below = float(np.mean(np.where(same, 0.5, found < value)))
+    # Share of the resamples below `value`; the bias correction is its normal quantile.
+    same = np.abs(resampled - value) <= 1e-12 * (abs(value) + np.abs(resampled - value).max())
+    below = float(np.mean(np.where(same, 0.5, resampled < value)))
     if not (isfinite(spread) and spread > 0.0 and 0.0 < below < 1.0):
         return None
     acceleration = float((deviations**3).sum()) / (6.0 * spread**1.5)

@@ -1,4 +1,8 @@
-"""Moments: a number written as a function of means, so that every interval and test treats all numbers alike."""
+"""Moments: a number as a function of means of observations; Interval: a number with its confidence interval.
+
+Metrics return `Moments`; the intervals of `intervals.py` and the tests of `paired.py` work on them, so that one
+implementation serves all metrics.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +15,34 @@ from kgeval.checks import Reals
 
 
 def first_mean(means: Reals) -> Reals:
-    """Return the first of the means itself: how a plain mean is finished."""
+    """Return the first mean unchanged: the `finish` of a number that is a plain mean.
+
+    Parameters
+    ----------
+    means : float64 array, shape (..., k)
+
+    Returns
+    -------
+    float64 array, shape (...)
+    """
     return np.asarray(means[..., 0])
 
 
 @dataclass(frozen=True)
 class Moments:
-    """A number that is ``finish(values.mean(axis=0))``.
+    """A number that is a function of k means: ``finish(values.mean(axis=0))``.
 
     Parameters
     ----------
     values : float64 array, shape (observations, k)
-        What each observation adds to each of k means.
+        The terms of each observation, one column for each mean.
     finish : function
-        Takes float64 arrays of shape (..., k), means in the last axis, and returns shape (...).
+        Computes the number from the means: takes a float64 array of shape (..., k), returns shape (...).
 
     Examples
     --------
+    The geometric mean is a function of the mean logarithm:
+
     >>> ranks = np.array([[2.0], [8.0]])
     >>> float(Moments(np.log(ranks), lambda means: np.exp(means[..., 0])).number.round(12))
     4.0
@@ -41,7 +56,7 @@ class Moments:
 
     @property
     def number(self) -> Reals:
-        """What the observations together give, a 0-dimensional float64 array."""
+        """The number computed from all observations, a 0-dimensional float64 array."""
         return np.asarray(self.finish(self.values.mean(axis=0)))
 
     def weighted(self, weights: Reals) -> Moments:
@@ -50,7 +65,7 @@ class Moments:
         Parameters
         ----------
         weights : float64 array, shape (observations,)
-            Not negative, some positive.
+            Not negative, at least one positive.
 
         Examples
         --------
@@ -60,17 +75,19 @@ class Moments:
         finish = self.finish
 
         def of_weighted(means: Reals) -> Reals:
+            # means (..., k + 1): the k means of w * v, then the mean of w; their ratios are the weighted means.
             return finish(means[..., :-1] / means[..., -1:])
 
+        # values (observations, k + 1): w * v for each of the k columns, then w.
         return Moments(np.column_stack([self.values * weights[:, None], weights]), of_weighted)
 
 
 def influences(moments: Moments) -> Reals:
-    """Return how much each observation moves the number, to first order; the sum is zero.
+    """Return the influence of each observation on the number, to first order; the influences sum to zero.
 
-    The deviation of each observation from the means, times the gradient of `finish` at the means, taken by
-    central differences. Divided by the number of observations they say where a number comes from; the
-    difference of those of two systems says where their difference comes from.
+    An influence is the deviation of the observation from the means, times the gradient of `finish` at the means. The
+    gradient is computed by central differences. The variance of the influences gives the standard error of the number,
+    and the difference between the influences of two systems that of their difference.
 
     Parameters
     ----------
@@ -80,7 +97,7 @@ def influences(moments: Moments) -> Reals:
     Returns
     -------
     float64 array, shape (observations,)
-        In units of the number; NaN where `finish` is not defined around the means.
+        In units of the number; NaN if `finish` is not defined around the means.
 
     References
     ----------
@@ -91,45 +108,52 @@ def influences(moments: Moments) -> Reals:
     >>> influences(Moments(np.array([[1.0], [2.0], [6.0]]))).round(9)
     array([-2., -1.,  3.])
     """
-    means = moments.values.mean(axis=0)
-    deviations = moments.values - means
+    means = moments.values.mean(axis=0)  # (k,)
+    deviations = moments.values - means  # (observations, k)
     if moments.finish is first_mean:
         return np.asarray(deviations[:, 0])
+    # (k,): constant columns add nothing and are left out; 0 times an undefined gradient would be NaN.
     varies = (moments.values != moments.values[0]).any(axis=0)
     return np.asarray(deviations[:, varies] @ _gradient(moments.finish, means, deviations)[varies])
 
 
 def _gradient(finish: Callable[[Reals], Reals], means: Reals, deviations: Reals) -> Reals:
-    """Return the gradient of `finish` at `means`, with steps that suit how far each mean can move.
+    """Return the gradient of `finish` at `means` by central differences, shape (k,).
 
-    Steps of eps ** (1 / 3) of the spread balance the error of the formula and that of the subtraction.
+    The step of each mean is eps ** (1 / 3) times the standard deviation of its column: that balances the error of the
+    difference formula and the rounding error of the subtraction.
     """
     small = float(np.cbrt(np.finfo(np.float64).eps))
+    # (k,): the step of each mean, at least eps ** (2 / 3) of the mean where the column hardly varies.
     steps = small * np.maximum(deviations.std(axis=0), small * np.abs(means))
+    # (k, k): a diagonal matrix, so that row i of `above` and `below` moves mean i alone.
     steps = np.diag(np.where(steps > 0, steps, small))
     above, below = means + steps, means - steps
     with np.errstate(all="ignore"):
+        # The diagonal of above - below holds the steps as they are after rounding.
         return np.asarray((finish(above) - finish(below)) / np.diagonal(above - below))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A number and how far it could be off.
+    """A number with its confidence interval.
 
     Parameters
     ----------
-    value, low, high : float
-        NaN where `reason` says why.
+    value : float
+        The number; NaN if it is undefined.
+    low, high : float
+        The limits of the interval; NaN if there is none, see `reason`.
     confidence : float
         The nominal coverage, for example 0.95.
     method : str
-        What it was made by: ``"robust"``, ``"wilson"``, ``"percentile"``, ``"bca"`` or ``"woodruff"``.
+        How the interval was computed: ``"robust"``, ``"wilson"``, ``"percentile"``, ``"bca"`` or ``"woodruff"``.
     n_clusters : int
-        Independent groups of observations.
+        Number of clusters: independent groups of observations.
     error : float
         The standard error.
     reason : str
-        Empty unless there is no interval.
+        Why there is no interval; empty if there is one.
     """
 
     value: float

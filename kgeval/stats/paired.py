@@ -1,4 +1,8 @@
-"""Two systems on the same observations: difference, interval, randomization test, what could have been found."""
+"""Paired comparison of two systems on the same observations, and Holm's correction of p-values.
+
+`compare_paired` returns the difference, its confidence interval, the p-value of a paired randomization test and the
+minimum detectable difference. `kgeval.compare` calls both functions.
+"""
 
 from __future__ import annotations
 
@@ -15,42 +19,44 @@ from kgeval.stats.intervals import ONE_CLUSTER, Clusters, check_confidence, clus
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.student import student_quantile
 
-# 2 ** 13 patterns of swaps are fewer than the usual number of random ones, so all of them are taken.
+# Up to 13 clusters, all 2 ** 13 patterns of swaps are tried: they are fewer than the usual number of random patterns.
 MAX_ENUMERATED = 13
-# How many swaps are held at a time (8 bytes each).
+# Number of entries of a block of swap patterns (8 bytes each).
 SWAPS_AT_ONCE = 2**20
-# A sum of a cluster's few values is exact to about this share of it; less is no difference.
+# Sums within a cluster are exact to about this share of their size; a smaller difference counts as none.
 SWAP_ROUNDING = 2.0**-46
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far the first of two systems lies above the second, and how surely.
+    """The difference between two systems, with its confidence interval and the result of its test.
 
     Parameters
     ----------
     value : float
-        First minus second.
+        First system minus second.
     low, high : float
-        The cluster-robust interval of the difference; NaN where `reason` says why.
+        The limits of the cluster-robust interval of the difference; NaN if there is none, see `reason`.
     error : float
-        Its standard error.
+        The standard error of the difference.
     p_value : float
-        Of the paired randomization test, two-sided; never 0.
+        Two-sided p-value of the paired randomization test; never 0.
     detectable : float
-        The smallest true difference that a test at this significance level finds with the given power.
+        The minimum detectable difference: the smallest true difference that a test at significance level
+        ``1 - confidence`` detects with probability `power`.
     n_clusters : int
-        Independent groups of observations.
+        Number of clusters: independent groups of observations.
     n_differing : int
-        Those in which the two systems differ in some number of the same call; only they can be swapped.
+        Number of clusters in which the two systems differ in at least one number of the same call; a swap changes
+        nothing in the other clusters.
     n_resamples : int
-        How many patterns of swaps were tried.
+        Number of swap patterns that were tried.
     is_exact : bool
-        Whether these were all the patterns there are, so that the p-value has no error of simulation.
+        Whether all possible patterns were tried, so that the p-value has no simulation error.
     confidence, power : float
-        What the interval and `detectable` are meant for.
+        The coverage of the interval, and the power to which `detectable` refers.
     reason : str
-        Empty unless there is no interval.
+        Why there is no interval; empty if there is one.
     """
 
     value: float
@@ -85,37 +91,40 @@ def compare_paired(
 ) -> list[Difference]:
     """Compare two systems in several numbers at once, on the same observations in the same order.
 
-    The interval comes from the influences of the observations on the difference (see `robust_interval`). The test
-    asks how often a difference at least as large, in either direction, arises when in each cluster the two
-    systems swap all their values or not, at random: under the null hypothesis that they are exchangeable every
-    such pattern was as likely as what was seen. The swaps are the same for all numbers of a call. The answer
-    depends on the numbers and the seed, not on the order of the observations, the labels of the clusters
-    or which system comes first.
+    The interval comes from the influences of the observations on the difference (see `robust_interval`). The p-value
+    comes from a paired randomization test: in each cluster the two systems either swap all their values or do not, at
+    random, and the p-value is the share of such patterns with a difference at least as large as the observed one, in
+    either direction. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as
+    the observed one. All numbers of a call use the same swaps. The result depends on the values and the seed, not on
+    the order of the observations, the labels of the clusters or which system comes first.
 
     Parameters
     ----------
     first, second : sequences of Moments
-        One pair for each number; all with the same observations. Both of a pair are finished alike.
+        The numbers of each system, in the same order and for the same observations. Both `Moments` of a pair have the
+        same `finish`.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     confidence : float
         Nominal coverage of the intervals; ``1 - confidence`` is the significance level of `detectable`.
     n_resamples : int
-        How many random patterns of swaps. Where 13 clusters or fewer differ, all patterns are taken instead.
+        Number of random swap patterns. If 13 or fewer clusters differ, all patterns are tried instead.
     seed : int
     power : float
-        With what probability a true difference of size `detectable` is found.
+        Probability that the test detects a true difference of size `detectable`.
 
     Returns
     -------
     list of Difference
-        As long as `first`. The p-value is ``(1 + b) / (1 + n_resamples)`` with b the random patterns at least as
-        extreme; of all patterns, it is their share.
+        One for each pair. With random patterns, the p-value is ``(1 + b) / (1 + n_resamples)`` where b patterns are
+        at least as extreme; with all patterns, it is the share of those that are.
 
     Raises
     ------
     DataError
-        If the two do not have the same numbers or the same observations.
+        If `first` and `second` differ in the number of their elements, or in the number of observations.
+    MetricError
+        If `confidence`, `power` or `n_resamples` is out of range.
 
     References
     ----------
@@ -140,18 +149,18 @@ def compare_paired(
         nothing = Difference(nan, nan, nan, nan, nan, nan, 0, 0, 0, False, confidence, power, "no observations")
         return [nothing] * len(first)
     with np.errstate(all="ignore"):
-        pairs = [_Pair.of(one, other, groups) for one, other in zip(first, second)]
+        pairs = [_Pair.of(in_first, in_second, groups) for in_first, in_second in zip(first, second)]
         swaps = _Swaps.of(pairs, n_resamples, seed)
     return [_difference(pair, p_value, swaps, confidence, power) for pair, p_value in zip(pairs, swaps.p_values)]
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
-    """Return how many observations there are; raise unless both sequences are of the same numbers and observations."""
+    """Return the number of observations; raise a DataError unless both sequences fit together."""
     if len(first) != len(second):
         raise DataError(f"first and second must hold the same numbers, in pairs; got {len(first)} and {len(second)}")
-    for place, (one, other) in enumerate(zip(first, second)):
-        shapes = one.values.shape, other.values.shape
-        if shapes[0] != shapes[1] or len(one) != len(first[0]):
+    for place, (in_first, in_second) in enumerate(zip(first, second)):
+        shapes = in_first.values.shape, in_second.values.shape
+        if shapes[0] != shapes[1] or len(in_first) != len(first[0]):
             raise DataError(
                 f"pair {place}: values have shapes {shapes[0]} and {shapes[1]}, pair 0 has {len(first[0])} rows; "
                 "a paired comparison needs the same observations, in the same order, for all numbers of both"
@@ -161,38 +170,53 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
 
 @dataclass(frozen=True)
 class _Pair:
-    """One number of both systems: the difference, and what its interval and its test need."""
+    """One number in both systems: the difference, and what its interval and its test need.
+
+    Parameters
+    ----------
+    first, second : Moments
+    value : float
+        The difference, first minus second.
+    gaps : float64 array, shape (clusters, k)
+        Sum of the values of `first` minus that of `second` within each cluster; differences due to rounding are 0.
+    moved : float64 array, shape (clusters,)
+        Sum of the influences on the difference within each cluster.
+    """
 
     first: Moments
     second: Moments
     value: float
-    # By how much the sums within a cluster differ (clusters, k), and what that moves, to first order (clusters,).
     gaps: Reals
     moved: Reals
 
     @classmethod
     def of(cls, first: Moments, second: Moments, groups: Clusters) -> _Pair:
-        one, other = groups.sums(first.values), groups.sums(second.values)
-        gaps = one - other
-        gaps[np.abs(gaps) <= SWAP_ROUNDING * (np.abs(one) + np.abs(other))] = 0.0
+        first_sums, second_sums = groups.sums(first.values), groups.sums(second.values)  # (clusters, k) each
+        gaps = first_sums - second_sums
+        gaps[np.abs(gaps) <= SWAP_ROUNDING * (np.abs(first_sums) + np.abs(second_sums))] = 0.0
         moved = groups.sums((influences(first) - influences(second))[:, None])[:, 0]
         value = float(first.number - second.number)
         if not isfinite(value):
-            gaps[:] = 0.0  # so that the numbers of the same call that are defined have their test
+            gaps[:] = 0.0  # an undefined number takes no part in the swaps; the other numbers are still tested
         return cls(first, second, value, gaps, moved)
 
     def shifted(self, shifts: Reals) -> Reals:
-        """Return the difference where the two have means `shifts` (patterns, k) above and below their average."""
+        """Return the difference in each pattern, shape (patterns,), from the shifts of the means.
+
+        In a pattern, the means of the first system are the average of both systems plus `shifts`, shape (patterns, k);
+        the means of the second are the average minus `shifts`.
+        """
         middle = (self.first.values.mean(axis=0) + self.second.values.mean(axis=0)) / 2.0
         return np.asarray(self.first.finish(middle + shifts) - self.second.finish(middle - shifts))
 
     @property
     def tolerance(self) -> float:
-        """How far rounding may bring down a difference that equals the observed one.
+        """The most by which rounding can reduce a difference that equals the observed one.
 
-        A sum of m terms is exact to ``m * eps`` times the sum of their sizes (Higham 2002, Accuracy and
-        Stability of Numerical Algorithms, 4.2); the terms are what the clusters move the difference by, and the
-        two numbers themselves are rounded too. What is counted too many by it makes the test more cautious.
+        A sum of m terms is exact to ``m * eps`` times the sum of their absolute values (Higham 2002, Accuracy and
+        Stability of Numerical Algorithms, 4.2). The terms are the influences summed within clusters; the two numbers
+        themselves are rounded too. A pattern within this tolerance counts as extreme, which makes the p-value larger,
+        never smaller.
         """
         sizes = abs(float(self.first.number)) + abs(float(self.second.number))
         sizes += float(np.abs(self.moved).sum()) / len(self.first)
@@ -201,7 +225,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Swaps:
-    """What the randomization test of several numbers found."""
+    """The outcome of the randomization test of several numbers; the attributes are those of `Difference`."""
 
     p_values: list[float]
     n_differing: int
@@ -210,52 +234,97 @@ class _Swaps:
 
     @classmethod
     def of(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Swaps:
+        """Return the p-value of each pair; NaN where its difference is undefined."""
+        # (differing clusters, columns): the gaps of all pairs side by side.
         gaps = _in_order_of_size(np.concatenate([pair.gaps for pair in pairs], axis=1))
         is_exact = len(gaps) <= MAX_ENUMERATED
         n_patterns = 2 ** len(gaps) if is_exact else n_resamples
+        # (pairs - 1,): the column at which the gaps of each further pair start.
         borders = np.cumsum([pair.gaps.shape[1] for pair in pairs])[:-1]
+        # For each pair, the absolute difference from which on a pattern counts as extreme.
         limits = [abs(pair.value) - pair.tolerance for pair in pairs]
+        # (pairs,): number of extreme patterns so far.
         extreme = np.zeros(len(pairs), dtype=np.int64)
         for swaps in all_patterns(len(gaps)) if is_exact else random_patterns(len(gaps), n_resamples, seed):
+            # (patterns, columns): how far the means of the first system lie above the average of both systems. Without
+            # any swap that is half of the summed gaps; each swapped cluster takes its gap away.
             shifts = (gaps.sum(axis=0) / 2.0 - swaps @ gaps) / len(pairs[0].first)
             for place, part in enumerate(np.split(shifts, borders, axis=1)):
-                # A pattern that leaves the number undefined counts as extreme: the cautious side.
+                # "not less" instead of "at least": a pattern whose number is NaN counts as extreme, to be cautious.
                 extreme[place] += np.count_nonzero(~(np.abs(pairs[place].shifted(part)) < limits[place]))
         counted = extreme if is_exact else extreme + 1
         p_values = counted / (n_patterns if is_exact else n_patterns + 1)
-        known = [p if isfinite(pair.value) else nan for p, pair in zip(p_values.tolist(), pairs)]
-        return cls(known, len(gaps), n_patterns, is_exact)
+        defined = [p if isfinite(pair.value) else nan for p, pair in zip(p_values.tolist(), pairs)]
+        return cls(defined, len(gaps), n_patterns, is_exact)
 
 
 def _in_order_of_size(gaps: Reals) -> Reals:
-    """Return the rows that are not zero, each with its first number positive, in an order they give themselves.
+    """Return the nonzero rows, each multiplied by 1 or -1 so that its first nonzero value is positive, and sorted.
 
-    Swapping is as likely as not, so the sign of a row is free; turned and ordered like this, the same draws meet the
-    same rows whatever the labels of the clusters, and whichever system comes first.
+    A swap is as likely as no swap, so the sign of a row does not matter. With these signs and this order, a random
+    pattern swaps the same rows whatever the labels of the clusters and whichever system comes first.
+
+    Examples
+    --------
+    >>> _in_order_of_size(np.array([[2.0, -2.0], [0.0, 0.0], [-1.0, 3.0]]))
+    array([[ 1., -3.],
+           [ 2., -2.]])
     """
     gaps = gaps[gaps.any(axis=1)]
-    leading = gaps[np.arange(len(gaps)), (gaps != 0.0).argmax(axis=1)]
+    leading = gaps[np.arange(len(gaps)), (gaps != 0.0).argmax(axis=1)]  # first nonzero value of each row
     gaps = gaps * np.sign(leading)[:, None]
     return np.asarray(gaps[in_order(gaps)])
 
 
 def all_patterns(n_clusters: int) -> Iterator[Reals]:
-    """Give every choice of clusters to swap, as one block of zeros and ones (patterns, clusters)."""
+    """Yield every choice of clusters to swap, in one block.
+
+    Parameters
+    ----------
+    n_clusters : int
+
+    Yields
+    ------
+    float64 array, shape (2 ** n_clusters, clusters)
+        1 where the pattern swaps the cluster, else 0.
+
+    Examples
+    --------
+    >>> next(all_patterns(2)).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    """
+    # Bit c of the pattern's number says whether the pattern swaps cluster c.
     patterns = np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters)
     yield (patterns & 1).astype(np.float64)
 
 
 def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
-    """Give random choices of clusters to swap, in blocks of zeros and ones (patterns, clusters).
+    """Yield random choices of clusters to swap, one block of patterns at a time.
 
-    Whole 64-bit words are drawn for each pattern, so that the blocks cut one stream and do not change it.
+    Each pattern takes whole 64-bit words of one stream of random numbers, so the block size does not change the
+    patterns.
+
+    Parameters
+    ----------
+    n_clusters : int
+        At least 1.
+    n_resamples : int
+        Number of patterns in all blocks together.
+    seed : int
+
+    Yields
+    ------
+    float64 array, shape (patterns of the block, clusters)
+        1 where the pattern swaps the cluster, else 0.
     """
     rng = np.random.default_rng(seed)
     n_words = -(-n_clusters // 64)
     block = max(1, SWAPS_AT_ONCE // n_clusters)
     for start in range(0, n_resamples, block):
         shape = (min(block, n_resamples - start), n_words)
+        # (patterns, words): random words, in the same byte order on every machine.
         words = rng.integers(2**64, size=shape, dtype=np.uint64).astype("<u8")
+        # (patterns, clusters): the first n_clusters bits of each pattern's words.
         yield np.unpackbits(words.view(np.uint8), axis=1, count=n_clusters).astype(np.float64)
 
 
@@ -271,7 +340,7 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, p
         if not isfinite(error):
             reason = "the number is not smooth around these means"
         elif not pair.gaps.any():
-            reason = "the two agree in every cluster"
+            reason = "the two systems agree in every cluster"
     low = high = detectable = nan
     if not reason:
         t = student_quantile((1.0 + confidence) / 2.0, n_clusters - 1)
@@ -295,20 +364,21 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, p
 
 
 def holm(p_values: npt.ArrayLike) -> Reals:
-    """Return p-values corrected for their number, by Holm's step-down method.
+    """Return p-values corrected for multiple testing, by Holm's step-down method.
 
-    The smallest of m is multiplied by m, the next by m - 1 and so on; none may fall below the one before it or
-    exceed 1. Rejecting those of at most alpha keeps the chance of any false rejection at alpha, however
-    the tests depend on each other.
+    The smallest of m p-values is multiplied by m, the next by m - 1 and so on. No corrected value is smaller than the
+    one before it, or greater than 1. Rejecting the tests with a corrected p-value of at most alpha keeps the
+    probability of any false rejection at or below alpha, however the tests depend on each other.
 
     Parameters
     ----------
     p_values : array_like of floats, shape (tests,)
-        NaN for a test that could not be made: it stays NaN and does not count.
+        NaN for a test that was not possible: it stays NaN and does not count among the m.
 
     Returns
     -------
     float64 array, shape (tests,)
+        In the order of `p_values`.
 
     Raises
     ------
@@ -332,7 +402,9 @@ def holm(p_values: npt.ArrayLike) -> Reals:
         place = int(np.flatnonzero(wrong)[0])
         raise DataError(f"p_values, place {place}: a p-value lies between 0 and 1; got {array[place]}")
     tests = np.flatnonzero(~np.isnan(array))
+    # (m,): places of the tests, from the smallest p-value to the largest.
     order = tests[np.argsort(array[tests], kind="stable")]
+    # (m,): the sorted p-values times m, m - 1, ..., 1; their running maximum, cut at 1, is the corrected value.
     stepped = array[order] * np.arange(len(order), 0, -1)
     adjusted = np.full_like(array, nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)

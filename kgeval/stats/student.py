@@ -1,4 +1,7 @@
-"""Quantiles of Student's t distribution, to about ten digits, from nothing but sums."""
+"""Quantiles of Student's t distribution, to about ten digits, without scipy.
+
+The intervals and tests of this package use them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-# Above so many degrees of freedom the expansion of Student's t is exact to 1e-12, and the series long.
+# Above this number of degrees of freedom the expansion of Student's t is exact to 1e-12, and the finite sum is long.
 MAX_SUMMED = 1000
 
 
@@ -22,6 +25,10 @@ def student_quantile(share: float, freedom: int) -> float:
         Probability of a smaller value, above 0 and below 1.
     freedom : int
         Degrees of freedom, at least 1.
+
+    Returns
+    -------
+    float
 
     References
     ----------
@@ -40,6 +47,7 @@ def student_quantile(share: float, freedom: int) -> float:
     central = 2.0 * share - 1.0
     if freedom == 1:
         return tan(pi * central / 2.0)
+    # Bisection over the angle, until no float64 lies between `low` and `high`.
     low, high = 0.0, pi / 2.0
     while low < (middle := (low + high) / 2.0) < high:
         low, high = (middle, high) if _central_share(middle, freedom) < central else (low, middle)
@@ -58,7 +66,7 @@ def _central_share(angle: float, freedom: int) -> float:
 
 
 def _expanded_quantile(z: float, freedom: int) -> float:
-    """Return the quantile of t whose normal quantile is `z`, up to the fourth power of ``1 / freedom``."""
+    """Return the quantile of t from the normal quantile `z`: the series in ``1 / freedom`` up to its fourth power."""
     terms = (
         z,
         (z**3 + z) / 4.0,

@@ -1,4 +1,4 @@
-"""TREC runs: their files, lists, measures and tables."""
+"""TREC runs measured as trec_eval does: files, ranked lists, measures, tables. ``kgeval trec`` uses this package."""
 
 from kgeval.trec.measures import parse_measures
 from kgeval.trec.run_files import read_qrels, read_run

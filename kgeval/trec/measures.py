@@ -1,6 +1,7 @@
-"""The measures of trec_eval, under its names, made of the metrics of kgeval.
+"""The measures of trec_eval under their names there, built from the metrics of `kgeval.metrics.retrieval`.
 
-Each is a ratio per query. As in trec_eval, a query for which a ratio is undefined counts 0.
+Each measure is a ratio per query. As in trec_eval, a query with an undefined ratio counts 0. `parse_measures` reads
+names of measures; `kgeval.trec.tables` computes them. The functions under "Maker" each build the measures of one name.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ Ratio = Callable[[Lists], tuple[Reals, Reals]]
 
 @dataclass(frozen=True)
 class TrecMeasure:
-    """A measure of trec_eval: a ratio per query, and what becomes of those of all queries.
+    """A measure of trec_eval: a ratio per query, and how the ratios of all queries become one number.
 
     Parameters
     ----------
     name : str
-        As trec_eval prints it.
+        The name as trec_eval prints it.
     ratio : callable
-        Gives numerator and denominator per query, as `ListMetric.ratio`.
+        Returns numerator and denominator per query, as `ListMetric.ratio`.
     total : str
-        ``"mean"``; ``"geometric"``, for which a value below 0.00001 counts as that; or ``"sum"``, of counts.
+        ``"mean"``; ``"geometric"``, where a value below 0.00001 counts as 0.00001; or ``"sum"``, for counts.
     has_expectation : bool
         Whether there is an exact expectation over random orders of tied documents.
     """
@@ -63,7 +64,7 @@ class TrecMeasure:
     has_expectation: bool = True
 
     def per_query(self, lists: Lists, ties: str) -> Reals:
-        """Return the measure of each list, float64 (queries,); 0 where the denominator is 0."""
+        """Return the measure of each list, float64, shape (queries,); 0 where the denominator is 0."""
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(lists.under(ties))
@@ -80,7 +81,7 @@ class TrecMeasure:
         return MetricValue(float(values.sum() if self.total == "sum" else values.mean()))
 
     def lacking(self, lists: Lists, ties: str) -> str:
-        """Return why lists have no value under these ties, else an empty string."""
+        """Return the reason why the measure is undefined under `ties`, or an empty string."""
         is_lacking = ties == "expected" and not self.has_expectation and lists.has_mixed_ties
         return "no exact expectation over random tie breaking; ask for other ties" if is_lacking else ""
 
@@ -89,20 +90,23 @@ class TrecMeasure:
 
 
 def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
-    """Return the measures that are named as in trec_eval or as in kgeval, each once.
+    """Return the measures with the given names of trec_eval or of kgeval, each once.
 
     Parameters
     ----------
     texts : iterable of str
-        ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``, ``"all_trec"``:
-        trec_eval's, which count 0 for a query that has no relevant document; ``"ndcg@10"``,
-        ``"err(g_max=4)@20"``: kgeval's, which leave it out unless they say otherwise. Several in one text
-        stand between commas.
+        Names of trec_eval: ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``,
+        ``"all_trec"``; a query without a relevant document counts 0. Names of kgeval: ``"ndcg@10"``,
+        ``"err(g_max=4)@20"``; such a query is left out by default. Commas separate several names in one text.
+
+    Returns
+    -------
+    list of TrecMeasure or ListMetric
 
     Raises
     ------
     MetricError
-        If a name is unknown, with all that are known, or a parameter is wrong.
+        If a name is unknown (the message lists the known ones), or a parameter is wrong.
 
     Examples
     --------
@@ -131,15 +135,15 @@ def _named(text: str) -> Sequence[TrecMeasure | ListMetric]:
         return MEASURES[parts[1]](parts[1], parts[2] or parts[3] or "")
     metric = LISTS.parse(text, [*MEASURES, *SETS])
     if str(metric) in MEASURES:
-        raise MetricError(f"{text!r} would be shown as {str(metric)!r}, which is trec_eval's here; write that")
+        raise MetricError(f"{text!r} would be shown as {str(metric)!r}, a measure of trec_eval; write {str(metric)!r}")
     return [metric]
 
 
-Maker = Callable[[str, str], list[TrecMeasure]]  # of the name, and of what was written behind it
+Maker = Callable[[str, str], list[TrecMeasure]]  # takes the name and the text of its parameters
 
 
 def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = True) -> Maker:
-    """A measure without parameters."""
+    """Return a maker of one measure without parameters."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         if text:
@@ -150,12 +154,12 @@ def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = Tr
 
 
 def _count(values: Callable[[Lists], Any]) -> Maker:
-    """The sum of a number of each query."""
+    """Return a maker of a count: the sum over the queries of `values`."""
     return _plain_measure(lambda lists: (np.asarray(values(lists), dtype=np.float64), np.ones(len(lists))), "sum")
 
 
 def _whole(ratio: Callable[[str, str], Ratio], has_expectation: bool = True) -> Maker:
-    """One measure, whatever its parameters; they follow its name as they were written."""
+    """Return a maker of one measure; the text of its parameters becomes part of its name."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         return [TrecMeasure(f"{name}_{text}" if text else name, ratio(name, text), "mean", has_expectation)]
@@ -164,7 +168,7 @@ def _whole(ratio: Callable[[str, str], Ratio], has_expectation: bool = True) -> 
 
 
 def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Maker:
-    """One measure per cut-off, ascending."""
+    """Return a maker of one measure per cut-off, ascending."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         cut_offs = _numbers(name, text or default, int, "positive integers", lambda k: k > 0)
@@ -174,7 +178,7 @@ def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Make
 
 
 def _per_share(ratio: Callable[[float], Ratio], default: str, most: float, has_expectation: bool = True) -> Maker:
-    """One measure per share of the relevant documents, ascending."""
+    """Return a maker of one measure per share of the relevant documents, ascending, from 0 to `most`."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         shares = _numbers(name, text or default, float, f"numbers from 0 to {most:g}", lambda c: 0 <= c <= most)
@@ -185,7 +189,7 @@ def _per_share(ratio: Callable[[float], Ratio], default: str, most: float, has_e
 
 
 def _numbers(name: str, text: str, kind: type, what: str, is_right: Callable[[Any], bool]) -> list[Any]:
-    """Return the numbers between commas."""
+    """Return the numbers of a text, separated by commas; raise a MetricError unless `is_right` holds for all."""
     try:
         numbers = [kind(part) for part in text.split(",")]
     except ValueError:
@@ -200,7 +204,7 @@ def _hits(lists: Lists) -> Reals:
 
 
 def _relative_precision(k: int) -> Ratio:
-    """Return the measure that divides hits by the most that there could be among the first k."""
+    """Return the ratio of the hits among the first k documents to the largest possible number of such hits."""
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 
 
@@ -213,7 +217,10 @@ def _set_map(lists: Lists) -> tuple[Reals, Reals]:
 
 
 def _precision_at_share(share: float) -> Ratio:
-    """Precision among the first c R documents, rounded up unless c R is less than a tenth above an integer."""
+    """Return the precision among the first c R documents, where c is `share` and R the number of relevant documents.
+
+    c R is rounded up, unless it is less than 0.1 above an integer.
+    """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
         reach: Ids = (share * lists.n_relevant + 0.9).astype(np.int64)
@@ -223,14 +230,17 @@ def _precision_at_share(share: float) -> Ratio:
 
 
 def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
-    """Mean over recalls c of the largest precision where at least c R relevant documents are found.
+    """Return the mean over recalls c of the largest precision at which at least c R relevant documents are retrieved.
 
-    trec_eval rounds c R to the nearest integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
+    R is the number of relevant documents. trec_eval rounds c R to the nearest integer;
+    `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
         hits, total = HitCounts.of(lists), np.zeros(len(lists))
         for recall in recalls:
+            # needed: number of relevant documents to retrieve, shape (queries,). is_there: whether a hit reaches this
+            # number in its query, shape (hits,).
             needed = np.maximum(np.floor(recall * lists.n_relevant + 0.5), 1)
             is_there = hits.number == needed[hits.query]
             total += lists.per_list(hits.query[is_there], hits.interpolated[is_there])
@@ -245,7 +255,7 @@ def _mean_over_recalls(name: str, text: str) -> Ratio:
 
 
 def _f_of_set(name: str, text: str) -> Ratio:
-    """(1 + x) P R / (R + x P), so the weight x is the square of the beta of F-beta."""
+    """Return the ratio (1 + x) P R / (R + x P), so the weight x is the square of the beta of F-beta."""
     weights = _numbers(name, text or "1", float, "a positive number", lambda x: 0 < x < math.inf)
     if len(weights) > 1:
         raise MetricError(f"{name} takes one number; got '{name}.{text}'")
@@ -261,7 +271,7 @@ def _ndcg(name: str, text: str) -> Ratio:
 
 
 MEASURES: dict[str, Maker] = {  # in the order in which trec_eval prints them
-    "runid": _count(lambda lists: np.ones(len(lists))),  # a text, which `trec_table` puts in
+    "runid": _count(lambda lists: np.ones(len(lists))),  # a text, which `trec_table` inserts
     "num_q": _count(lambda lists: np.ones(len(lists))),
     "num_ret": _count(lambda lists: lists.length),
     "num_rel": _count(lambda lists: lists.n_relevant),

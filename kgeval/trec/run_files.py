@@ -1,4 +1,4 @@
-"""Judgements and runs in the format of TREC: white-space separated text, one document a line."""
+"""Readers of judgements (qrels) and runs in the format of TREC: white-space separated columns, one document a line."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _COMMENT = re.compile(rb"^[ \t]*#.*$", re.M)
 
 
 def read_qrels(file: str | Path) -> pd.DataFrame:
-    """Read relevance judgements: ``query iteration document grade`` a line.
+    """Read relevance judgements: each line holds ``query iteration document grade``.
 
     Parameters
     ----------
     file : str or path
-        UTF-8, columns separated by blanks or tabs. Names are strings exactly as written; the iteration is
+        UTF-8, columns separated by blanks or tabs. Names are kept as the strings in the file; the iteration is
         ignored. A byte order mark, CRLF or CR line ends, empty lines and lines that start with ``#`` are
         accepted.
 
     Returns
     -------
     pandas.DataFrame
-        Columns query, item (str) and grade (int64), one row per line. A negative grade means, as in
-        trec_eval, that nobody judged the document.
+        Columns query, item (str) and grade (int64), one row per line. As in trec_eval, a negative grade means that
+        the document is not judged.
 
     Raises
     ------
     DataError
-        Naming file and line, if a line has not four columns, a grade is no integer, a document stands
-        twice for a query, the bytes are not UTF-8, or the file is missing, empty or UTF-16.
+        If a line does not have four columns, a grade is not an integer, a document occurs twice for a query, the
+        bytes are not UTF-8, or the file is missing, empty or UTF-16; names file and line.
     """
     path = Path(file)
     raw = _read_without_comments(path)
@@ -55,26 +55,26 @@ def read_qrels(file: str | Path) -> pd.DataFrame:
 
 
 def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
-    """Read what a system returned: ``query Q0 document rank score tag`` a line.
+    """Read the run of a retrieval system: each line holds ``query Q0 document rank score tag``.
 
     Parameters
     ----------
     file : str or path
-        As in `read_qrels`. The rank is ignored: the score tells the order, higher first. What follows the tag
-        is ignored, as in trec_eval.
+        As in `read_qrels`. The rank is ignored: higher scores come first. Text after the tag is ignored, as in
+        trec_eval.
 
     Returns
     -------
     run : pandas.DataFrame
         Columns query, item (str) and score (float64), one row per line.
     tag : str
-        Of the last line.
+        The tag of the last line.
 
     Raises
     ------
     DataError
-        Naming file and line, if a line has fewer than six columns or a score is no number (trec_eval takes
-        it for 0) or NaN; and as in `read_qrels`.
+        If a line has fewer than six columns, or a score is not a number (trec_eval reads it as 0) or NaN; and as in
+        `read_qrels`. Names file and line.
     """
     path = Path(file)
     raw = _read_without_comments(path)
@@ -84,8 +84,8 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
         scores = texts.astype(np.float64)
     except ValueError:
         scores = np.full(len(texts), np.nan)
-    said = "".join(texts)  # float() also reads 1_000, digits of other scripts, and 1e999 as infinity
-    is_odd = not np.isfinite(scores).all() or "_" in said or not said.isascii()
+    joined = "".join(texts)  # to refuse 1_000 and digits of other scripts, which float() accepts, and 1e999
+    is_odd = not np.isfinite(scores).all() or "_" in joined or not joined.isascii()
     if is_odd or (frame["tag"] == "").any() or frame.duplicated(["query", "document"]).any():
         _check_lines(path, raw, _wrong_result)
     run = pd.DataFrame({"query": frame["query"], "item": frame["document"], "score": scores})
@@ -93,7 +93,7 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
 
 
 def _read_without_comments(path: Path) -> bytes:
-    """Return the text with LF line ends, comments emptied, and no byte order mark."""
+    """Return the bytes of the text with LF line ends, comment lines made empty, and no byte order mark."""
     raw = one_line_end(read_bytes(path))
     raw = _COMMENT.sub(b"", raw) if b"#" in raw else raw
     check_no_nul(path, raw)
@@ -101,8 +101,8 @@ def _read_without_comments(path: Path) -> bytes:
 
 
 def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the columns as strings, empty where a line is too short; what is beyond them is ignored."""
-    header = " ".join(columns).encode() + b"\n"  # tells pandas the width, whatever the first line has
+    """Return the columns as strings, empty where a line is too short; further columns are ignored."""
+    header = " ".join(columns).encode() + b"\n"  # fixes the number of columns, whatever the first line has
     used = [name for name in columns if name not in ("iteration", "Q0", "rank")]
     try:
         frame = pd.read_csv(
@@ -125,7 +125,7 @@ def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFra
 
 
 def _check_lines(path: Path, raw: bytes, what_is_wrong: Callable[[list[str]], str]) -> None:
-    """Raise a DataError for the first wrong line, if there is one."""
+    """Raise a DataError for the first line that `what_is_wrong` objects to, or that repeats a document of a query."""
     seen: dict[tuple[str, str], int] = {}
     for number, line in enumerate(raw.decode("utf-8").split("\n"), start=1):
         words = line.replace("\t", " ").split(" ")
@@ -138,7 +138,7 @@ def _check_lines(path: Path, raw: bytes, what_is_wrong: Callable[[list[str]], st
         first = seen.setdefault((words[0], words[2]), number)
         if first != number:
             raise DataError(
-                f"{path}, line {number}: document {words[2]!r} of query {words[0]!r} stands on line {first} already; "
+                f"{path}, line {number}: document {words[2]!r} of query {words[0]!r} is already on line {first}; "
                 "keep one"
             )
 

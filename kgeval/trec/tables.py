@@ -1,4 +1,4 @@
-"""TREC runs measured as trec_eval does, and tables in its format."""
+"""Ranked lists and tables of measures of TREC runs, computed as trec_eval does; ``kgeval trec`` prints the tables."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ _BY_NAME = "which come first depends on their names, as in trec_eval, unless --t
 
 @dataclass(frozen=True)
 class TrecOptions:
-    """What decides which lists a run gives, as the options of trec_eval.
+    """The options of trec_eval that determine the ranked lists of a run.
 
     Parameters
     ----------
     ties : str
         ``"trec"``: scores are rounded to single precision, as in version 9 of trec_eval, and tied documents
-        stand in falling order of their names. Otherwise scores are compared as they are.
+        are sorted by name, descending. Otherwise scores are compared unchanged, and ties are handled as in
+        `kgeval.metrics.retrieval`.
     relevance_level : int
-        The lowest grade that is relevant to measures that know no grades (``-l``).
+        The lowest grade that counts as relevant in measures without grades (``-l``).
     depth : int, optional
-        How many documents of each query count, the best ones (``-M``).
+        The number of documents of each query that count, the best ones (``-M``).
     judged_only : bool
-        Whether documents that are not judged leave the lists, after `depth` has cut them (``-J``).
+        Whether documents that are not judged are removed, after the cut at `depth` (``-J``).
     complete : bool
-        Whether judged queries that the run lacks have an empty list (``-c``), or none.
+        Whether a judged query that the run lacks gets an empty list (``-c``); otherwise it is left out.
 
     Raises
     ------
     MetricError
-        If `ties` is none of `TREC_TIES`, or `relevance_level` or `depth` no positive integer.
+        If `ties` is not one of `TREC_TIES`, or `relevance_level` or `depth` is not a positive integer.
     """
 
     ties: str = "trec"
@@ -66,24 +67,24 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     Parameters
     ----------
     qrels : DataFrame
-        Columns query, item, grade, as of `kgeval.trec.run_files.read_qrels`. Documents that it lacks, or whose
-        grade is negative, are not judged and count as irrelevant.
+        Columns query, item, grade, as from `kgeval.trec.run_files.read_qrels`. Documents without a grade or with a
+        negative grade are not judged and count as irrelevant.
     run : DataFrame
-        Columns query, item, score, as of `kgeval.trec.run_files.read_run`.
+        Columns query, item, score, as from `kgeval.trec.run_files.read_run`.
     options : TrecOptions
 
     Returns
     -------
     Lists
-        Of the queries that are judged. ``notes`` count what was left out, and the queries in which the names
-        of documents decide.
+        The lists of the judged queries. ``notes`` count the queries and documents that were left out, and the queries
+        in which the names of documents decide the order.
 
     Raises
     ------
     DataError
         If no query of the run is judged.
     MetricError
-        If the depth cuts through tied documents whose order the ties do not tell.
+        If `depth` cuts between tied documents and `ties` does not order them.
 
     Examples
     --------
@@ -112,11 +113,11 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     notes += [*more_notes, (n_hopeless, "queries have no relevant document; trec_eval's measures count 0 for them")]
     if options.ties == "trec":
         notes.append((_n_tied(lists), f"queries have tied documents of different grades; {_BY_NAME}"))
-    return replace(lists, notes=tuple(f"{n} {what}" for n, what in notes if n))
+    return replace(lists, notes=tuple(f"{n} {text}" for n, text in notes if n))
 
 
 def _listed(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
-    """Return the part of the run that counts, and how many documents each option left out."""
+    """Return the documents of the run that count, and notes (number, text) about those that each option removed."""
     notes = []
     if options.ties == "trec":
         with np.errstate(over="ignore"):
@@ -127,7 +128,7 @@ def _listed(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions) -> tup
         if len(tied) and options.ties != "trec":
             raise MetricError(
                 f"place {options.depth} (-M) lies among tied documents in {len(tied)} queries, first {tied[0]!r}; "
-                "which of them stay is known with ties='trec' (--ties trec) only"
+                "only ties='trec' (--ties trec) determines which of them stay"
             )
         notes = [
             (n_before - len(run), f"documents beyond place {options.depth} of their query are left out"),
@@ -141,7 +142,10 @@ def _listed(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions) -> tup
 
 
 def _best(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[str]]:
-    """Return the first `depth` documents of each query, and the queries that have a tie across this border."""
+    """Return the first `depth` documents of each query, and the queries with a tie across this border.
+
+    A query has such a tie if the documents at the places `depth` and `depth` + 1 have the same score.
+    """
     ordered = run.sort_values(["query", "score", "item"], ascending=[True, False, False])
     place = ordered.groupby("query", sort=False).cumcount() + 1
     tied = ordered[place == depth].merge(ordered[place == depth + 1], on=["query", "score"])
@@ -149,25 +153,26 @@ def _best(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _n_tied(lists: Lists) -> int:
-    """Return in how many lists the order of tied items matters."""
+    """Return the number of lists in which tied items differ in grade, so that their order matters."""
     items = pd.DataFrame({"query": lists.query, "before": lists.before, "size": lists.size, "grade": lists.grade})
+    # One row per item; items with the same `before` tie. n_alike: tied items of the same grade.
     n_alike = items.groupby(["query", "before", "grade"])["size"].transform("size")
     return int(items["query"][n_alike < items["size"]].nunique())
 
 
 @dataclass(frozen=True, eq=False)
 class TrecTable:
-    """Measures of a run, per query and of all queries together.
+    """Measures of a run, for each query and for all queries together.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         Indexed by query, the last row ``"all"``; one column per measure, counts int64, others float64; the last column,
-        ``reason``, says why numbers are NaN.
+        ``reason``, tells why numbers are NaN.
     notes : tuple of str
-        Which means leave queries out.
+        The measures whose mean leaves out queries.
     tag : str or None
-        The run's, if the measure ``runid`` was asked for.
+        The tag of the run, if the measure ``runid`` is wanted.
     """
 
     frame: pd.DataFrame
@@ -178,18 +183,18 @@ class TrecTable:
 def trec_table(
     lists: Lists, measures: Sequence[TrecMeasure | ListMetric], ties: str = "trec", tag: str = ""
 ) -> TrecTable:
-    """Tabulate measures per query, and of all queries together in the last row.
+    """Tabulate measures, one row per query; the last row is for all queries together.
 
     Parameters
     ----------
     lists : Lists
-        As `trec_lists` makes them, with the same `ties`.
+        As `trec_lists` returns them, with the same `ties`.
     measures : sequence of TrecMeasure or ListMetric
         See `kgeval.trec.measures.parse_measures`.
     ties : str
         One of `TREC_TIES`.
     tag : str
-        The run's, for the measure ``runid``.
+        The tag of the run, for the measure ``runid``.
 
     Returns
     -------
@@ -218,23 +223,23 @@ def trec_table(
             notes.append(
                 f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; empty=zero counts all"
             )
-    is_asked = columns.pop("runid", None) is not None
+    has_tag = columns.pop("runid", None) is not None
     lacking.pop("runid", None)
     names = [*(range(len(lists)) if lists.names is None else lists.names), ALL]
     frame = pd.DataFrame(columns, index=pd.Index(names, dtype=object, name="query"))
     frame[REASON] = [*query_reasons(frame.iloc[:-1], lacking), join_reasons(totals)]
-    return TrecTable(frame, tuple(notes), tag if is_asked else None)
+    return TrecTable(frame, tuple(notes), tag if has_tag else None)
 
 
 def format_trec(table: TrecTable, per_query: bool = True) -> str:
-    """Return a table as trec_eval prints it: name, query and value, one a line.
+    """Return a table as trec_eval prints it: each line holds name, query and value.
 
     Parameters
     ----------
     table : TrecTable
     per_query : bool
-        Whether single queries stand above all queries together; for them trec_eval prints no ``num_q`` and no
-        ``gm_map``.
+        Whether lines for single queries come before those for all queries together. As in trec_eval, single
+        queries have no ``num_q`` and no ``gm_map``.
 
     Examples
     --------

@@ -76,7 +76,8 @@ def test_what_the_result_shows():
     lines = repr(result).splitlines()
     assert lines[:4] == [
         "small: 5 entities, 2 relations; test 2 positives and 2 negatives, 0 dropped",
-        "1 thresholds of relations and 0 global ones, from valid (1 and 1)",
+        "1 relations with a threshold of their own, 0 with the global threshold; chosen on valid (1 positives, 1 "
+        "negatives)",
         f"negatives: given, sha256 {result.about['negatives_sha256'][:8]}; dataset {small().fingerprint[:8]}, "
         f"kgeval {kg.__version__}",
         "dataset: 1 rows of test also in valid",
@@ -129,7 +130,7 @@ def test_keys(key, value):
         ("mean.f1", "unknown pointwise metric 'mean.f1'"),
         (
             "accuracy(threshold=0.2)",
-            "brings a threshold of its own, but triples are classified by those chosen on validation",
+            "has a threshold of its own, but triples are classified by those chosen on validation",
         ),
         ("hits@10", "unknown pointwise metric"),
     ],
@@ -155,7 +156,7 @@ def test_probabilities_are_not_made_up(metric):
     for average in ("micro", "macro"):
         found = result.value(f"{average}.{metric}")
         assert math.isnan(found.value)
-        assert found.reason.startswith("scores are no probabilities; fit some on validation: classify(..., calibrate=")
+        assert found.reason.startswith("scores are not probabilities; fit probabilities on validation: ")
     frame = result.by("relation", metrics=metric)
     assert frame["reason"].tolist() == [f"{metric}: {found.reason}"]
 
@@ -293,7 +294,7 @@ def test_by_columns_of_the_user():
     assert joined.by("kind", metrics="accuracy")["accuracy"].to_dict() == {"x": 3 / 4, "y": 1 / 2}
     assert joined.by("kind", "cardinality", metrics="accuracy")["n"].to_dict() == {("x", "1-1"): 4, ("y", "1-N"): 2}
     assert joined.notes == result.notes
-    with pytest.warns(KgevalWarning, match="2 of 6 .* have no row there"):
+    with pytest.warns(KgevalWarning, match="2 of 6 .* have no matching row"):
         some = result.with_columns(pd.DataFrame({"o": ["e", "a"], "end": ["E", "A"]}))
     assert some.by("end", metrics="accuracy")["accuracy"].to_dict() == {"E": 1.0, "missing": 0.0, "A": 1.0}
     assert "columns end: 2 of 6" in some.notes[-1]
@@ -307,7 +308,7 @@ def test_by_columns_of_the_user():
         ({"label": [1] * 6}, "the name of column 'label' is taken"),
         ({"cardinality": [1] * 6}, "the name of column 'cardinality' is taken"),
         ({"side": ["object"], "kind": [1]}, "these rows have no side; columns can be joined by s, p, o, relation"),
-        ({"relation": ["one", "one"], "kind": [1, 2]}, "relation = 'one' stands more than once"),
+        ({"relation": ["one", "one"], "kind": [1, 2]}, "relation = 'one' occurs more than once"),
     ],
 )
 def test_columns_that_do_not_fit(columns, message):
@@ -335,7 +336,7 @@ def test_features_come_from_the_dataset():
     assert featured.table.equals(result.table)
     assert featured.with_features(dataset).columns.equals(featured.columns)
     other = kg.Dataset.from_arrays(**{**KINDS, "test": KINDS["test"][:2]}, n_entities=6, n_relations=3)
-    with pytest.raises(DataError, match="the result is of dataset 'kinds'"):
+    with pytest.raises(DataError, match="the result was made from dataset 'kinds'"):
         result.with_features(other)
 
 

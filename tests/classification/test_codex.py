@@ -129,7 +129,7 @@ def test_relations_that_valid_does_not_settle(folder, dataset):
     tested = [p for name in ("test", "test_negatives") for _, p, _ in read(folder, name)]
     absent = [p for p in tested if p not in classes]
     one_sided = [p for p in tested if len(classes.get(p, ())) == 1]
-    cut = f"the global threshold {result.global_threshold:g} serves"
+    cut = f"the global threshold {result.global_threshold:g} is used for"
     n = len(set(tested))
     assert result.notes == (
         f"{cut} {len(set(absent))} of {n} relations of test ({len(absent)} triples): valid has no example of them",

@@ -131,7 +131,7 @@ def test_nan_after_the_probe_names_its_triple():
     dataset = kg.Dataset.from_arrays(valid=[[0, 0, 8], [0, 0, 9]], test=[[0, 0, 1]], **labels)
     negatives = {"valid": [[0, 0, 8], [0, 0, 5], [0, 0, 6]], "test": [[0, 0, 3]]}
     message = (
-        "<lambda> gave NaN for ('e0', 'r', 'e8') and 1 more of the 5 triples are like it; such a score cannot be "
+        "<lambda> gave NaN for ('e0', 'r', 'e8') and such a score for 1 more of the 5 triples; it cannot be "
         "compared. Check the parameters"
     )
     refused(ScoreError, message, nan_for(8), dataset, negatives)
@@ -147,7 +147,11 @@ def test_a_diverged_model_is_refused(value, said):
     negatives = {"valid": [[0, 0, 5]], "test": [[0, 0, 8], [0, 0, 3]]}
     model = TransE(entities, np.ones((1, 2)))
     refused(
-        ScoreError, f"TransE gave {said} for ('0', '0', '8') and 0 more of the 3 triples", model, dataset, negatives
+        ScoreError,
+        f"TransE gave {said} for ('0', '0', '8') and such a score for 0 more of the 3 triples",
+        model,
+        dataset,
+        negatives,
     )
 
 

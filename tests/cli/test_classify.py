@@ -72,7 +72,8 @@ def test_the_report(capsys):
     lines = printed(capsys, *CALL, "--metrics", "accuracy,f1,log_loss").out.splitlines()
     assert lines[:2] == [
         "graph: 4 entities, 1 relations; test 2 positives and 2 negatives, 0 dropped",
-        "1 thresholds of relations and 0 global ones, from valid (1 and 1)",
+        "1 relations with a threshold of their own, 0 with the global threshold; chosen on valid (1 positives, 1 "
+        "negatives)",
     ]
     assert lines[2].startswith("negatives: files in graph, sha256 ")
     assert f"dataset {dataset.fingerprint[:8]}, kgeval {kg.__version__}" in lines[2]
@@ -83,7 +84,7 @@ def test_the_report(capsys):
         "micro    4    0.7500  0.6667         -",
         "macro    4    0.7500  0.6667         -",
     ]
-    assert any(line.startswith("undefined in micro, macro: log_loss: scores are no probabilities") for line in lines)
+    assert any(line.startswith("undefined in micro, macro: log_loss: scores are not probabilities") for line in lines)
     assert lines[-1].startswith("done in ")
     assert lines[-1].endswith(" s. Breakdown: --by relation.")
 
@@ -97,7 +98,7 @@ def test_json_equals_the_call(capsys):
     micro, macro = content["metrics"]
     assert (micro["average"], micro["n"], micro["accuracy"], micro["auc"]) == ("micro", 4, 0.75, 1.0)
     assert (macro["average"], macro["n"], macro["brier"]) == ("macro", 4, None)
-    assert macro["reason"].startswith("brier: scores are no probabilities")
+    assert macro["reason"].startswith("brier: scores are not probabilities")
     assert [(row["relation"], row["n"], row["accuracy"]) for row in content["by"]] == [("r", 4, 0.75)]
 
 
@@ -109,10 +110,10 @@ def test_other_formats_carry_the_table_alone(capsys):
     assert [row for _, row in rows] == [
         {"average": average, "n": "4", "recall": "0.5", "ece": ""} for average in ("micro", "macro")
     ]
-    assert all(reason.startswith("ece: scores are no probabilities") for reason, _ in rows)
+    assert all(reason.startswith("ece: scores are not probabilities") for reason, _ in rows)
     assert "kgeval: note: 1 of 2 negatives of valid are known triples" not in err
     assert "kgeval: note: 1 of 1 negatives of valid are known triples; they count as false\n" in err
-    assert "kgeval: undefined in micro, macro: ece: scores are no probabilities" in err
+    assert "kgeval: undefined in micro, macro: ece: scores are not probabilities" in err
     out, _ = printed(capsys, *CALL, "--format", "markdown", "--metrics", "recall", "--by", "relation")
     assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 |"
 
@@ -207,7 +208,7 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--norm", "1"), "--norm needs --model"),
         (("--by", "side"), "--by must be one of 'relation', 'cardinality', 'pattern', "),
         (("--metrics", "acuracy"), "unknown pointwise metric 'acuracy'; did you mean 'accuracy'?"),
-        (("--metrics", "f1(threshold=2)"), "brings a threshold of its own"),
+        (("--metrics", "f1(threshold=2)"), "has a threshold of its own"),
         (("--negatives", "none"), "none: no such folder"),
         (("--prior", "0.5"), "prior= requires calibrate=; say calibrate="),
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),

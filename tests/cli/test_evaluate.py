@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from grids import light
 
 import kgeval
 from kgeval.cli import main
@@ -358,6 +359,7 @@ def test_what_must_fail_fails_before_the_ranking(capsys, monkeypatch, options, s
     assert refused(capsys, "evaluate", "graph", "--score", "scorers:total", *options).startswith(said)
 
 
+@pytest.mark.thorough
 def test_resources_change_no_number(root, capsys):
     """Every size of batch, block and array, and any number of threads, gives the same table, to the last bit."""
     folder = root / "data" / "countries"
@@ -457,7 +459,6 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "the following arguments are required: COMMAND"),
         (("evaluate", "graph"), "one of the arguments --model --score --scores is required"),
         (("evaluate", "graph", "--model", "x", "--score", "y"), "argument --score: not allowed with argument --model"),
         (("evaluate", "graph", "--score", "y", "--ties", "best"), "argument --ties: invalid choice: 'best'"),
@@ -521,7 +522,7 @@ def test_failing_command_has_no_traceback(root):
     assert found.stderr == b"kgeval: broken raised RuntimeError when given 21 triples: two\\nlines \\x1b[31m\n"
 
 
-@pytest.mark.parametrize("style", ["table", "json", "csv"])
+@pytest.mark.parametrize("style", light(["json", "table", "csv"], 1))
 def test_output_that_cannot_encode_a_label(root, tmp_path, style):
     """A narrow output encoding (a pipe on Windows, say) must not cost the result; JSON stays exact."""
     write_graph(tmp_path / "far", {"test": ["a\t\u6771\U0001f600\tb"]})

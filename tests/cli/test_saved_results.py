@@ -243,7 +243,7 @@ def test_show_refuses_another_dataset(capsys, tmp_path):
     (other / "test.txt").write_text("a\tr\tb\n")
     (other / "train.txt").write_text("a\tr\tb\n")
     message = refused(capsys, "show", "near.kgeval", "--dataset", other, "--by", "cardinality")
-    assert message.startswith("the result is of dataset 'graph'")
+    assert message.startswith("the result was made from dataset 'graph'")
 
 
 def test_numbers_alone(capsys):

@@ -194,8 +194,8 @@ def test_names(texts, names):
         ("ndcg.0=1,1=2", "ndcg takes gains of positive grades, such as 'ndcg.1=3,2=9'; got 'ndcg.0=1,1=2'"),
         ("ndcg.10", "ndcg takes gains of positive grades, such as 'ndcg.1=3,2=9'; got 'ndcg.10'"),
         ("ndcg@0", "k of ndcg@k must be an integer of at least 1; got 0"),
-        ("MAP", "'MAP' would be shown as 'map', which is trec_eval's here; write that"),
-        ("map(empty=skip)", "'map(empty=skip)' would be shown as 'map', which is trec_eval's here; write that"),
+        ("MAP", "'MAP' would be shown as 'map', a measure of trec_eval; write 'map'"),
+        ("map(empty=skip)", "'map(empty=skip)' would be shown as 'map', a measure of trec_eval; write 'map'"),
     ],
 )
 def test_wrong_names(text, said):

@@ -126,7 +126,7 @@ def test_values_differences_and_wins_by_loops(seed, side):
         for row, mine, theirs in zip(rows, a, b):
             sums[row[:3]] += mine - theirs
         agree = max(map(abs, sums.values())) < 1e-12
-        assert record["reason"] == ("the two agree in every cluster" if agree else "")
+        assert record["reason"] == ("the two systems agree in every cluster" if agree else "")
         assert (record["first"], record["second"]) == ("model 0", "model 1")
 
 
@@ -285,7 +285,7 @@ def test_a_model_equals_itself():
     assert found.table["difference"].tolist() == [0.0] * 3
     assert found.table["p"].tolist() == found.table["p_holm"].tolist() == [1.0] * 3
     assert found.table["better"].tolist() == [""] * 3
-    assert found.table["reason"].tolist() == ["the two agree in every cluster"] * 3
+    assert found.table["reason"].tolist() == ["the two systems agree in every cluster"] * 3
     assert found.table[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 6, 0], [0, 6, 0], [0, 5, 0]]
     assert found.by_relation("mrr")["contribution"].tolist() == [0.0, 0.0]
 
@@ -319,12 +319,12 @@ def test_metrics_without_moments_have_values_and_a_reason():
     assert record["difference"] == one["median_rank"] - other["median_rank"]
     assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_holm", "detectable")] == [True] * 5
     assert record["reason"] == (
-        "median_rank is no function of means; ask for gmr, which a few bad ranks move little as well"
+        "median_rank is not a function of means; ask for gmr, which a few bad ranks also change little"
     )
     assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
     assert tested["p_holm"] == tested["p"]
-    assert "adjusted for all tests here, 1 (pairs" in "\n".join(found.header())
-    with pytest.raises(kg.MetricError, match="median_rank is no function of means"):
+    assert "for the number of tests here, 1 (pairs" in "\n".join(found.header())
+    with pytest.raises(kg.MetricError, match="median_rank is not a function of means"):
         found.by_relation("median_rank")
 
 
@@ -338,7 +338,7 @@ def test_a_side_without_ranks_has_no_numbers():
     assert table["difference"].isna().tolist() == [True, True, False]
     assert table["n"].tolist() == [0, 0, 3]
     empty = [replaced(result, table=result.table[:0], n_read=0) for result in pair]
-    assert refusal(empty)[1] == "  queries: no row of the sides asked in A and B (cannot be overridden)"
+    assert refusal(empty)[1] == "  queries: no row of the compared sides in A and B (cannot be overridden)"
 
 
 def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
@@ -419,6 +419,7 @@ def simulated(template, rng, gain=0.0):
     return pair
 
 
+@pytest.mark.thorough
 def test_type_one_error_is_nominal():
     """400 pairs of exchangeable models with dependent sides: 3% to 7.5% at 5% (two standard errors are 2.2%)."""
     template, rng = ring_template(40), np.random.default_rng(11)
@@ -432,6 +433,7 @@ def test_type_one_error_is_nominal():
     assert (share <= 0.075).all()
 
 
+@pytest.mark.thorough
 def test_a_known_difference_is_found_by_more_triples():
     """A gain of 0.45 in the logarithm of the rank: rarely found with 20 triples, nearly always with 200."""
     found = []
@@ -537,10 +539,10 @@ def test_by_relation_names_models_and_metrics():
 JACK = "('Jack', 'born_in', 'Rome') (subject side, test)"
 REFUSED = "A and B cannot be compared as they are; they differ in"
 NO_WAY = "evaluate again under one protocol, on the same dataset"
-FILTER = "(override 'filter_splits' accepts that different known answers are left out)"
+FILTER = "(override 'filter_splits' accepts that the filters remove different known answers)"
 DATASET = "(override 'dataset' accepts other triples over the same labels)"
 UNSEEN = "(override 'unseen' accepts different policies for unseen entities)"
-QUERIES = "(override 'queries' compares the rows that all have)"
+QUERIES = "(override 'queries' compares only the rows that all results have)"
 
 
 def way_out(*names):
@@ -657,11 +659,11 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
     pair = [towns(), towns(1, kg.Protocol(sides="object"))]
     assert refusal(pair, override=("queries", "splits")) == [
         REFUSED,
-        "  sides: subject+object in A, object in B; mrr asks both sides (cannot be overridden)",
+        "  sides: subject+object in A, object in B; mrr needs both sides (cannot be overridden)",
         NO_WAY,
     ]
     assert refusal(pair, metrics="object.mr,subject.hits@3")[1] == (
-        "  sides: subject+object in A, object in B; subject.hits@3 asks that side (cannot be overridden)"
+        "  sides: subject+object in A, object in B; subject.hits@3 needs that side (cannot be overridden)"
     )
     found = compare(pair, names=["A", "B"], metrics="object.mrr,object.query.map")
     assert found.table["value_first"][0] == pytest.approx(pair[0]["object.mrr"])
@@ -669,7 +671,7 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
     objects = [towns(seed, kg.Protocol(sides="object")) for seed in (0, 1)]
     assert compare(objects, names=["A", "B"], metrics="mrr").table["n"][0] == 3
     assert refusal(objects, metrics="subject.mrr")[1] == (
-        "  sides: object in A and B; subject.mrr asks that side (cannot be overridden)"
+        "  sides: object in A and B; subject.mrr needs that side (cannot be overridden)"
     )
 
 
@@ -774,7 +776,7 @@ OVERRIDES = "override must be one of 'queries', 'dataset', 'unseen', 'filter_spl
         (TWO, {"names": ["x"]}, kg.ProtocolError, NAMES + "['x']"),
         (TWO, {"names": ["x", ""]}, kg.ProtocolError, NAMES + "['x', '']"),
         (TWO, {"override": "row"}, kg.ProtocolError, OVERRIDES + "'row'"),
-        (TWO, {"metrics": []}, kg.MetricError, "say what to compare: metrics names none"),
+        (TWO, {"metrics": []}, kg.MetricError, "metrics names no metric to compare; name some, such as 'mrr,hits@10'"),
         (TWO, {"metrics": "hits@0"}, kg.MetricError, "k of hits@k must be an integer of at least 1; got 0"),
         (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query'; got 'row'"),
         (TWO, {"confidence": 95}, kg.MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
@@ -803,11 +805,12 @@ def test_head_says_what_was_tested():
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
-        "tested: p is how often a difference as large, either way, arises when the two models swap all their ranks "
-        "of a query at random (1,234 times, seed 5; all ways where 13 or fewer differ); p_holm is adjusted for "
-        "all tests here, 2 (pairs of models: 1, metrics: 2)",
-        "differences are first - second; intervals 90%, ranks of a query taken as dependent; in query. metrics "
-        "each query is its own",
+        "tested: p is how often a difference at least as large, in either direction, arises when the two models swap "
+        "all their ranks of a query at random (1,234 random swaps, seed 5; all possible swaps where 13 or fewer "
+        "differ); p_holm is p corrected by Holm's method for the number of tests here, 2 (pairs of models: 1, "
+        "metrics: 2)",
+        "differences are first - second; intervals 90%, clustered by query; in query. metrics each query is its own "
+        "cluster",
     ]
 
 

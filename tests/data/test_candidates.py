@@ -5,6 +5,7 @@ import random
 import numpy as np
 import oracle
 import pytest
+from grids import few_or_all
 
 import kgeval as kg
 from kgeval.data.candidates import All, Candidates, Recorded, candidates_from_json
@@ -68,9 +69,10 @@ def expected(score, splits, pool_of):
 
 
 @pytest.mark.parametrize("kind", ["function", "vectors"])
-def test_pools_of_relations_and_of_positives_are_ranked_as_the_oracle_does(kind):
+@pytest.mark.parametrize("n_cases", few_or_all(8, 150))
+def test_pools_of_relations_and_of_positives_are_ranked_as_the_oracle_does(kind, n_cases):
     """On 150 graphs: every positive among the pool of its relation and side, and among a list of its own."""
-    for seed in range(150):
+    for seed in range(n_cases):
         rng, n, m, splits, dataset, table, model = draw(seed)
         scorer = model if kind == "vectors" else lambda s, p, o, table=table: table[s, p, o]
         scores = table

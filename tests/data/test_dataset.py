@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 from oracle import random_graph
 
 from kgeval import Dataset, TripleSet, Vocabulary, read_dataset
@@ -62,7 +63,7 @@ def test_ids_are_the_sorted_labels_of_all_splits():
     assert {split: rows_of(dataset, split) for split in facts} == facts
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", light(range(40), 3))
 def test_random_frames_keep_every_row(seed):
     """Rows, order and duplicates stay, whichever splits there are; ids are places in the sorted labels."""
     _, _, splits = random_graph(random.Random(seed), allow_empty=True)
@@ -116,7 +117,7 @@ def test_other_columns_are_refused(columns, shown):
 def test_a_column_name_that_stands_twice_is_refused():
     """With two columns s it cannot be told which is meant."""
     frame = pd.DataFrame([["a", "r", "b", "c"]], columns=["s", "p", "o", "s"])
-    assert refusal(Dataset.from_frames, test=frame) == "test: column 's' stands twice; which one is meant?"
+    assert refusal(Dataset.from_frames, test=frame) == "test: duplicate column 's'; keep only one"
 
 
 def test_frames_must_be_frames():
@@ -251,7 +252,7 @@ def test_ragged_rows_are_refused():
         ({"n_entities": 1, "n_relations": True}, "n_relations must be an integer of at least 1; got True"),
         ({"n_entities": 3.0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 3.0"),
         ({"n_entities": 2, "entity_labels": ["a"]}, "n_entities is 2, but entity_labels has 1 labels"),
-        ({"entity_labels": list("aba")}, "label 'a' stands at ids 0 and 2; labels must differ"),
+        ({"entity_labels": list("aba")}, "label 'a' occurs at ids 0 and 2; labels must differ"),
         ({"entity_labels": ["a", 5]}, "label 1 must be a string; got 5 (int)"),
     ],
 )
@@ -261,7 +262,7 @@ def test_sizes_must_be_said_and_agree(options, said):
     assert refusal(Dataset.from_arrays, test=[[0, 0, 0]], **options) == said
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", light(range(150), 6))
 def test_counts_equal_a_naive_computation(seed):
     """Duplicates, overlaps and unseen labels with Counter and set, on random splits, some empty or absent."""
     rng = random.Random(seed)
@@ -325,7 +326,7 @@ def test_columns_in_another_order_are_suspected():
     facts = [("a", "b", "likes"), ("b", "c", "likes"), ("c", "a", "likes")]
     said = (
         "the second column has 3 distinct labels, 3 of them entities too, and the third 1; "
-        "are the columns subject, object, relation? Expected is subject, relation, object"
+        "are the columns subject, object, relation? The expected order is subject, relation, object"
     )
     assert Dataset.from_frames(**frames({"train": facts})).observations() == [said]
     right = [(s, p, o) for s, o, p in facts]
@@ -399,7 +400,7 @@ def test_fingerprint_tells_every_change():
     assert len(set(prints)) == len(prints)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_fingerprints_are_equal_exactly_when_the_datasets_are(seed):
     """Random datasets of few labels: equal fingerprints exactly where labels and counts of rows are equal."""
     rng, seen = random.Random(seed), {}

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 from oracle import rank_counts
 from trap_cases import COUNTS, KINDS, SCORERS, Matrix, counts, one_query, random_graph, run
 
@@ -101,7 +102,7 @@ def test_c18_a_query_that_the_filter_lacks_is_ranked_raw(kind):
 
 
 @pytest.mark.parametrize("kind", SCORERS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", light(range(5), 1))
 @pytest.mark.parametrize("options", [{}, {"block_size": 2}], ids=str)
 def test_c22_a_part_of_the_entities_is_scored_by_id_not_by_place(kind, seed, options):
     """Train lacks entities 0, 4 and 9, so with unseen="drop" place and id differ; as the oracle counts."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
+from grids import few_or_all, light
 from model_cases import CASES, INVERSES, SIDES, draw_model, real_tables, side_scores
 
 import kgeval as kg
@@ -200,25 +201,28 @@ def check_graph(path, seed, with_metrics=False):
 
 
 @pytest.mark.parametrize("path", TABLE_SCORERS)
-def test_functions_and_matrices(path):
+@pytest.mark.parametrize("n_cases", few_or_all(30, 300))
+def test_functions_and_matrices(path, n_cases):
     """300 graphs a path: ties, infinities, integers beyond 2**53, any protocol, any batching."""
-    ranked = sum(check_graph(path, seed) for seed in range(300))
-    assert ranked > 200
+    ranked = sum(check_graph(path, seed) for seed in range(n_cases))
+    assert ranked > n_cases / 2
 
 
 @pytest.mark.parametrize("inverse", INVERSES)
 @pytest.mark.parametrize("name", CASES)
-def test_models(name, inverse):
+@pytest.mark.parametrize("n_cases", few_or_all(2, 40))
+def test_models(name, inverse, n_cases):
     """40 graphs a model and kind of inverse relations; unseen entities that drop out have NaN vectors."""
-    ranked = sum(check_graph((name, inverse), 1000 + seed) for seed in range(40))
-    assert ranked > 25
+    ranked = sum(check_graph((name, inverse), 1000 + seed) for seed in range(n_cases))
+    assert ranked >= n_cases // 2
 
 
 @pytest.mark.parametrize("path", [*TABLE_SCORERS, ("DistMult", None), ("TransE-2", "after")])
-def test_metrics(path):
+@pytest.mark.parametrize("n_cases", few_or_all(1, 12))
+def test_metrics(path, n_cases):
     """Every metric, adjusted and z form, of raw and filtered, each side, tie policy and relation."""
-    ranked = sum(check_graph(path, 2000 + seed, with_metrics=True) for seed in range(12))
-    assert ranked > 6
+    ranked = sum(check_graph(path, 2000 + seed, with_metrics=True) for seed in range(n_cases))
+    assert ranked >= n_cases // 2
 
 
 def grid(path):
@@ -229,7 +233,7 @@ def grid(path):
     return [dict(zip(names, values, strict=True)) for values in itertools.product(BATCHES, BLOCKS, threads, pairs)]
 
 
-@pytest.mark.parametrize("path", [*TABLE_SCORERS, *((name, None) for name in CASES)], ids=str)
+@pytest.mark.parametrize("path", light([*TABLE_SCORERS, *((name, None) for name in CASES)], 2), ids=str)
 def test_all_limits_give_the_same_counts(path):
     """Each batch and block size, number of threads and length of call in combination, on two graphs."""
     done = 0
@@ -263,8 +267,17 @@ class RowsOf:
         return self._rows("subject", o, p)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", CASES)
+def test_a_second_run_starts_anew():
+    """Of three candidates the answer 2 of (0, 0, ?) is first by o, last by -o: MR 1, 3 and 1 again on one Evaluator."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 2]], n_entities=3, n_relations=1)
+    evaluator = kg.Evaluator(dataset, kg.Protocol(sides="object"))
+    runs = [evaluator.evaluate(lambda s, p, o, sign=sign: sign * o, progress=False) for sign in (1, -1, 1)]
+    assert [run["mr"] for run in runs] == [1.0, 3.0, 1.0]
+    assert [run.table["better_filtered"].tolist() for run in runs] == [[0], [2], [0]]
+
+
+@pytest.mark.parametrize("dtype", light([np.float32, np.float64], 1))
+@pytest.mark.parametrize("name", light(CASES, 1))
 def test_screened_ranks_of_real_parameters(name, dtype):
     """With 300 entities, half of them copies of others up to one float32 step, screening changes no count."""
     rng = np.random.default_rng(11)

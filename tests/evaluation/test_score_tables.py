@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 from oracle import metric
 
 import kgeval
@@ -77,7 +78,7 @@ def random_case(rng):
     return splits, table, protocol
 
 
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", light(range(20), 1))
 def test_random_tables_equal_a_computation_by_sets(block):
     """20 random tables: the ranks row by row, what is dropped, and metrics drawn from all, under all tie policies."""
     rng, seen = random.Random(block), set()
@@ -212,8 +213,8 @@ def test_the_full_table_is_the_full_evaluation():
         ([*TABLE, ("z", "r", "c", 1.0)], DataError, "scores, row 5, column 0: 'z' does not occur in dataset 'four'"),
         ([*TABLE, ("a", "q", "c", 1.0)], DataError, "scores, row 5, column 1: 'q' does not occur in dataset 'four'"),
         ([("a", "r", "x", 1.0), *TABLE], DataError, "scores, row 0, column 2: 'x' does not occur in dataset 'four'"),
-        ([*TABLE, TABLE[1]], DataError, "scores, rows 1 and 5: ('a', 'r', 'b') stands twice; keep one"),
-        ([*TABLE, (*TABLE[3][:3], 3.0)], DataError, "scores, rows 3 and 5: ('b', 'r', 'c') stands twice; keep one"),
+        ([*TABLE, TABLE[1]], DataError, "scores, rows 1 and 5: ('a', 'r', 'b') occurs twice; keep one"),
+        ([*TABLE, (*TABLE[3][:3], 3.0)], DataError, "scores, rows 3 and 5: ('b', 'r', 'c') occurs twice; keep one"),
         (
             [*TABLE[:2], ("a", "r", "d", np.nan)],
             ScoreError,
@@ -248,7 +249,7 @@ def test_a_triple_written_in_two_ways_stands_twice():
     """The label 2 and the label '2' are one label, so this table lists (1 r 2) twice, with two scores."""
     dataset = Dataset.from_frames(train=frame([("3", "r", "4")]), test=frame([("1", "r", "2")]))
     table = scored([(1, "r", 2, 0.5), (1, "r", "2", 0.9), (1, "r", 3, 0.7), (1, "r", 4, 0.1)])
-    with pytest.raises(DataError, match=r"^scores, rows 0 and 1: \('1', 'r', '2'\) stands twice; keep one$"):
+    with pytest.raises(DataError, match=r"^scores, rows 0 and 1: \('1', 'r', '2'\) occurs twice; keep one$"):
         evaluate_scores(table, dataset)
 
 
@@ -262,7 +263,7 @@ def test_faulty_frames(dataset):
             pd.concat([table, table["score"]], axis=1),
             "scores: expected one column 'score'; got ['s', 'p', 'o', 'score',",
         ),
-        (pd.concat([table, table["s"]], axis=1), "scores: column 's' stands twice; which one is meant?"),
+        (pd.concat([table, table["s"]], axis=1), "scores: duplicate column 's'; keep only one"),
         (TABLE, "scores: "),
     ):
         with pytest.raises(DataError) as caught:

@@ -263,8 +263,8 @@ def test_paths_are_bounded_and_that_is_said():
     found, note = patterns(triples, 2, most_paths=7)
     assert found.tolist() == ["other", "other"]
     assert note == (
-        "pattern: compositions were not looked for in 1 of 2 relations without another pattern, "
-        "which begin 8 paths, more than 7"
+        "pattern: compositions were not looked for in 1 of 2 relations without another pattern; "
+        "the 2 start 8 paths in total, more than the limit of 7"
     )
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=6, n_relations=2)
     frame, notes = features_of(table_of(*triples), kg.Protocol(), dataset, names=["pattern"])
@@ -279,8 +279,8 @@ def test_patterns_of_fb15k_237_are_bounded(data):
     assert len(frame) == 40_932
     (note,) = notes
     assert re.fullmatch(
-        r"pattern: compositions were not looked for in \d+ of 197 relations without another pattern, "
-        r"which begin [\d,]+ paths, more than 500,000",
+        r"pattern: compositions were not looked for in \d+ of 197 relations without another pattern; "
+        r"the 197 start [\d,]+ paths in total, more than the limit of 500,000",
         note,
     )
 
@@ -505,7 +505,7 @@ def test_without_train_its_columns_are_left_out():
             "types must be a pandas.Categorical in id order; got list. See read_types",
         ),
         ({}, {"types": pd.Categorical(["a"] * 5)}, DataError, "types must name one type per entity, 6; got 5"),
-        ({}, {"types": pd.Categorical(["a"] * 5 + [None])}, DataError, "entity '5' has a missing one. Call it 'none'"),
+        ({}, {"types": pd.Categorical(["a"] * 5 + [None])}, DataError, "entity '5' has none. Use the type 'none'"),
         ({"s": 6}, {}, DataError, "table, column s, row 0: id 6 is not in 0..5"),
         ({"p": 2}, {}, DataError, "table, column p, row 0: id 2 is not in 0..1"),
         ({"side": "head"}, {}, DataError, "table, column side, row 0: expected subject or object; got 'head'"),
@@ -594,11 +594,11 @@ def test_types_of_codex(shared, data):
             "t.tsv, line 1: expected 2 tab-separated columns (entity, type), found 3: 'Rome",
         ),
         ("t.tsv", b"Rome\tcity\nBonn\t\n", "t.tsv, line 2: column 2 is empty: 'Bonn"),
-        ("t.tsv", b"", "t.tsv: names no entity of the dataset; it has none. Expected labels such as ('Bonn',)"),
+        ("t.tsv", b"", "t.tsv: names no entity of the dataset; it has no labels. Expected labels such as ('Bonn',)"),
         (
             "t.tsv",
             b"Q1\ta\nQ2\tb\n",
-            "t.tsv: names no entity of the dataset; it has 2, first 'Q1'. Expected labels such as",
+            "t.tsv: names no entity of the dataset; it names 2 others, first 'Q1'. Expected labels such as",
         ),
         (
             "t.tsv",
@@ -606,7 +606,7 @@ def test_types_of_codex(shared, data):
             "t.tsv, line 2: invalid UTF-8 at byte 10 of the file (0xff); save the file as UTF-8",
         ),
         ("t.tsv", b"\xff\xfeR\0", "t.tsv: is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
-        ("t.json", b'{"Rome": "city",\n}', "t.json, line 2, column 1: no JSON: "),
+        ("t.json", b'{"Rome": "city",\n}', "t.json, line 2, column 1: not JSON: "),
         ("t.json", b'["Rome"]', "t.json, line 1: expected an object {entity: type or [types]}; got list"),
         (
             "t.json",
@@ -615,7 +615,7 @@ def test_types_of_codex(shared, data):
         ),
         ("t.json", b'{"Rome":\n ""}', "t.json, line 1: entity 'Rome': expected a type or a list of types"),
         ("t.json", b'{"Rome": null}', "not empty; got None"),
-        ("t.json", b'{"Rome": "a",\n"Rome": "b"}', "t.json, line 2: 'Rome' stands twice; give its types in one list"),
+        ("t.json", b'{"Rome": "a",\n"Rome": "b"}', "t.json, line 2: duplicate key 'Rome'; give its types in one list"),
         ("none.tsv", None, "none.tsv: no such file"),
     ],
 )

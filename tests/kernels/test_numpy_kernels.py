@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import light
 from kernel_cases import (
     COUNTERS,
     DIFFERENT_COUNTERS,
@@ -46,7 +47,7 @@ def small_case(seed, geometry):
     return queries, candidates, draw_places(rng, m, n, int(rng.choice([1, m, 3 * m, 150])))
 
 
-@pytest.mark.parametrize("seed", range(51))
+@pytest.mark.parametrize("seed", light(range(51), 4))
 @EVERY_COUNTER
 def test_counts_equal_brute_force(geometry, with_torch, seed):
     """408 small cases, each with blocks of 1, 3, 8, 9 and all candidates: integer for integer, score for score."""
@@ -57,7 +58,7 @@ def test_counts_equal_brute_force(geometry, with_torch, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("draw", INPUTS)
+@pytest.mark.parametrize("draw", light(INPUTS, 3))
 @DIFFERENT_COUNTERS
 def test_misleading_inputs(geometry, with_torch, draw, dtype):
     """Integer for integer what comparing every exact score gives, without a RuntimeWarning."""
@@ -69,11 +70,11 @@ UNDERFLOWING = [(-150, -138), (-170, -138), (-180, -138), (-186, -138), (0, -160
 UNEQUAL = [(-100, 100), (-160, 160), (-250, 250), (100, -100), (200, -200), (98, 98), (99, -99)]
 
 
-@pytest.mark.parametrize(("e", "q"), FAR + UNDERFLOWING)
+@pytest.mark.parametrize("scales", light(FAR + UNDERFLOWING, 2), ids=str)
 @DIFFERENT_COUNTERS
-def test_far_scales(geometry, with_torch, e, q):
+def test_far_scales(geometry, with_torch, scales):
     """Products near and below the smallest float64 (5e-324) tie, although each factor may be far above it."""
-    assert wrong_cases(geometry, with_torch, scaled(e, q), np.float64) == []
+    assert wrong_cases(geometry, with_torch, scaled(*scales), np.float64) == []
 
 
 WITH_AND_WITHOUT = pytest.mark.parametrize("with_torch", [False, True])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import light
 from kernel_cases import (
     DIFFERENT_COUNTERS,
     INPUTS,
@@ -85,7 +86,7 @@ def check_passes(counter, queries):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("draw", INPUTS)
+@pytest.mark.parametrize("draw", light(INPUTS, 4))
 @DIFFERENT_COUNTERS
 def test_no_pass_decides_against_the_exact_scores(geometry, with_torch, draw, dtype):
     """Above an interval means better, below it worse: every pass, query, positive and candidate; no exception."""
@@ -180,6 +181,7 @@ def narrowing(place, factor):
 
 
 @DIFFERENT_COUNTERS
+@pytest.mark.thorough
 def test_too_narrow_bounds_are_caught(geometry, with_torch):
     """The misleading inputs do test each bound: with a hundredth of any one pass's interval some counts are wrong."""
     some = np.random.default_rng(0).normal(size=(9, 8))
@@ -370,7 +372,7 @@ def test_count_rows_takes_scores_as_they_are(name, repeats):
     check_rows(np.asfortranarray(scores), places)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", light(range(60), 3))
 def test_count_rows_on_random_rows(seed):
     """Shapes, dtypes, numbers of positives and of known answers at random; half of the matrices are views."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import oracle
 import pytest
+from grids import light, one_of_each
 
 from kgeval.errors import MetricError
 from kgeval.metrics.base import TIE_POLICIES, MetricValue
@@ -31,9 +32,9 @@ WRAPPED = [wrapper(metric) for wrapper in WRAPPERS.values() for metric in CHANCY
 
 each_plain = pytest.mark.parametrize("metric", PLAIN, ids=str)
 each_chancy = pytest.mark.parametrize("metric", CHANCY, ids=str)
-each_wrapped = pytest.mark.parametrize("metric", WRAPPED, ids=str)
-each_metric = pytest.mark.parametrize("metric", PLAIN + WRAPPED, ids=str)
-each_policy = pytest.mark.parametrize("ties", TIE_POLICIES)
+each_wrapped = pytest.mark.parametrize("metric", one_of_each(WRAPPED))
+each_metric = pytest.mark.parametrize("metric", one_of_each(PLAIN + WRAPPED))
+each_policy = pytest.mark.parametrize("ties", light(TIE_POLICIES, 1))
 
 
 def random_row(rng, most=12):

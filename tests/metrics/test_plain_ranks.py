@@ -6,6 +6,7 @@ import random
 import numpy as np
 import oracle
 import pytest
+from grids import light
 
 import kgeval as kg
 from kgeval.metrics import from_ranks
@@ -32,7 +33,7 @@ def test_halves_are_means_of_the_best_and_the_worst():
     assert {key: summary[key] for key in summary.metrics} == {"mr": 1.75, "mrr": 0.7, "hits@2": 0.5, "hits@3": 1.0}
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", light(range(50), 3))
 def test_against_the_oracle(seed):
     """Whole and half ranks among numbers of candidates that differ; each metric as the oracle's realistic one."""
     rng = random.Random(seed)
@@ -62,7 +63,7 @@ def test_what_needs_candidates_says_so():
     assert all(math.isnan(summary[key]) for key in said)
     assert f"amri              nan  ({said['amri']})" in repr(summary).splitlines()
     assert repr(summary).startswith("2 ranks\nmrr               0.6667\n")
-    with pytest.raises(kg.MetricError, match="mr was not asked for; there are mrr, amri, "):
+    with pytest.raises(kg.MetricError, match="mr was not computed; computed are mrr, amri, "):
         summary["mr"]
 
 
@@ -90,7 +91,7 @@ def test_no_ranks_have_no_numbers():
         ),
         ([1], {"n_candidates": 5.0}, kg.DataError, "n_candidates must be an integer, or 1 of them"),
         ([1], {"metrics": "query.map"}, kg.MetricError, "query.map measures whole queries; ranks alone do not tell"),
-        ([1], {"metrics": ""}, kg.MetricError, "metrics names none; say which, such as 'mrr,hits@10'"),
+        ([1], {"metrics": ""}, kg.MetricError, "metrics is empty; name at least one, such as 'mrr,hits@10'"),
     ],
 )
 def test_refused(ranks, options, error, said):

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 
 from kgeval.errors import MetricError
 from kgeval.metrics.grammar import parse
@@ -101,7 +102,7 @@ def test_size_of_the_error_for_a_constant_scorer():
     assert value("adjusted(mrr)", row) < -5e-4
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_expected_ties_closed_forms(seed):
     """R uniform on g+1..g+e+1: E[1/R] = (H(g+e+1) - H(g)) / (e+1), P(R <= k) = clip((k-g) / (e+1), 0, 1)."""
     better, tied, rivals = random_counts(seed, n=50, most=120)
@@ -119,7 +120,7 @@ def test_expected_ties_closed_forms(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_jensen(seed):
     """1/r is convex: the realistic MRR is below the expected one; r ** (1/n) is concave: GMR above."""
     counts = random_counts(seed)
@@ -127,7 +128,7 @@ def test_jensen(seed):
     assert GMR().compute(*counts).value > GMR().compute(*counts, "expected").value
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", light(range(50), 3))
 def test_amri_is_one_minus_twice_the_share_of_better_rivals(seed):
     """AMRI = 1 - 2 sum(a) / sum(N), a = rank - 1; so (1 + AMRI) / 2 is the N-weighted mean of 1 - a / N."""
     better, tied, rivals = random_counts(seed)
@@ -139,7 +140,7 @@ def test_amri_is_one_minus_twice_the_share_of_better_rivals(seed):
         assert (1 + amri) / 2 == pytest.approx(np.average(auc, weights=rivals), abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_harmonic_is_the_reciprocal_of_mrr(seed):
     """HMR = 1 / MRR, and harmonic <= geometric <= arithmetic mean, strictly where ranks differ."""
     counts = random_counts(seed)
@@ -364,7 +365,7 @@ def test_a_metric_without_formula_says_so():
     class Nothing(RankMetric):
         """A metric that forgot its formula."""
 
-    with pytest.raises(TypeError, match="Nothing does not say its value of a rank"):
+    with pytest.raises(TypeError, match="Nothing does not define value\\(rank\\)"):
         Nothing().value(1)
 
 

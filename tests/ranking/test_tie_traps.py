@@ -216,6 +216,19 @@ def test_c07_plus_infinity_counts_among_the_candidates(kind):
     assert (counts(result), counts(result, "filtered")) == ([(0, 2, 4)], [(0, 1, 3)])
 
 
+@pytest.mark.parametrize("kind", EVERY_NUMBER)
+@pytest.mark.parametrize(("dtype", "score"), [(np.float16, 2**12), (np.float32, 2**25), (np.float64, 2**54)])
+def test_c08_filtered_answers_do_not_tie_with_a_huge_score(kind, dtype, score):
+    """The positive scores x, and x - 1 == x: known answers put to x - 1 would tie. Known 2 and 3 score 2 x and 4 x.
+
+    Raw, of 4 rivals, 2 are better; filtered, none of 2.
+    """
+    scores = np.array([0.0, score, 2 * score, 4 * score, score / 2], dtype=dtype)
+    assert scores[1] - dtype(1) == scores[1]
+    result = one_query(scores, 1, known=(2, 3), kind=kind)
+    assert (counts(result), counts(result, "filtered")) == ([(2, 0, 4)], [(0, 0, 2)])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_c09_renaming_entities_never_changes_counts(kind, seed):

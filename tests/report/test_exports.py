@@ -99,7 +99,9 @@ def test_ranks_frame_joins_further_columns(result):
     taken = WithColumns(result, pd.DataFrame({"s": range(n), "x": range(n), "score": range(n)}))
     with pytest.raises(DataError) as caught:
         ranks_frame(taken)
-    assert str(caught.value) == ("result.columns has s, score, as the ranks table has; rename it, or say columns=False")
+    assert str(caught.value) == (
+        "result.columns has s, score, which the ranks table also has; rename it, or set columns=False"
+    )
 
 
 def test_csv_of_ranks_comes_back(result, tmp_path):
@@ -311,7 +313,7 @@ def test_tidy_without_intervals_and_with_undefined_numbers(result):
     assert first == {
         "model": "x", "setting": "filtered", "side": "both", "ties": "expected", "metric": "mrr",
         "value": result["expected.mrr"], "low": None, "high": None, "n": 2 * len(LABELS),
-        "reason": "no interval was asked for",
+        "reason": "no interval was requested",
     }  # fmt: skip
     reason = "hmr has no exact expectation over random tie breaking"
     assert (second["value"], second["reason"]) == (None, reason)

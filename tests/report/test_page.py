@@ -261,6 +261,7 @@ def test_the_relations(made, data):
                 assert parts[3][place] == (row["reason"] if math.isnan(ends[0]) else "")
 
 
+@pytest.mark.thorough
 def test_few_of_very_many_relations_are_kept(made, monkeypatch):
     """The most frequent ones; the page says how many there are."""
     monkeypatch.setattr(page_content_module, "MAX_RELATIONS", 3)
@@ -294,6 +295,7 @@ def test_models_with_different_relations_stand_side_by_side():
     assert [line.partition(":")[0] for line in found["differences"][2:]] == ["queries"]
 
 
+@pytest.mark.thorough
 def test_results_of_different_protocols_are_said_to_differ(made):
     """Each field of the protocol with both values, and none where they agree."""
     results, dataset, _ = made
@@ -315,6 +317,7 @@ def test_results_of_different_protocols_are_said_to_differ(made):
     assert page_data(results, NAMES)["differences"] == []
 
 
+@pytest.mark.thorough
 def test_results_of_other_queries_or_rivals_are_said_to_differ(made):
     """One protocol and one dataset, but two triples less, or one rival more in three rows."""
     results, dataset, _ = made
@@ -348,6 +351,7 @@ def groups_of(found, name):
 
 
 @pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.thorough
 def test_features_that_a_result_has_stay_as_they_are(is_given):
     """Taken over train they are 1-1, whether the dataset is given or at hand; over all splits they would be 1-N."""
     result, dataset = widening()
@@ -605,7 +609,7 @@ def test_the_dataset_must_be_the_ranked_one(made):
     with pytest.raises(kg.DataError) as caught:
         page_data(made[0], NAMES, other)
     assert str(caught.value) == (
-        f"the dataset given is 'other' ({other.fingerprint[:8]}), but result 'Good' is of {about['dataset']!r} "
+        f"the dataset given is 'other' ({other.fingerprint[:8]}), but result 'Good' ranks {about['dataset']!r} "
         f"({about['dataset_fingerprint'][:8]}); give the dataset that was ranked, or none"
     )
 
@@ -755,7 +759,7 @@ def test_title_and_names(made, tmp_path):
         ({"names": ["a", 7, "c"]}, "names must be 3 different words, one for each result; got ['a', 7, 'c']"),
         (
             {"names": ["a", "b", "c"], "comparison": True},
-            "the comparison is of Good, <b>Mid</b>, Bad, but the results are called a, b, c; "
+            "the comparison is between Good, <b>Mid</b>, Bad, but the results are called a, b, c; "
             "give the same names to both",
         ),
     ],
@@ -788,6 +792,7 @@ def test_a_comparison_of_other_results_is_refused(made, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["loaded", "with columns", "noted"])
+@pytest.mark.thorough
 def test_a_comparison_of_the_same_ranks_is_taken(made, tmp_path, monkeypatch, kind):
     """What is known beside the ranks, such as features that a file keeps, makes no other result of one."""
     monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
@@ -804,6 +809,7 @@ def test_a_comparison_of_the_same_ranks_is_taken(made, tmp_path, monkeypatch, ki
 
 
 @pytest.mark.parametrize("title", ["", "  ", None])
+@pytest.mark.thorough
 def test_an_empty_title_is_the_default(made, tmp_path, monkeypatch, title):
     """A page without a title would have no name in the browser."""
     monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
@@ -1703,7 +1709,7 @@ def test_undefined_numbers_show_their_reason(chrome, tmp_path):
     result = kg.evaluate(lambda s, p, o: np.ones(len(s)), dataset, progress=False)
     write_page(result, tmp_path / "one.html", names="alone", dataset=dataset)
     opened(chrome, tmp_path / "one.html")
-    assert texts(chrome, "#rivals") == ["No answer has a rival: without the known answers no other candidate is left."]
+    assert texts(chrome, "#rivals") == ["No answer has a rival: all other candidates are known answers."]
     cell = chrome.find_elements("css selector", "#metrics tbody tr:nth-child(2) td")[-1]
     reason = result.value("amri").reason
     assert (cell.text, cell.get_attribute("title")) == ("-", reason)

@@ -6,6 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 from made_results import replaced
 
 import kgeval as kg
@@ -58,7 +59,7 @@ def test_robust_interval_of_the_worked_example():
     assert (wide.low, wide.high) == pytest.approx((1.0, 2.0), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_clusters_are_triples_or_queries(seed):
     """Two rows are of one cluster if and only if they share the triple, or side, relation and given entity."""
     result = random_result(seed)
@@ -73,7 +74,7 @@ def test_clusters_are_triples_or_queries(seed):
         assert len(set(zip(clusters.tolist(), names, strict=True))) == len(set(names))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 @pytest.mark.parametrize("cluster", ["triple", "query"])
 def test_robust_error_by_a_loop(seed, cluster):
     """SE^2 = G / (G - 1) * sum over clusters of (sum of deviations)^2 / n^2."""
@@ -139,7 +140,7 @@ def test_refused_choices():
         assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", light(range(10), 3))
 def test_rows_of_a_breakdown_are_results_of_their_own(seed):
     """n, share, number and interval of each relation are those of a result that holds its triples alone."""
     result = random_result(seed)
@@ -162,7 +163,7 @@ def test_rows_of_a_breakdown_are_results_of_their_own(seed):
             )
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", light(range(10), 3))
 def test_macro_is_the_mean_of_the_groups(seed):
     """By a loop; micro is the result's own number, and both intervals hold theirs."""
     result = random_result(seed, n_test=20)
@@ -176,7 +177,7 @@ def test_macro_is_the_mean_of_the_groups(seed):
             low, value, high = frame.loc[average, [f"{key} low", key, f"{key} high"]]
             assert low < value < high
     assert math.isnan(frame.loc["macro", "median_rank"])
-    why = "median_rank is no function of means; ask for gmr, which a few bad ranks move little as well"
+    why = "median_rank is not a function of means; ask for gmr, which a few bad ranks also change little"
     assert frame["reason"].to_dict() == {"micro": "", "macro": f"median_rank: {why}"}
 
 
@@ -235,7 +236,7 @@ def test_features_of_a_loaded_result_need_the_dataset_or_were_saved(tmp_path):
     pd.testing.assert_frame_equal(
         lean.with_features(result._source.dataset).by("cardinality"), result.by("cardinality")
     )
-    with pytest.raises(kg.DataError, match="the result is of dataset"):
+    with pytest.raises(kg.DataError, match="the result was made from dataset"):
         lean.with_features(random_result(4)._source.dataset)
     with pytest.raises(kg.DataError, match="it was loaded from a file"):
         lean.explain(0, 0, 0)
@@ -257,8 +258,8 @@ def test_columns_of_ones_own():
     n = {"even": int(np.isin(asked, [0, 2]).sum()), "odd": int((asked == 1).sum()), "missing": int((asked > 2).sum())}
     assert joined.by("kind", metrics="mr", confidence=None)["n"].to_dict() == {k: v for k, v in n.items() if v}
     assert joined.notes[-1] == (
-        f"columns kind: {n['missing']} of {len(table)} ranks have no row there (shown as missing), "
-        "1 of 4 rows belong to no rank"
+        f"columns kind: {n['missing']} of {len(table)} ranks have no matching row (shown as missing), "
+        "1 of 4 rows match no rank"
     )
     by_id = result.with_columns(pd.DataFrame({"p": [0, 1, 2], "side": ["tail"] * 3, "group": ["a", "b", "a"]}))
     counts = by_id.by("group", metrics="mr", confidence=None)["n"].to_dict()
@@ -281,7 +282,7 @@ def test_columns_that_do_not_fit():
         ),
         ({"relation": ["0"]}, "expected columns to break down by beside s, p, o"),
         ({"score": [1.0] * n}, "the name of column 'score' is taken; give it another one"),
-        ({"p": [0, 0], "x": [1, 2]}, "p = 0 stands more than once; keep one row of each"),
+        ({"p": [0, 0], "x": [1, 2]}, "p = 0 occurs more than once; keep one row of each"),
     ):
         with pytest.raises(kg.DataError) as caught:
             result.with_columns(columns)
@@ -337,7 +338,7 @@ def test_group_order_is_by_size_then_category():
     assert list(result.with_columns({"x": column}).by("x", metrics="mr").index) == ["b", "a"]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", light(range(10), 3))
 def test_weighted_means_by_a_loop(seed):
     """sum(w v) / sum(w) over the rows of the key's side; equal weights give the plain number."""
     result = random_result(seed)
@@ -379,7 +380,7 @@ def test_refused_weights():
         ("mrr", [-1.0] * n, "weights must be finite and at least 0"),
         ("mrr", [0.0] * n, f"the weights of all {n} ranks of 'mrr' are 0"),
         ("query.map", [1.0] * n, "query-level metrics cannot be weighted; got query.map"),
-        ("median_rank", [1.0] * n, "median_rank is no function of means"),
+        ("median_rank", [1.0] * n, "median_rank is not a function of means"),
         ("z(mrr)", [1.0] * n, "z(mrr) under realistic ties depends on how many ranks there are, not on means"),
         ("expected.gmr", [1.0] * n, "gmr under expected ties depends on how many ranks there are, not on means"),
         ("adjusted(gmr)", [1.0] * n, "adjusted(gmr) under realistic ties depends on how many ranks there are"),
@@ -468,7 +469,7 @@ def test_lengths_are_checked():
     result = random_result(5)
     with pytest.raises(kg.DataError, match="columns has 1 rows; the table has"):
         replaced(result, columns=pd.DataFrame({"x": [1]}))
-    with pytest.raises(kg.DataError, match="rivals are of row"):
+    with pytest.raises(kg.DataError, match="rivals name row"):
         replaced(result, rivals=pd.DataFrame({"row": [10**6]}))
     with pytest.raises(kg.DataError, match="expected columns of equal length"):
         result.with_columns({"x": 1})
@@ -506,7 +507,7 @@ def test_an_index_of_its_own_is_refused():
 def test_whole_numbers_stay_whole_where_some_are_missing():
     """0 and 1 are not 0.0 and 1.0; the ranks without a row are said aloud."""
     result = random_result(5)
-    with pytest.warns(kg.KgevalWarning, match="ranks have no row there"):
+    with pytest.warns(kg.KgevalWarning, match="ranks have no matching row"):
         joined = result.with_columns(pd.DataFrame({"p": [0, 1], "kind": [0, 1]}))
     assert set(joined.by("kind", metrics="mr").index) == {"0", "1", "missing"}
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from grids import light
 
 import kgeval as kg
 from kgeval.kernels.ordering import Order
@@ -25,7 +26,7 @@ def graph(seed=0):
     return dataset, lambda s, p, o: scores[s, p, o]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", light(range(15), 2))
 @pytest.mark.parametrize("side", ["subject", "object"])
 def test_what_stands_above_by_a_loop(seed, side):
     """Candidate, score, where it stands, and the splits that know it, for every test triple."""

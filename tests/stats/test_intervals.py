@@ -214,6 +214,7 @@ def test_robust_is_cut_at_the_bounds():
 @pytest.mark.parametrize(
     ("metric", "n_triples"), [("mrr", 200), ("gmr", 200), ("hits@10", 200), ("mr", 2000), ("amri", 2000)]
 )
+@pytest.mark.thorough
 def test_robust_covers_at_the_nominal_rate_and_ignoring_clusters_does_not(metric, n_triples):
     """95% of 2,500 datasets, less or more 1.5 points (3.4 standard errors); a long tail needs more triples."""
     assert 0.935 <= coverage(metric, n_triples, 2500, robust_interval, seed=11) <= 0.965
@@ -285,6 +286,7 @@ def test_rare_share_is_covered_where_a_symmetric_interval_fails():
         ("mr", 1000, "bca"), ("amri", 1000, "percentile"),
     ],
 )  # fmt: skip
+@pytest.mark.thorough
 def test_bootstrap_covers_at_the_nominal_rate(metric, n_triples, method):
     """95% of 2,000 datasets, less or more 1.5 points; 199 resamples, so that the limits are order statistics."""
 
@@ -295,6 +297,7 @@ def test_bootstrap_covers_at_the_nominal_rate(metric, n_triples, method):
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.thorough
 def test_bootstrap_that_ignores_clusters_under_covers(method):
     def interval(moments, pairs):
         return bootstrap_interval(moments, np.arange(len(pairs)), method=method, n_resamples=199, seed=1)
@@ -491,6 +494,7 @@ def test_woodruff_among_many_equal_values():
 
 
 @pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
+@pytest.mark.thorough
 def test_median_is_covered_and_ignoring_clusters_is_not(make):
     """Continuous values of pairs that share much: 95% of the datasets, less or more 1.5 points."""
     n_datasets = 2500 if make is quantile_interval else 400
@@ -555,7 +559,7 @@ def test_quantile_without_an_interval(make):
         (lambda m: robust_interval(m, [1, 2, 3]), DataError,
          "clusters must have one label per observation, shape (2,); got shape (3,)"),
         (lambda m: robust_interval(m, [1.0, math.nan]), DataError,
-         "clusters, row 1: NaN is no label; every observation needs a cluster"),
+         "clusters, row 1: NaN is not a label; every observation needs a cluster"),
         (lambda m: robust_interval(m, [1, 2], confidence=95), MetricError,
          "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         (lambda m: bootstrap_interval(m, [1, 2], confidence=1.0), MetricError,
@@ -565,7 +569,7 @@ def test_quantile_without_an_interval(make):
         (lambda m: bootstrap_interval(m, [1, 2], n_resamples=0), MetricError,
          "n_resamples must be an integer of at least 1; got 0"),
         (lambda m: quantile_interval([1.0, math.nan], [1, 2]), DataError,
-         "values, row 1: NaN has no place among the others; leave such rows out"),
+         "values, row 1: NaN cannot be ordered among the others; leave such rows out"),
         (lambda m: quantile_interval([[1.0]], [1]), DataError, "values must have shape (observations,); got (1, 1)"),
         (lambda m: quantile_bootstrap([1.0], [1], share=1), MetricError,
          "share must be a share between 0 and 1, such as 0.5 for the median; got 1"),

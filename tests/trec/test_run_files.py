@@ -4,6 +4,7 @@ import codecs
 import random
 
 import pytest
+from grids import light
 
 from kgeval.errors import DataError
 from kgeval.trec import run_files as trec_files
@@ -174,11 +175,11 @@ def test_what_is_no_grade(file, text):
             QRELS,
             "line 1: expected 6 columns (query, Q0, document, rank, score, tag), found 4; are these judge",
         ),
-        (read_qrels, QRELS + b"q1 5 B 0\n", "line 4: document 'B' of query 'q1' stands on line 2 already; keep one"),
+        (read_qrels, QRELS + b"q1 5 B 0\n", "line 4: document 'B' of query 'q1' is already on line 2; keep one"),
         (
             read_run,
             RUN + b"#\n\nq2 Q1 A 9 9 t\n",
-            "line 6: document 'A' of query 'q2' stands on line 3 already; keep one",
+            "line 6: document 'A' of query 'q2' is already on line 3; keep one",
         ),
         (read_qrels, b"", "the file is empty; expected lines of query iteration document grade"),
         (read_run, b"\n# nothing\n \n", "the file is empty; expected lines of query Q0 document rank score tag"),
@@ -214,7 +215,7 @@ def test_the_first_wrong_line_is_named(file):
     assert refused(read_run, path).startswith("line 4: expected a number as score, found 'nan'")
     for end in ("\n", "\r\n", "\r"):
         path = file(f"q Q0 A 1 1 t{end}q Q0 A 1 1 t{end}q Q0 B 1 1{end}")
-        assert refused(read_run, path) == "line 2: document 'A' of query 'q' stands on line 1 already; keep one"
+        assert refused(read_run, path) == "line 2: document 'A' of query 'q' is already on line 1; keep one"
 
 
 def test_right_files_are_not_read_line_by_line(file, monkeypatch):
@@ -242,7 +243,7 @@ def drawn(seed, n_columns):
     return lines, words, rng
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", light(range(40), 3))
 def test_random_files(file, seed):
     """What is read is what was written; and where one line of them is made wrong, the error names that line."""
     for n_columns, reader in ((4, read_qrels), (6, read_run)):

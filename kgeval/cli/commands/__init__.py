@@ -1,11 +1,11 @@
-"""The commands: one module each, found by its name in this folder."""
+"""The commands: one module per command, found by its place in this folder."""
 
 from kgeval.cli.command import Command
 from kgeval.discovery import import_modules
 
 
 def all_commands() -> list[Command]:
-    """Return the command of every module here, in the order in which help lists them."""
+    """Return the commands of all modules of this folder, in the order of the help."""
     commands = [module.COMMAND for module in import_modules(__name__, __path__)]
     return sorted(commands, key=lambda command: command.place)
 

@@ -1,4 +1,4 @@
-"""kgeval check-scorer."""
+"""kgeval check-scorer: a few queries show whether a scorer has faults."""
 
 from __future__ import annotations
 

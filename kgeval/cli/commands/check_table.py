@@ -1,4 +1,4 @@
-"""kgeval check-table."""
+"""kgeval check-table: whether published numbers are possible together."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|NAME=VALUE",
         help="a table (CSV, TSV, Markdown) with columns such as MRR and H@10, or numbers: mrr=0.31 hits@10=0.49 mr=219",
     )
-    parser.add_argument("--n-candidates", type=int, metavar="N", help="of a query at most: the number of entities")
-    parser.add_argument("--n-ranks", type=int, metavar="N", help="of how many the mean is: test triples times sides")
-    parser.add_argument("--ties", choices=TIE_POLICIES, help="realistic allows half ranks (default: integer ranks)")
-    parser.add_argument("--percent", action="store_true", default=None, help="hits, MRR and AMRI are percentages")
-    parser.add_argument("--rounding", choices=ROUNDINGS, default="nearest", help="any: perhaps cut off")
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: %(default)s")
+    parser.add_argument("--n-candidates", type=int, metavar="N", help="largest number of candidates of a query")
+    parser.add_argument("--n-ranks", type=int, metavar="N", help="number of ranks in a mean: test triples times sides")
+    parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows half ranks")
+    parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
+    parser.add_argument(
+        "--rounding", choices=ROUNDINGS, default="nearest", help="nearest (default), or any: perhaps cut off instead"
+    )
+    parser.add_argument(
+        "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
+    )
 
 
 def _run_check(options: argparse.Namespace) -> tuple[str, int]:
-    found = kgeval.check_table(
+    check = kgeval.check_table(
         _given_values(options.values),
         n_candidates=options.n_candidates,
         n_ranks=options.n_ranks,
@@ -39,12 +43,12 @@ def _run_check(options: argparse.Namespace) -> tuple[str, int]:
         rounding=options.rounding,
     )
     if options.format == "json":
-        return json_text({"possible": found.possible, "rows": found.records()}), int(not found.possible)
-    return "\n".join(printable(line) for line in str(found).splitlines()), int(not found.possible)
+        return json_text({"possible": check.possible, "rows": check.records()}), int(not check.possible)
+    return "\n".join(printable(line) for line in str(check).splitlines()), int(not check.possible)
 
 
 def _given_values(given: list[str]) -> object:
-    """Return the numbers of a file, or those on the command line."""
+    """Return the numbers of the file, or those of the command line."""
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return read_reported(given[0])
     numbers: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""kgeval classify."""
+"""kgeval classify: triple classification with thresholds from validation."""
 
 from __future__ import annotations
 
@@ -28,24 +28,35 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     negatives.add_argument(
         "--negatives",
         metavar="FOLDER",
-        help="holds valid_negatives.txt and test_negatives.txt (default: DATASET), or the word uniform: draw them",
+        help="folder with valid_negatives.txt and test_negatives.txt (default: DATASET), or uniform: random negatives",
     )
     negatives.add_argument(
-        "--labelled", action="store_true", help="valid and test of DATASET end each line with 1/-1, 1/0 or true/false"
+        "--labelled", action="store_true", help="each line of valid and test ends with a label: 1/-1, 1/0 or true/false"
     )
-    negatives.add_argument("--seed", type=int, metavar="N", help="of uniform negatives (default: 0)")
+    negatives.add_argument("--seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
     calibration = parser.add_argument_group("probabilities, for metrics such as log_loss")
-    calibration.add_argument("--calibrate", choices=CALIBRATIONS, help="fit them on validation (needs scikit-learn)")
-    calibration.add_argument("--prior", type=float, metavar="SHARE", help="of true triples (default: validation's)")
+    calibration.add_argument(
+        "--calibrate", choices=CALIBRATIONS, help="fit them on validation scores (needs scikit-learn)"
+    )
+    calibration.add_argument(
+        "--prior", type=float, metavar="SHARE", help="share of true triples (default: the share in validation)"
+    )
     output = parser.add_argument_group("output")
-    output.add_argument("--metrics", default=",".join(CLASSIFIED_METRICS), metavar="NAMES", help="default: %(default)s")
+    output.add_argument(
+        "--metrics",
+        default=",".join(CLASSIFIED_METRICS),
+        metavar="NAMES",
+        help="metrics, comma-separated (default: %(default)s)",
+    )
     output.add_argument(
         "--by", metavar="COLUMNS", help="break down by relation, or a feature that needs no side, such as cardinality"
     )
-    output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally run.kgeval")
+    output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    output.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
-    parser.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
+    output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    parser.add_argument(
+        "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
+    )
 
 
 def _classify(options: argparse.Namespace) -> str:

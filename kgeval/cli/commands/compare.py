@@ -1,4 +1,4 @@
-"""kgeval compare."""
+"""kgeval compare: paired comparison of saved results."""
 
 from __future__ import annotations
 
@@ -21,21 +21,41 @@ LIMIT = 20
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_results(parser, "two or more")
-    parser.add_argument("--metrics", default=",".join(COMPARED_METRICS), metavar="KEYS", help="default: %(default)s")
+    parser.add_argument(
+        "--metrics",
+        default=",".join(COMPARED_METRICS),
+        metavar="KEYS",
+        help="metrics, comma-separated (default: %(default)s)",
+    )
     parser.add_argument(
         "--by-relation",
         metavar="KEY",
-        help="where the differences of one of the metrics come from; csv, latex and markdown then show this alone",
+        help="also list the relations that contribute most to the differences in KEY; csv, latex, markdown: only these",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help=f"relations to list (default: {LIMIT}; json: all)")
-    parser.add_argument("--override", default="", metavar="NAMES", help=f"may differ: {', '.join(OVERRIDES)}")
     parser.add_argument(
-        "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="of intervals; default: 0.95"
+        "--limit", type=int, metavar="N", help=f"number of relations to list (default: {LIMIT}; json: all)"
     )
-    parser.add_argument("--cluster", choices=CLUSTERS, default="triple", help="what swaps together (default: triple)")
-    parser.add_argument("--resamples", type=int, default=9999, metavar="N", help="random swaps (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the swaps (default: %(default)s)")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
+    parser.add_argument(
+        "--override",
+        default="",
+        metavar="NAMES",
+        help=f"differences between the results to accept, comma-separated: {', '.join(OVERRIDES)}",
+    )
+    parser.add_argument(
+        "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="confidence level (default: 0.95)"
+    )
+    parser.add_argument(
+        "--cluster", choices=CLUSTERS, default="triple", help="ranks that are swapped together (default: triple)"
+    )
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=9999,
+        metavar="N",
+        help="number of random swaps in the test (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the swaps (default: %(default)s)")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
 
 
 def _compare(options: argparse.Namespace) -> str:
@@ -48,7 +68,7 @@ def _compare(options: argparse.Namespace) -> str:
             f"--by-relation {options.by_relation} is not among --metrics; add it there: it is one more test that "
             "Holm's correction counts"
         )
-    found = kgeval.compare(
+    comparison = kgeval.compare(
         results,
         names=names,
         metrics=metrics,
@@ -59,17 +79,19 @@ def _compare(options: argparse.Namespace) -> str:
         seed=options.seed,
     )
     if options.format == "json":
-        return _as_json(found, options)
-    relations = None if options.by_relation is None else _by_relation(found, options, options.limit or LIMIT)
-    undefined = undefined_lines(found.values, *([] if relations is None else [relations]))
+        return _as_json(comparison, options)
+    relations = None if options.by_relation is None else _by_relation(comparison, options, options.limit or LIMIT)
+    undefined = undefined_lines(comparison.values, *([] if relations is None else [relations]))
     if options.format == "csv":
-        say_aside([*found.header(), *undefined])
-        return found.table.to_csv(index=False).rstrip("\n") if relations is None else relations.to_csv().rstrip("\n")
-    values = format_compared(found, options.format)
+        say_aside([*comparison.header(), *undefined])
+        return (
+            comparison.table.to_csv(index=False).rstrip("\n") if relations is None else relations.to_csv().rstrip("\n")
+        )
+    values = format_compared(comparison, options.format)
     if options.format != "table":
-        say_aside([*found.header(), *undefined])
+        say_aside([*comparison.header(), *undefined])
         return values if relations is None else format_frame(relations, options.format)
-    parts = ["\n".join(printable(line) for line in repr(found).splitlines()), values]
+    parts = ["\n".join(printable(line) for line in repr(comparison).splitlines()), values]
     if relations is not None:
         parts.append(f"{options.by_relation}: the relations that make most of the differences")
         parts.append(format_frame(relations, "table"))
@@ -77,27 +99,27 @@ def _compare(options: argparse.Namespace) -> str:
     return "\n\n".join(parts)
 
 
-def _by_relation(found: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:
+def _by_relation(comparison: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:
     """Return, for each pair of models, the relations that contribute most to their difference."""
     frames = {}
-    for first, second in itertools.combinations(found.names, 2):
-        frames[f"{first} - {second}"] = found.by_relation(options.by_relation, first, second).iloc[:limit]
+    for first, second in itertools.combinations(comparison.names, 2):
+        frames[f"{first} - {second}"] = comparison.by_relation(options.by_relation, first, second).iloc[:limit]
     return pd.concat(frames, names=["difference of"])
 
 
-def _as_json(found: Comparison, options: argparse.Namespace) -> str:
-    table = found.table.set_index(["first", "second", "metric"])
+def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
+    table = comparison.table.set_index(["first", "second", "metric"])
     content = {
-        "header": found.header(),
-        "overridden": found.overridden,
-        "values": frame_records(found.values),
+        "header": comparison.header(),
+        "overridden": comparison.overridden,
+        "values": frame_records(comparison.values),
         "differences": frame_records(table),
     }
     if options.by_relation is not None:
-        content["by_relation"] = frame_records(_by_relation(found, options, options.limit))
+        content["by_relation"] = frame_records(_by_relation(comparison, options, options.limit))
     return json_text(content)
 
 
 COMMAND = Command(
-    "compare", "is one model better than another, surely, and where: saved results", _add_options, _compare, place=3
+    "compare", "paired comparison of saved results: differences, intervals, tests", _add_options, _compare, place=3
 )

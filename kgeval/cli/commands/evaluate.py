@@ -1,4 +1,4 @@
-"""kgeval evaluate."""
+"""kgeval evaluate: rank the triples of a split and print the metrics."""
 
 from __future__ import annotations
 
@@ -19,17 +19,23 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=True)
     add_protocol(parser)
     output = add_output(parser)
-    output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally run.kgeval")
+    output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     resources = parser.add_argument_group("resources (change no number)")
-    resources.add_argument("--batch-size", type=int, metavar="N", help="queries at a time")
-    resources.add_argument("--block-size", type=int, metavar="N", help="candidates at a time")
-    resources.add_argument("--max-pairs", type=int, metavar="N", help="longest arrays for a function")
-    resources.add_argument("--threads", type=int, metavar="N", help="default: one per processor")
+    resources.add_argument("--batch-size", type=int, metavar="N", help="queries scored at a time")
+    resources.add_argument("--block-size", type=int, metavar="N", help="candidates scored at a time")
     resources.add_argument(
-        "--device", metavar="NAME", help="of models: numpy (default), cpu (torch: faster dot products), cuda"
+        "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
     )
-    resources.add_argument("--no-progress", dest="progress", action="store_false", help="no bar on a terminal")
+    resources.add_argument(
+        "--threads", type=int, metavar="N", help="threads for embedding models (default: one per processor)"
+    )
+    resources.add_argument(
+        "--device",
+        metavar="NAME",
+        help="device for embedding models: numpy (default), cpu (torch: faster dot products), cuda",
+    )
+    resources.add_argument("--no-progress", dest="progress", action="store_false", help="show no progress bar")
 
 
 def _evaluate(options: argparse.Namespace) -> str:

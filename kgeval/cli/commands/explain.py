@@ -1,4 +1,4 @@
-"""kgeval explain."""
+"""kgeval explain: the candidates that a model ranks above a triple."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=False)
     for name, place in (("s", "subject"), ("p", "relation"), ("o", "object")):
         parser.add_argument(name, metavar=name.upper(), help=f"label of the {place} of the triple to explain")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="above it, and tied (default: %(default)s)")
+    parser.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="number of candidates to list (default: %(default)s)"
+    )
     add_protocol(parser)
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
 
 
 def _explain(options: argparse.Namespace) -> str:
@@ -55,13 +57,13 @@ def _explain(options: argparse.Namespace) -> str:
 
 
 def _candidate_table(side: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores under what says whose they are."""
+    """Return the scores, indexed by side, place (above or tied), candidate, known splits and whether it counts."""
     frame = frame.assign(side=side, counts=np.where(frame["counts"], "counts", ""))
     return frame.set_index(["side", "stands", "candidate", "known_in", "counts"])[["score"]]
 
 
 def _candidate_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows for JSON, which has no infinity: null, with what it was beside it."""
+    """Return the rows for JSON, which has no infinity: such a score is null, and ``reason`` holds its value."""
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     for row in rows:
         if not np.isfinite(row["score"]):
@@ -69,4 +71,4 @@ def _candidate_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-COMMAND = Command("explain", "list the candidates that a model puts above a triple", _add_options, _explain, place=6)
+COMMAND = Command("explain", "list the candidates that a model ranks above a triple", _add_options, _explain, place=6)

@@ -1,4 +1,4 @@
-"""kgeval export."""
+"""kgeval export: the ranks of a saved result as a table in a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from kgeval.report import write_ranks
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("result", type=Path, metavar="RUN.kgeval", help="what kgeval evaluate --out saved")
+    parser.add_argument("result", type=Path, metavar="RUN.kgeval", help="result saved by kgeval evaluate --out")
     parser.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="FILE", help="one rank a line: .csv, .tsv or .parquet"
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="file to write, one rank per line: .csv, .tsv or .parquet",
     )
-    parser.add_argument("--spreadsheet", action="store_true", help="labels that a spreadsheet would compute get a '")
+    parser.add_argument(
+        "--spreadsheet", action="store_true", help="put a ' before labels that a spreadsheet would read as formulas"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
 
 

@@ -1,4 +1,4 @@
-"""kgeval report."""
+"""kgeval report: saved results as one HTML page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_results(parser, "one or more")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="PAGE.html", help="the page to write")
     parser.add_argument("--overwrite", action="store_true", help="replace the page if it exists")
-    parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one: adds its audit, and what was not saved")
-    parser.add_argument("--override", default="", metavar="NAMES", help="in what compared results may differ")
-    parser.add_argument("--title", metavar="TEXT", help="default: the name of the dataset")
+    parser.add_argument(
+        "--dataset", metavar="FOLDER", help="evaluated dataset: adds its counts and the breakdowns that were not saved"
+    )
+    parser.add_argument(
+        "--override", default="", metavar="NAMES", help="differences between the results to accept, comma-separated"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the name of the dataset)")
 
 
 def _report(options: argparse.Namespace) -> str:

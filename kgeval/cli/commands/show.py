@@ -1,4 +1,4 @@
-"""kgeval show."""
+"""kgeval show: print a saved result again, with other metrics or breakdowns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from kgeval.results import DEFAULT_METRICS
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "result", type=Path, metavar="RUN.kgeval", help="what kgeval evaluate --out, or classify --out, saved"
+        "result", type=Path, metavar="RUN.kgeval", help="result saved by kgeval evaluate --out or kgeval classify --out"
     )
     add_output(parser)
-    parser.add_argument("--dataset", metavar="FOLDER", help="the evaluated one, for --by columns that were not saved")
+    parser.add_argument(
+        "--dataset", metavar="FOLDER", help="evaluated dataset, for --by columns that the result does not contain"
+    )
 
 
 def _show(options: argparse.Namespace) -> str:
@@ -32,15 +34,17 @@ def _show(options: argparse.Namespace) -> str:
     if options.dataset is not None:
         dataset = given_dataset(options)
         result = with_choices(result, dataset, options)
-        asked = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
-        result = result.with_features(dataset, names=asked)  # also where none is lacking: refuses another dataset
+        lacking = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
+        result = result.with_features(
+            dataset, names=lacking
+        )  # also if no column is lacking: this refuses another dataset
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")
     return result_text(result, options)
 
 
 def _show_classification(result: ClassificationResult, options: argparse.Namespace) -> str:
-    """Return a saved classification as the options ask."""
+    """Return the text of a saved classification; options for ranks are errors."""
     if options.metrics == ",".join(DEFAULT_METRICS):
         options.metrics = ",".join(CLASSIFIED_METRICS)
     of_ranks = ("ties", "types", "means_from", "confidence")

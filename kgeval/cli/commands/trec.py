@@ -1,4 +1,4 @@
-"""kgeval trec."""
+"""kgeval trec: the measures of a TREC run, as trec_eval computes them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kgeval.trec import (
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("qrels", metavar="QRELS", help="judgements: query iteration document grade")
-    parser.add_argument("run_file", metavar="RUN", help="what a system returned: query Q0 document rank score tag")
+    parser.add_argument("qrels", metavar="QRELS", help="relevance judgements: query iteration document grade")
+    parser.add_argument("run_file", metavar="RUN", help="run of a system: query Q0 document rank score tag")
     add = parser.add_argument
-    add("-q", dest="per_query", action="store_true", help="every query, too")
+    add("-q", dest="per_query", action="store_true", help="also print every query")
     add("-c", dest="complete", action="store_true", help="judged queries that the run lacks count 0")
     add(
         "-l",
@@ -34,12 +34,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="lowest grade that is relevant (default: 1)",
     )
-    add("-M", dest="depth", type=int, metavar="N", help="only the first N documents of each query")
-    add("-J", dest="judged_only", action="store_true", help="only documents that are judged")
-    names = "as in trec_eval (map, P.5,10, ndcg_cut.10, official, set, all_trec) or in kgeval (ndcg@10)"
+    add("-M", dest="depth", type=int, metavar="N", help="keep only the first N documents of each query")
+    add("-J", dest="judged_only", action="store_true", help="keep only documents that are judged")
+    names = "measure, named as in trec_eval (map, P.5,10, ndcg_cut.10, official, set, all_trec) or in kgeval (ndcg@10)"
     add("-m", dest="measures", action="append", metavar="MEASURE", help=f"{names}; may be repeated; default: official")
-    add("--ties", choices=TREC_TIES, default="trec", help="default: trec, falling names of documents")
-    add("--format", choices=("trec", *FORMATS), default="trec", help="default: %(default)s")
+    add(
+        "--ties",
+        choices=TREC_TIES,
+        default="trec",
+        help="tie policy (default: trec, which sorts by document name, descending)",
+    )
+    add("--format", choices=("trec", *FORMATS), default="trec", help="output format (default: %(default)s)")
 
 
 def _trec(options: argparse.Namespace) -> str:
@@ -48,17 +53,17 @@ def _trec(options: argparse.Namespace) -> str:
     qrels, (run, tag) = read_qrels(options.qrels), read_run(options.run_file)
     lists = trec_lists(qrels, run, rules)
     table = trec_table(lists, measures, options.ties, tag)
-    said = [*lists.notes, *table.notes]
+    notes = [*lists.notes, *table.notes]
     frame = table.frame if options.per_query else table.frame.tail(1)
     if options.format == "json":
-        about = {"run": tag, **dataclasses.asdict(rules), "notes": said}
+        about = {"run": tag, **dataclasses.asdict(rules), "notes": notes}
         return json_text({**about, "measures": frame_records(frame)})
-    say_aside([*(f"note: {note}" for note in said), *undefined_lines(frame)])
+    say_aside([*(f"note: {note}" for note in notes), *undefined_lines(frame)])
     if options.format == "trec":
         return format_trec(table, options.per_query)
     return format_frame(frame, options.format)
 
 
 COMMAND = Command(
-    "trec", "measure a TREC run as trec_eval does, ties exactly on request", _add_options, _trec, place=10
+    "trec", "measure a TREC run as trec_eval does, or with exact expectations over ties", _add_options, _trec, place=10
 )

@@ -1,4 +1,4 @@
-"""Datasets as files: one module for each format."""
+"""Readers of datasets: `read_dataset`, and one module for each file format."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = F
     Parameters
     ----------
     folder : str or path
-        Holds at least one of the three files; each line is ``subject<TAB>relation<TAB>object``.
-        Labels are strings exactly as written: nothing is unquoted, trimmed or taken for a number
-        or a missing value. UTF-8; a byte order mark, CRLF or CR line ends and a missing final
-        newline are accepted.
+        It contains at least one of the three files; each line is ``subject<TAB>relation<TAB>object``.
+        Labels are strings exactly as written: quotes and spaces stay, and no label is read as a number
+        or a missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends and a missing
+        final newline are accepted.
     header : bool
-        Whether the first line of every file names the columns; known names (such as head, relation,
-        tail) also tell their order.
+        Whether the first line of every file names the columns. Known names (such as head, relation,
+        tail) also determine the order of the columns.
     labelled : bool
-        Whether valid and test (and train, if it has four columns) end each line with a label:
-        1 or -1, 1 or 0, true or false. The splits are then the positives, and
-        ``read_negatives(folder, dataset, labelled=True)`` gives the others; entities and relations
-        are those of all lines.
+        Whether each line of valid and test (and of train, if it has four columns) ends with a label
+        that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
+        the true triples, and ``read_negatives(folder, dataset, labelled=True)`` returns the false
+        ones. Entities and relations are those of all lines.
 
     Returns
     -------
     Dataset
-        Ids are the places in the sorted labels (by code point) of all splits together.
+        The id of a label is its position among the sorted labels (by code point) of all splits together.
 
     Raises
     ------
     DataError
-        Naming file and line, if a line has not three columns (four with a label), a label is empty
-        or says neither true nor false, the bytes are not UTF-8, a file is empty, or the first line
-        looks like a header and `header` is False.
+        If a line does not have three columns (four with `labelled`), a label is empty or says neither
+        true nor false, the bytes are not UTF-8, a file is empty, or the first line looks like a header
+        and `header` is False; names file and line.
     """
     path = Path(folder)
-    how = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)
-    dataset: Dataset = how.read(path, header=header, labelled=labelled)
+    file_format = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)
+    dataset: Dataset = file_format.read(path, header=header, labelled=labelled)
     return dataset

@@ -1,4 +1,7 @@
-"""Folders of tab-separated text: ``train``, ``valid``, ``test``, one ``s<TAB>p<TAB>o`` a line, labels as written."""
+"""The format of folders with ``train``, ``valid`` and ``test`` files, ``s<TAB>p<TAB>o`` on each line.
+
+`read_dataset` and `read_negatives` read such folders; the reader of tables of scores calls `read_columns`.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +28,22 @@ _TAB, _NEWLINE, _RETURN = b"\t\n\r"
 
 
 def _sniff(path: Path) -> bool:
+    """Return whether `path` is a folder with at least one file of a split."""
     return path.is_dir() and any((path / (split + suffix)).exists() for split in SPLITS for suffix in TEXT_SUFFIXES)
 
 
 def _read(folder: str | Path, *, header: bool = False, labelled: bool = False) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     path = _folder(folder)
-    files = {split: found for split in SPLITS if (found := _split_file(path, split)) is not None}
+    files = {split: file for split in SPLITS if (file := _split_file(path, split)) is not None}
     if not files:
-        raise DataError(f"{path}: expected train.txt, valid.txt or test.txt (or .tsv); {_held(path)}")
+        raise DataError(f"{path}: expected train.txt, valid.txt or test.txt (or .tsv); {_contents(path)}")
 
     def read(split: str) -> list[pd.Categorical]:
         if not labelled:
             return read_columns(files[split], header=header)
         columns, is_positive = read_labelled(files[split], header=header, is_train=split == "train")
-        return [column[is_positive] for column in columns]  # keeps the labels of all lines as categories
+        return [column[is_positive] for column in columns]  # the categories are still the labels of all lines
 
     with ThreadPoolExecutor(len(files)) as pool:
         columns = list(pool.map(read, files))
@@ -49,39 +53,41 @@ def _read(folder: str | Path, *, header: bool = False, labelled: bool = False) -
 def read_negatives(
     folder: str | Path, dataset: Dataset, *, labelled: bool = False, header: bool = False
 ) -> dict[str, Ids]:
-    """Read the false triples that belong to a dataset, for `kgeval.classify`.
+    """Read the negatives (false triples) that belong to a dataset, for `kgeval.classify`.
 
     Parameters
     ----------
     folder : str or path
-        Holds ``valid_negatives`` and ``test_negatives`` (``.txt`` or ``.tsv``), with lines as in
-        `read_dataset`; or, if `labelled`, the files of the dataset itself.
+        It contains ``valid_negatives`` or ``test_negatives`` (``.txt`` or ``.tsv``) or both, with lines
+        as in `read_dataset`; or, if `labelled`, the files of the dataset itself.
     dataset : Dataset
-        Knows every entity and relation of the negatives.
+        It must contain every entity and relation of the negatives.
     labelled : bool
-        Whether the negatives are the lines of ``valid`` and ``test`` with a false label (and of
-        ``train``, if it has any).
+        Whether the negatives are the lines of ``valid`` and ``test`` with the label false. Lines of
+        ``train`` with the label false are read too, if there are any.
     header : bool
         Whether the first line of every file names the columns.
 
     Returns
     -------
     dict of str to int64 array, shape (n, 3)
-        The negatives of ``"valid"`` and ``"test"``, of those that have a file, in its order. Repeated
-        lines stay, and lines that are known triples too: `kgeval.classify` counts them.
+        The negatives of each split that has a file, columns s, p, o, in the order of the file. Repeated
+        lines stay, and so do lines that are known triples: `kgeval.classify` counts them.
 
     Raises
     ------
     DataError
-        Naming file and line, if a line is not as above or names what the dataset does not know; or if
-        there is no such file.
+        If a line is not as above, or has a label that the dataset lacks (names file and line), or if
+        there is no file of negatives.
     """
     path = _folder(folder)
     stems = {split: split if labelled else f"{split}_negatives" for split in SPLITS}
-    files = {split: found for split, stem in stems.items() if (found := _split_file(path, stem)) is not None}
+    files = {split: file for split, stem in stems.items() if (file := _split_file(path, stem)) is not None}
     if not set(files) - {"train"}:
         hint = "" if labelled else "; kgeval.classify can draw some (negatives='uniform', --negatives uniform)"
-        raise DataError(f"{path}: expected {stems['valid']}.txt and {stems['test']}.txt (or .tsv); {_held(path)}{hint}")
+        raise DataError(
+            f"{path}: expected {stems['valid']}.txt and {stems['test']}.txt (or .tsv); {_contents(path)}{hint}"
+        )
     negatives = {}
     for split, file in files.items():
         if labelled:
@@ -96,54 +102,59 @@ def read_negatives(
 
 
 def _known_ids(file: Path, columns: list[pd.Categorical], rows: Ids, dataset: Dataset, first_line: int) -> Ids:
-    """Return the ids of some rows, shape (n, 3); an unknown label is an error that names its line."""
+    """Return the ids in the given rows of `columns`, shape (rows, 3); an unknown label is an error with its line."""
     ids = np.empty((len(rows), 3), dtype=np.int64)
     for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
-        found = vocabulary.find(columns[i].categories.to_numpy(dtype=object))
-        ids[:, i] = found[columns[i].codes[rows]]
-    unknown = np.argwhere(ids < 0)
+        category_ids = vocabulary.find(columns[i].categories.to_numpy(dtype=object))  # -1 for unknown labels
+        ids[:, i] = category_ids[columns[i].codes[rows]]
+    unknown = np.argwhere(ids < 0)  # pairs of a position in `rows` and a column, by position first
     if len(unknown):
-        place, i = unknown[0]
-        row = rows[place]
-        what = "relation" if i == 1 else "entity"
+        position, i = unknown[0]
+        row = rows[position]
+        kind = "relation" if i == 1 else "entity"
         raise DataError(
-            f"{file}, line {row + first_line}: {what} {columns[i][row]!r} does not occur in dataset {dataset.name!r}; "
+            f"{file}, line {row + first_line}: {kind} {columns[i][row]!r} does not occur in dataset {dataset.name!r}; "
             "negatives are made of entities and relations of the dataset"
         )
     return ids
 
 
 def _folder(folder: str | Path) -> Path:
+    """Return the path of an existing folder, else raise a DataError."""
     path = Path(folder)
     if not path.is_dir():
-        what = "is a file; give the folder that holds it" if path.exists() else "no such folder"
-        raise DataError(f"{path}: {what}")
+        reason = "is a file; give the folder that holds it" if path.exists() else "no such folder"
+        raise DataError(f"{path}: {reason}")
     return path
 
 
-def _held(folder: Path) -> str:
+def _contents(folder: Path) -> str:
+    """Return, for messages, the names of the first files in a folder."""
     return "the folder holds " + (", ".join(sorted(child.name for child in folder.iterdir())[:8]) or "nothing")
 
 
 def _split_file(folder: Path, split: str) -> Path | None:
-    found = [folder / (split + suffix) for suffix in TEXT_SUFFIXES if (folder / (split + suffix)).exists()]
-    if len(found) > 1:
-        raise DataError(f"{folder}: both {found[0].name} and {found[1].name}; keep one")
-    return found[0] if found else None
+    """Return the file of a split in a folder, None if there is none; two files are an error."""
+    files = [folder / (split + suffix) for suffix in TEXT_SUFFIXES if (folder / (split + suffix)).exists()]
+    if len(files) > 1:
+        raise DataError(f"{folder}: both {files[0].name} and {files[1].name}; keep one")
+    return files[0] if files else None
 
 
 def read_labelled(
     file: str | Path, *, header: bool = False, is_train: bool = False
 ) -> tuple[list[pd.Categorical], npt.NDArray[np.bool_]]:
-    """Read triples with a label: 1 or -1, 1 or 0, true or false in any case, one such pair in the whole file.
+    """Read triples with a label that says whether the triple is true.
 
     Parameters
     ----------
     file : str or path
-        Each line is ``subject<TAB>relation<TAB>object<TAB>label``.
+        Each line is ``subject<TAB>relation<TAB>object<TAB>label``. Labels are 1 and -1, 1 and 0, or true and false (in
+        upper or lower case); a file uses only one of these pairs.
     header : bool
+        Whether the first line names the columns.
     is_train : bool
-        Whether the label may be missing from all lines, which are positives then.
+        Whether the file may have three columns without labels; all lines are positives then.
 
     Returns
     -------
@@ -153,19 +164,21 @@ def read_labelled(
     Raises
     ------
     DataError
-        Naming file and line, if a label is another; see `read_dataset`.
+        If a label is in none of the pairs, or in another pair than the labels before it, or a line is wrong as in
+        `read_dataset`; names file and line.
     """
     path = Path(file)
     if is_train and _read_lines(path)[0].split(b"\n", 1)[0].count(b"\t") == 2:
         columns = read_columns(path, header=header)
         return columns, np.ones(len(columns[0]), dtype=bool)
     *columns, labels = read_columns(path, n_columns=4, header=header, last="label")
-    texts = [str(text).lower() for text in labels.categories]
-    is_of = [np.array([text in pair for text in texts])[labels.codes] for pair in TRUTH_LABELS]
-    for pair, is_right in zip(TRUTH_LABELS, is_of):
-        if is_right.all():
+    texts = [str(text).lower() for text in labels.categories]  # the distinct labels
+    # For each pair of labels: whether the label of each line belongs to it, bool (lines,).
+    is_in_pair = [np.array([text in pair for text in texts])[labels.codes] for pair in TRUTH_LABELS]
+    for pair, is_in in zip(TRUTH_LABELS, is_in_pair):
+        if is_in.all():
             return columns, np.array([pair.get(text, False) for text in texts])[labels.codes]
-    row = max(int(np.argmin(is_right)) for is_right in is_of)  # up to here, some pair does for all lines
+    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # before this row, one pair fits all lines
     raise DataError(
         f"{path}, line {row + 1 + header}: expected the label 1 or -1, 1 or 0, true or false, one such pair in the "
         f"whole file; found {str(labels[row])!r}"
@@ -175,7 +188,17 @@ def read_labelled(
 def read_columns(
     file: str | Path, n_columns: int = 3, header: bool = False, last: str = "score"
 ) -> list[pd.Categorical]:
-    """Read a tab-separated file of exactly `n_columns` labels a line; messages call the fourth `last`.
+    """Read a tab-separated file with the same number of labels on each line.
+
+    Parameters
+    ----------
+    file : str or path
+    n_columns : int
+        The number of labels on each line, 3 or 4; the first three are s, p and o.
+    header : bool
+        Whether the first line names the columns; see `read_dataset`.
+    last : str
+        The name of the fourth column in messages.
 
     Returns
     -------
@@ -184,14 +207,15 @@ def read_columns(
     Raises
     ------
     DataError
-        Naming file and line; see `read_dataset`.
+        If a line is wrong as in `read_dataset`; names file and line.
     """
     path = Path(file)
     raw, is_as_on_disk = _read_lines(path)
     source = path if is_as_on_disk else io.BytesIO(codecs.BOM_UTF8 + raw)
     with ThreadPoolExecutor(1) as pool:
         parsing = pool.submit(_parse, source, n_columns)
-        n_lines = _count_lines(path, raw, n_columns, last)  # meanwhile; its errors name the line, so they come first
+        # Runs while pandas parses. Its errors name the line, so they are raised before those of the parser.
+        n_lines = _count_lines(path, raw, n_columns, last)
         try:
             columns = parsing.result()
         except UnicodeDecodeError:
@@ -213,10 +237,10 @@ def read_columns(
 
 
 def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
-    """Parse into categoricals of strings.
+    """Parse the columns into categoricals of strings.
 
-    Read as categories, each distinct label is made once, which halves the time; but pandas turns a
-    column whose labels all look like numbers or booleans into these, so such a file is read as strings.
+    With the dtype "category", pandas makes each distinct label only once, which halves the time. But it converts a
+    column whose labels all look like numbers or booleans; a file with such a column is read again as strings.
     """
 
     def read(dtype: str) -> pd.DataFrame:
@@ -244,7 +268,10 @@ def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
 
 
 def _read_lines(path: Path) -> tuple[bytes, bool]:
-    """Return the text, its lines ended by LF or CRLF and none empty at the end, and whether the file is just so."""
+    """Return the text of a file with cleaned line ends, and whether the file had this form already.
+
+    Each line ends in LF or CRLF, and there is no empty line at the end.
+    """
     raw = as_on_disk = read_bytes(path)
     if b"\r" in raw and _has_lone_return(raw):
         raw = one_line_end(raw)
@@ -257,19 +284,23 @@ def _read_lines(path: Path) -> tuple[bytes, bool]:
 
 
 def _has_lone_return(raw: bytes) -> bool:
-    """Tell whether some carriage return (there is one) is not followed by a newline."""
+    """Return whether at least one carriage return has no newline after it; there must be a carriage return."""
     data = np.frombuffer(raw, dtype=np.uint8)
-    returns = np.flatnonzero(data == _RETURN)
+    returns = np.flatnonzero(data == _RETURN)  # the positions of the carriage returns
     return bool(returns[-1] == len(data) - 1 or (data[returns + 1] != _NEWLINE).any())
 
 
 def _count_lines(path: Path, raw: bytes, n_columns: int, last: str) -> int:
-    """Return the number of lines after checking that each has `n_columns` labels, none empty."""
+    """Return the number of lines, after a check that each has `n_columns` labels and that no label is empty.
+
+    The first part checks all bytes at once and returns if the file is right. The loop after it finds the wrong line.
+    """
     data = np.frombuffer(raw, dtype=np.uint8)
-    ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))
-    wanted = np.array([_TAB] * (n_columns - 1) + [_NEWLINE], dtype=np.uint8)
-    if len(ends) % n_columns == 0 and (data[ends].reshape(-1, n_columns) == wanted).all():
-        lengths = np.diff(ends, prepend=-1) - 1
+    ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))  # the position after each label, (labels,)
+    separators = np.array([_TAB] * (n_columns - 1) + [_NEWLINE], dtype=np.uint8)  # of a correct line
+    if len(ends) % n_columns == 0 and (data[ends].reshape(-1, n_columns) == separators).all():
+        lengths = np.diff(ends, prepend=-1) - 1  # bytes of each label, with the CR of a CRLF line end, (labels,)
+        # No label is empty if all have 2 bytes or more, or if all have at least 1 byte without that CR.
         if lengths.min() > 1 or not (lengths - (data[ends - 1] == _RETURN) < 1).any():
             return len(ends) // n_columns
     for number, line in enumerate(raw.decode("utf-8", "replace").split("\n"), start=1):

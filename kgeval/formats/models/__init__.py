@@ -1,4 +1,4 @@
-"""Embedding models as files: one module for each format."""
+"""Readers of embedding models: `load_model`, and one module for each file format."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ __all__ = ["load_model"]
 
 
 def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
-    """Load an embedding model, its rows matched to the ids of `dataset`.
+    """Load an embedding model and put its rows in the order of the ids of a dataset.
 
     Parameters
     ----------
     path : str or path
-        An ``.npz`` file, or a folder that holds one. Its arrays are named like the parameters of the
-        model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``, ...), with
-        ``model`` (such as ``"complex"``) and, to match rows by label, ``entity_labels`` and
-        ``relation_labels``. A folder as PyKEEN writes it (``config.json`` beside the tensors) is
-        understood as it is. Without labels, rows are the dataset's ids in order (for files: sorted
-        labels), or the ids that train names if there are just so many.
+        An ``.npz`` file, or a folder that contains exactly one. The arrays have the names of the
+        parameters of the model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``,
+        ...). The array ``model`` names the model, for example ``"complex"``. The arrays
+        ``entity_labels`` and ``relation_labels`` name the rows; without them, the rows are the ids of
+        the dataset in order (for datasets from files: sorted labels), or the ids that occur in train,
+        if the number of rows equals theirs. A folder that PyKEEN wrote (``config.json`` beside the
+        tensors) needs no change.
     dataset : Dataset
     **settings
-        What the file does not say: ``model``, ``norm``, ``layout``, ``inverse_relations``. One that
-        overrules the file is noted in the result.
+        Settings that the file does not contain: ``model``, ``norm``, ``layout``,
+        ``inverse_relations``. A setting that differs from the file wins, and a note in the result says so.
 
     Returns
     -------
     EmbeddingModel
-        With ``missing_entities`` and ``missing_relations`` set where the file has no row.
+        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file.
 
     Raises
     ------
     DataError
-        If the file holds pickles, lacks an array, or its rows cannot be matched to the dataset.
+        If the file contains pickles, lacks an array, or its rows cannot be matched to the dataset.
     """
     file = Path(path)
-    how = format_of(file, import_modules(__name__, __path__), npz.FORMAT)
-    model: EmbeddingModel = how.read(file, dataset, **settings)
+    file_format = format_of(file, import_modules(__name__, __path__), npz.FORMAT)
+    model: EmbeddingModel = file_format.read(file, dataset, **settings)
     return model

@@ -1,4 +1,7 @@
-"""Embedding models from ``.npz`` files, their rows put in the order of a dataset's ids."""
+"""The format of embedding models in ``.npz`` files, for `load_model`.
+
+The rows of the tables are put in the order of the ids of a dataset.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ LABEL_ARRAYS = {"entities": "entity_labels", "relations": "relation_labels"}
 
 
 def _sniff(path: Path) -> bool:
+    """Return whether `path` is an ``.npz`` file, or a folder that contains one."""
     return path.suffix == ".npz" or (path.is_dir() and any(path.glob("*.npz")))
 
 
@@ -35,8 +39,8 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
         **_pykeen_settings(file),
         **{name: value for name, value in settings.items() if value is not None},
     }
-    text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}
-    overruled = tuple(
+    text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}  # the settings in the file
+    notes = tuple(
         f"the model file says {option}={text[option]!r}; it was overruled by {value!r}"
         for option, value in settings.items()
         if option in text and value is not None and str(value).lower() != text[option].lower()
@@ -59,21 +63,22 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
         )
     values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
     model = _align_rows(file, kind, values, arrays, dataset)
-    model.notes += overruled
+    model.notes += notes
     return model
 
 
 def _npz_file(path: Path) -> Path:
+    """Return the only ``.npz`` file of a folder; a path that is no folder is returned as it is."""
     if not path.is_dir():
         return path
-    found = sorted(path.glob("*.npz"))
-    if len(found) != 1:
-        raise DataError(f"{path}: expected one .npz file in the folder, found {len(found)}; name the file")
-    return found[0]
+    files = sorted(path.glob("*.npz"))
+    if len(files) != 1:
+        raise DataError(f"{path}: expected one .npz file in the folder, found {len(files)}; name the file")
+    return files[0]
 
 
 def _pykeen_settings(file: Path) -> dict[str, Any]:
-    """Return what the configuration beside a PyKEEN model says, or nothing."""
+    """Return the settings in the ``config.json`` that PyKEEN wrote beside the model; empty without such a file."""
     config = file.parent / "config.json"
     if not config.is_file():
         return {}
@@ -82,14 +87,14 @@ def _pykeen_settings(file: Path) -> dict[str, Any]:
         content = json.loads(text)
     except ValueError as error:
         raise DataError(
-            f"{config}: not JSON ({error}). It stands beside the model and may say how to read it: mend or move it"
+            f"{config}: not JSON ({error}). It is beside the model and may say how to read it: repair or move it"
         ) from None
     try:
         pipeline = content["pipeline"]
         name = pipeline["model"].lower()
         is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
         norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 1 if name == "transe" else 2)
-    except (KeyError, AttributeError, TypeError):  # the configuration of something else
+    except (KeyError, AttributeError, TypeError):  # not a configuration of PyKEEN
         return {}
     settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
     if name in ("complex", "rotate"):
@@ -100,7 +105,7 @@ def _pykeen_settings(file: Path) -> dict[str, Any]:
 
 
 def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchNorm]:
-    """Return the batch normalisations of PyKEEN's TuckER, from its tensors."""
+    """Return the batch normalisations of a TuckER model of PyKEEN, from its tensors ``bn_0.*`` and ``bn_1.*``."""
     norms = {}
     for prefix, setting in (("bn_0", "subject_norm"), ("bn_1", "product_norm")):
         names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
@@ -114,13 +119,14 @@ def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchN
 
 
 def _scalar(value: Any) -> Any:
+    """Return an array without dimensions as a Python value, and any other value as it is."""
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def _align_rows(
     file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
 ) -> EmbeddingModel:
-    """Put the tables' rows in id order, rows that the file lacks as NaN, and make the model."""
+    """Make the model, with the rows of its tables in id order; rows that the file lacks become NaN."""
     for name in (*ENTITY_TABLES, *RELATION_TABLES):
         if name in values and np.ndim(values[name]) < 2:
             raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
@@ -135,6 +141,8 @@ def _align_rows(
     relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
     for name in set(ENTITY_TABLES) & set(values):
         values[name] = _placed(values[name], entity_ids, len(dataset.entities))
+    # relation_rows: where each row of the file goes in the tables of the model, (rows,); -1 if the dataset lacks the
+    # relation. n: the number of rows of the model's relation tables, two for each relation with inverse relations.
     n = len(dataset.relations)
     if inverse == "after":
         relation_rows, n = (
@@ -157,39 +165,44 @@ def _align_rows(
     return model
 
 
-def _row_ids(file: Path, what: str, n_rows: int, arrays: Arrays, dataset: Dataset) -> Ids:
-    """Return the dataset's id of each row, -1 where the dataset has no such label."""
+def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Dataset) -> Ids:
+    """Return the id of each row, int64 (rows,); -1 if the dataset lacks its label.
+
+    `kind` is ``"entities"`` or ``"relations"``. Without labels in the file, the rows are all ids in order, or the ids
+    that occur in train.
+    """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
-        if what == "entities"
+        if kind == "entities"
         else (dataset.relations, dataset.is_seen_relation)
     )
-    labels = arrays.get(LABEL_ARRAYS[what])
+    labels = arrays.get(LABEL_ARRAYS[kind])
     if labels is not None:
         if labels.shape != (n_rows,) or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
-            raise DataError(f"{file}: {LABEL_ARRAYS[what]} must be {n_rows} distinct strings, one per row of {what}")
+            raise DataError(f"{file}: {LABEL_ARRAYS[kind]} must be {n_rows} distinct strings, one per row of {kind}")
         ids = vocabulary.find(labels.tolist())
         if (ids < 0).all():
             raise DataError(
-                f"{file}: none of its {n_rows} {what} occurs in dataset {dataset.name!r}, for example "
+                f"{file}: none of its {n_rows} {kind} occurs in dataset {dataset.name!r}, for example "
                 f"{str(labels[0])!r}"
             )
         return ids
     if n_rows not in (len(vocabulary), int(is_seen.sum())):
-        doubled = what == "relations" and n_rows == 2 * len(vocabulary)
+        is_doubled = kind == "relations" and n_rows == 2 * len(vocabulary)
         remedy = (
             "If half of them are inverse relations, say inverse_relations='after' or 'alternating'"
-            if doubled
-            else f"Add {LABEL_ARRAYS[what]} to the file to match rows by label"
+            if is_doubled
+            else f"Add {LABEL_ARRAYS[kind]} to the file to match rows by label"
         )
         raise DataError(
-            f"{file}: has rows for {n_rows} {what}; dataset {dataset.name!r} has {len(vocabulary)} "
+            f"{file}: has rows for {n_rows} {kind}; dataset {dataset.name!r} has {len(vocabulary)} "
             f"({int(is_seen.sum())} in train). {remedy}"
         )
     return np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
 
 
 def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:
+    """Return a table of n rows with row i of `table` at ``ids[i]``; rows with id -1 are left out, others are NaN."""
     if len(ids) != len(table):
         raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; they must agree")
     if len(ids) == n and np.array_equal(ids, np.arange(n)):

@@ -1,6 +1,7 @@
-"""Metrics of single predictions: all of them, and any of them per relation or other field.
+"""Metrics of single predictions, `by_field` (a metric per relation or other field), calibration, and thresholds.
 
-The metrics live by what they need: `decisions`, `separation` (scores), `probabilities`, and `estimates` (values).
+A module per kind of prediction holds the metrics: `decisions`, `separation` (scores), `probabilities`, and
+`estimates` (values). Users call them directly; `kgeval.classification` calls them for triple classification.
 """
 
 from kgeval.discovery import import_modules
@@ -26,7 +27,7 @@ from kgeval.metrics.pointwise.fields import by_field
 from kgeval.metrics.pointwise.probabilities import ECE, PCOPC, Brier, FieldECE, LogLoss
 from kgeval.metrics.pointwise.separation import GAUC, AveragePrecision, RocAuc
 
-import_modules(__name__, __path__)  # so that a metric in a file of its own is found
+import_modules(__name__, __path__)  # imports every module here, so that each registers its metrics
 
 __all__ = [
     "CALIBRATIONS",

@@ -1,4 +1,7 @@
-"""What a pointwise metric is: one number of labels and predictions, example by example; and their registry."""
+"""The base class of pointwise metrics, which turn labels and predictions of examples into one number; the registry.
+
+`kgeval.classification` and `kgeval.metrics.pointwise.by_field` call the metrics through this class.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,25 @@ from kgeval.metrics.base import Family, Metric, MetricValue
 class PointMetric(Metric):
     """Base of the metrics of single predictions.
 
-    A subclass says in `read` how labels and predictions are checked and in `measure` its formula.
+    A subclass defines `read`, which checks labels and predictions, and `measure`, the formula.
 
     Attributes
     ----------
     needs : str
-        What it takes as predictions. ``"decisions"``: bools, or numbers against a threshold; ``"scores"``:
-        numbers, higher is more plausible; ``"probabilities"``: numbers in [0, 1]; ``"values"``: numbers in the
-        unit of the labels.
+        The kind of predictions. ``"decisions"``: bools, or numbers that are compared with a threshold; ``"scores"``:
+        numbers, higher is more plausible; ``"probabilities"``: numbers in [0, 1]; ``"values"``: numbers in the unit of
+        the labels.
     best : float
-        The metric of perfect predictions. Where `higher_is_better` is None, both sides of it are worse.
+        The metric of perfect predictions. If `higher_is_better` is None, values on both sides of it are worse.
     takes_groups : bool
-        Whether each example belongs to a group, such as a user or a relation.
+        Whether the metric needs a group, such as a user or a relation, of each example.
     """
 
     needs: ClassVar[str]
     best: ClassVar[float]
     takes_groups: ClassVar[bool] = False
     undefined_when: ClassVar[str] = "there is no example"
-    # Examples are not ranked against each other: how equal predictions count is part of each formula.
+    # There is no tie policy: each formula defines how equal predictions count.
     tie_policies: ClassVar[tuple[str, ...]] = ()
 
     def compute(
@@ -47,17 +50,17 @@ class PointMetric(Metric):
         Parameters
         ----------
         labels : bools or 0/1 (real numbers where `needs` is ``"values"``), shape (n,)
-        predictions : array of what `needs` says, shape (n,)
-            Taken by position, not by the index of a Series.
+        predictions : array of the kind that `needs` names, shape (n,)
+            Matched with the labels by position; the index of a Series is ignored.
         groups, weights
-            Only for metrics that take groups.
+            Only for metrics that take groups; see there.
 
         Raises
         ------
         DataError
-            If labels are no labels, or the lengths differ.
+            If a label is wrong, or the lengths differ.
         ScoreError
-            If the predictions are not what the metric needs; names the first wrong one.
+            If the predictions are not of the kind that the metric needs; names the first wrong one.
         MetricError
             If groups or weights are given to a metric that takes none.
         """
@@ -69,12 +72,12 @@ class PointMetric(Metric):
         return self.measure(actual, predicted) if len(actual) else MetricValue.undefined("no examples")
 
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return labels and predictions, checked, of one length."""
-        raise TypeError(f"{type(self).__name__} does not say what it reads")
+        """Return checked labels and predictions of the same length."""
+        raise TypeError(f"{type(self).__name__} does not define read(labels, predictions)")
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the metric of at least one example, as `read` gave it."""
-        raise TypeError(f"{type(self).__name__} does not say its formula")
+        """Return the metric of labels and predictions that `read` returned, at least one of each."""
+        raise TypeError(f"{type(self).__name__} does not define measure(labels, predictions)")
 
 
 POINTS: Family[PointMetric] = Family("pointwise metric", PointMetric)

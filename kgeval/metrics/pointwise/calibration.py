@@ -1,4 +1,7 @@
-"""From scores to probabilities: fitted calibrators, and the correction of downsampled negatives."""
+"""Calibration: turns scores into probabilities, and corrects probabilities for downsampled negatives.
+
+Users and `kgeval.classification` call `calibrate` with validation scores.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from kgeval.errors import KgevalWarning, MetricError, MissingExtra, ScoreError
 from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_finite, read_probabilities
 
 CALIBRATIONS = ("platt", "isotonic")
-MAX_STEPS, GRADIENT = 200, 1e-14
+MAX_STEPS, GRADIENT = 200, 1e-14  # scikit-learn's max_iter and tol (a bound of the gradient) for the Platt fit
 
 
 class Calibrator:
-    """A monotone function from scores to probabilities; `calibrate` fits it, calling it applies it."""
+    """A monotone function from scores to probabilities, fitted by `calibrate`; call it to apply it."""
 
     method: ClassVar[str]
 
@@ -29,7 +32,7 @@ class Calibrator:
         Parameters
         ----------
         scores : int or float array, shape (n,)
-            Finite; on the scale of those that were fitted.
+            Finite; on the same scale as the scores that were fitted.
 
         Returns
         -------
@@ -45,7 +48,7 @@ class Calibrator:
 
     def transform(self, values: Reals) -> Reals:
         """Return the probability of each finite score."""
-        raise TypeError(f"{type(self).__name__} does not say its formula")
+        raise TypeError(f"{type(self).__name__} does not define transform(values)")
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class PlattCalibrator(Calibrator):
     ----------
     slope, intercept : float
     center : float
-        Mean of the fitted scores; apart from the intercept, so that large scores lose no digits.
+        Mean of the fitted scores. It is separate from the intercept so that large scores lose no digits.
 
     Examples
     --------
@@ -76,12 +79,12 @@ class PlattCalibrator(Calibrator):
 
 @dataclass(frozen=True)
 class IsotonicCalibrator(Calibrator):
-    """A rising function given by points, linear between them and constant outside.
+    """A rising function through given points, linear between the points and constant outside of them.
 
     Parameters
     ----------
     scores, probabilities : tuples of floats of equal length
-        The points, scores rising.
+        The coordinates of the points, by rising score.
 
     Examples
     --------
@@ -101,47 +104,48 @@ class IsotonicCalibrator(Calibrator):
 def calibrate(
     scores: npt.ArrayLike, labels: npt.ArrayLike, method: str = "platt", prior: float | None = None
 ) -> Calibrator:
-    """Fit how probable each score is. On validation, never on test.
+    """Fit a function from scores to probabilities, on validation examples and never on test examples.
 
     Parameters
     ----------
     scores : int or float array, shape (n,)
         Finite raw scores of validation examples, higher is more plausible.
     labels : bools or 0/1, shape (n,)
-        Of both classes.
+        At least one example of each class.
     method : str
-        ``"platt"``: a logistic function, two parameters fitted by maximum likelihood without regularisation; suits
-        few examples. ``"isotonic"``: any rising function; needs some thousands. It gives back ties.
+        ``"platt"``: a logistic function, whose two parameters are fitted by maximum likelihood without
+        regularisation; suits few examples. ``"isotonic"``: any rising function; needs thousands of examples, and gives
+        some different scores equal probabilities.
     prior : float, optional
-        Share of positives where the probabilities will be used, above 0 and below 1. Positives are then re-weighted
-        to have this share: needed where the negatives are sampled or made up, since their number says nothing. By
-        default every example counts once.
+        The share of positives in the data that the probabilities are for, above 0 and below 1. Examples are then
+        weighted so that positives have this share. This is needed if the negatives are sampled or generated, as their
+        number is then arbitrary. By default every example counts once.
 
     Returns
     -------
     Calibrator
-        ``calibrator(scores)`` gives probabilities in [0, 1]; the mean over the (re-weighted) examples fitted is their
-        share of positives.
+        ``calibrator(scores)`` gives probabilities in [0, 1]. Their (weighted) mean over the fitted examples equals the
+        (weighted) share of positives.
 
     Raises
     ------
     DataError, ScoreError, MetricError
-        If scores, labels, method or prior are not as above; if all labels are of one class; if, for Platt, the scores
-        separate the classes: then the likelihood has no maximum.
+        If scores, labels, method or prior are not as above; if all labels are of one class; with ``"platt"`` also if
+        the scores separate the classes, since the likelihood then has no maximum.
     MissingExtra
-        If scikit-learn, which fits the function, is absent.
+        If scikit-learn, which fits the function, is not installed.
 
     Warns
     -----
     KgevalWarning
-        If the fitted Platt slope is negative: lower scores then go with positives, and probabilities turn the order
-        of the scores round.
+        If the fitted Platt slope is negative: positives then have lower scores than negatives, and higher scores get
+        lower probabilities.
 
     References
     ----------
     Platt (1999), Probabilistic Outputs for Support Vector Machines. Zadrozny & Elkan (2002), Transforming Classifier
     Scores into Accurate Multiclass Probability Estimates, KDD. Tabacof & Costabello (2020), Probability Calibration
-    for Knowledge Graph Embedding Models, ICLR (negatives made up, hence the prior).
+    for Knowledge Graph Embedding Models, ICLR (generated negatives, hence the prior).
 
     Examples
     --------
@@ -160,7 +164,23 @@ def calibrate(
 
 
 def check_calibration(method: str, prior: float | None) -> None:
-    """Raise unless `calibrate` knows the method and the prior and finds scikit-learn, before any scoring."""
+    """Raise an error if `calibrate` would refuse the method or the prior, or scikit-learn is not installed.
+
+    Callers check with it before they score anything.
+
+    Parameters
+    ----------
+    method : str
+    prior : float or None
+        As in `calibrate`.
+
+    Raises
+    ------
+    MetricError
+        If the method is unknown, or the prior is not above 0 and below 1.
+    MissingExtra
+        If scikit-learn is not installed.
+    """
     check_one_of("method", method, CALIBRATIONS, MetricError)
     if prior is not None:
         check_number("prior", prior, 0.0, 1.0, "above 0 and below 1")
@@ -170,23 +190,27 @@ def check_calibration(method: str, prior: float | None) -> None:
 
 
 def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Reals:
-    """Return probabilities as they are without downsampling: p / (p + (1 - p) / w).
+    """Return probabilities corrected for downsampled negatives: p / (p + (1 - p) / w).
 
-    A model trained or calibrated with only a share w of the negatives expects too many positives.
+    A model that is trained or calibrated with only a share w of the negatives predicts too many positives.
 
     Parameters
     ----------
     probabilities : float array, shape (n,)
         In [0, 1].
     kept_share : float
-        w, the share of the negatives that was kept, above 0 and at most 1; 1 changes nothing.
+        w, the share of the negatives that were kept, above 0 and at most 1; 1 changes nothing.
+
+    Returns
+    -------
+    float64 array, shape (n,)
 
     Raises
     ------
     ScoreError
         If a probability lies outside [0, 1].
     MetricError
-        If `kept_share` is no such share.
+        If `kept_share` is not above 0 and at most 1.
 
     References
     ----------
@@ -203,7 +227,7 @@ def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Rea
 
 
 def _weights(labels: Bools, prior: float | None) -> Reals:
-    """Return weights of mean 1 under which positives have the share `prior`."""
+    """Return weights, float64 (n,), of mean 1, that give positives the share `prior`; all 1 without a prior."""
     if prior is None:
         return np.ones(len(labels))
     share = check_number("prior", prior, 0.0, 1.0, "above 0 and below 1")
@@ -212,6 +236,7 @@ def _weights(labels: Bools, prior: float | None) -> Reals:
 
 
 def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
+    """Return the logistic function of maximum weighted likelihood; all arrays have the shape (n,)."""
     try:
         from sklearn.linear_model import LogisticRegression
     except ModuleNotFoundError as error:
@@ -225,21 +250,24 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
             "the scores separate positives from negatives, so the slope of Platt's function has no finite value; "
             "use method='isotonic', or more and harder validation examples"
         )
+    # Centred scores, divided so that the largest is 1 or -1: the fit does not depend on the scale of the scores.
     scale = float(np.abs(values - center).max())
     rows = ((values - center) / scale)[:, None]
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=GRADIENT, max_iter=MAX_STEPS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whether it converged is told by the gradient below
+        warnings.simplefilter("ignore")  # the gradient below checks whether the fit converged
         model.fit(rows, labels, sample_weight=weights)
     slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
-    miss = weights * (_logistic(slope * rows[:, 0] + intercept) - labels)
-    rarer = min(float(weights[labels].sum()), float(weights[~labels].sum()))
-    if not max(abs(miss.sum()), abs(miss @ rows[:, 0])) <= 1e-6 * rarer:
+    # (n,): the weighted residuals. Their sum and their product with the scores are the gradient of the likelihood,
+    # which must be small against the weight of the smaller class.
+    residuals = weights * (_logistic(slope * rows[:, 0] + intercept) - labels)
+    smaller_class = min(float(weights[labels].sum()), float(weights[~labels].sum()))
+    if not max(abs(residuals.sum()), abs(residuals @ rows[:, 0])) <= 1e-6 * smaller_class:
         raise ScoreError(
-            "the scores all but separate positives from negatives: Platt's slope was not found exactly enough; "
+            "the scores almost separate positives from negatives, so Platt's slope could not be fitted exactly enough; "
             "use method='isotonic', or more and harder validation examples"
         )
-    slope = slope / scale
+    slope = slope / scale  # back to the scale of the scores
     if slope < 0:
         warnings.warn(
             f"Platt's slope is negative ({slope:.3g}): positives have the lower scores; negate distances before "
@@ -251,7 +279,7 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
 
 
 def _logistic(logit: Reals) -> Reals:
-    """Return 1 / (1 + exp(-logit)), without overflow and exact in both tails."""
+    """Return 1 / (1 + exp(-logit)), without overflow and precise in both tails."""
     small = np.exp(-np.abs(logit))
     return np.where(logit >= 0, 1.0, small) / (1.0 + small)
 
@@ -262,6 +290,7 @@ def _logit(labels: Bools, weights: Reals) -> float:
 
 
 def _fit_isotonic(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
+    """Return the rising function of smallest weighted squared error; all arrays have the shape (n,)."""
     try:
         from sklearn.isotonic import IsotonicRegression
     except ModuleNotFoundError as error:

@@ -1,4 +1,7 @@
-"""ROC, precision-recall and reliability curves as tables, one row per point, ready to be drawn."""
+"""ROC, precision-recall and reliability curves of predictions as tables with one row per point.
+
+Users call these functions; `kgeval.report.curve_plots` draws the reliability curve.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from kgeval.metrics.pointwise.thresholds import Steps, count_steps
 
 
 def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
-    """Return the false and true positive rate at each threshold.
+    """Return the ROC curve: the false and the true positive rate at each threshold.
 
     Parameters
     ----------
@@ -30,17 +33,17 @@ def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns `threshold`, `fpr`, `tpr`, and the counts `fp`, `tp` of negatives and positives with at least that
-        score. First (0, 0) with threshold inf, where nothing is called positive, then one row per distinct score,
-        falling. No point is left out, not even on a straight line, and straight lines between the rows give exactly
-        the area `RocAuc`.
+        Columns `threshold`, `fpr`, `tpr`, and the counts `fp`, `tp` of negatives and positives whose score is at
+        least the threshold. The first row is (0, 0) with the threshold inf, where nothing is called positive. Then
+        follows one row per distinct score, falling. Points on a straight line between their neighbours are kept. The
+        area below straight lines between the rows is exactly `RocAuc`.
 
     Raises
     ------
     DataError, ScoreError
-        As `RocAuc`.
+        As in `RocAuc`.
     MetricError
-        If there is no example of one class: one of the rates is 0 / 0, and a curve of NaN would be drawn as nothing.
+        If a class has no example: one of the rates would be 0 / 0.
 
     References
     ----------
@@ -62,7 +65,7 @@ def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
 
 
 def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
-    """Return recall and precision at each threshold.
+    """Return the precision-recall curve: recall and precision at each threshold.
 
     Parameters
     ----------
@@ -74,15 +77,15 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns `threshold`, `recall`, `precision`, `interpolated` (the highest precision at this recall or a higher
-        one), and the counts `tp`, `fp` of positives and negatives with at least that score. One row per distinct
-        score, falling; no point is added at recall 0, where precision is 0 / 0. To be drawn as steps: straight
-        lines between the rows overstate the area, which is `AveragePrecision`.
+        Columns `threshold`, `recall`, `precision`, `interpolated` (the highest precision at this recall or at any
+        higher recall), and the counts `tp`, `fp` of positives and negatives whose score is at least the threshold. One
+        row per distinct score, falling; there is no point for calling nothing positive, where precision is 0 / 0. Draw
+        the curve as steps: the area below is then `AveragePrecision`, and straight lines would overstate it.
 
     Raises
     ------
     DataError, ScoreError
-        As `AveragePrecision`.
+        As in `AveragePrecision`.
     MetricError
         If there is no positive example: recall is 0 / 0.
 
@@ -101,15 +104,17 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     """
     steps = _steps("pr_curve", labels, scores, ("positive",))
     precision = steps.tp / (steps.tp + steps.fp)
-    from_here_on = np.maximum.accumulate(precision[::-1])[::-1]
-    # Of the rows with one recall the first has the highest precision, so it stands for all of them.
+    # (steps,): the highest precision in this row or a later one.
+    best_from_here = np.maximum.accumulate(precision[::-1])[::-1]
+    # (steps,): the first row with the same recall. It has the highest precision of these rows, so its
+    # `best_from_here` is the highest precision at this recall or at any higher recall.
     first = np.searchsorted(steps.tp, steps.tp)
     return pd.DataFrame(
         {
             "threshold": steps.threshold.astype(np.float64),
             "recall": steps.tp / steps.tp[-1],
             "precision": precision,
-            "interpolated": from_here_on[first],
+            "interpolated": best_from_here[first],
             "tp": steps.tp,
             "fp": steps.fp,
         }
@@ -119,29 +124,30 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
 def reliability_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, bins: int = 10, strategy: str = "width"
 ) -> pd.DataFrame:
-    """Return mean probability and share of positives per bin; equal ones mean calibrated.
+    """Return the mean probability and the share of positives in each bin; in calibrated predictions the two are equal.
 
     Parameters
     ----------
     labels : bools or 0/1, shape (n,)
-        One class alone is no obstacle.
+        All may be of one class.
     probabilities : float array, shape (n,)
         In [0, 1].
     bins : int
+        Number of bins, at least 1.
     strategy : str
         ``"width"`` or ``"mass"``, as in `ECE`.
 
     Returns
     -------
     DataFrame
-        One row per bin, also where it is empty: `low`, `high`, `n`, `mean_probability`, `observed` (the share of
-        positives). The last two are NaN where n is 0. A bin of equal mass is limited by its smallest and largest
-        probability. ECE is the mean of |mean_probability - observed|, weighted by n.
+        One row per bin, also for empty bins: `low`, `high`, `n`, `mean_probability`, `observed` (the share of
+        positives). The last two are NaN where n is 0. With ``"mass"``, `low` and `high` are the smallest and the
+        largest probability in the bin. ECE is the mean of |mean_probability - observed|, weighted by n.
 
     Raises
     ------
     DataError, ScoreError
-        As `ECE`.
+        As in `ECE`.
     MetricError
         If there is no example, or `bins` or `strategy` is wrong.
 
@@ -175,7 +181,7 @@ def reliability_curve(
 
 
 def _steps(what: str, labels: npt.ArrayLike, scores: npt.ArrayLike, needed: tuple[str, ...]) -> Steps:
-    """Return the counts at each distinct score once there is an example of each needed class."""
+    """Return the counts at each distinct score; raise a MetricError if one of the `needed` classes has no example."""
     actual, predicted = read_binary_labels(labels), read_predicted_scores(scores, "scores")
     check_same_length(actual, predicted, "scores")
     n_of = {"positive": int(actual.sum()), "negative": int((~actual).sum())}

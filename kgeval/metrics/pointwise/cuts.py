@@ -1,4 +1,7 @@
-"""Where to cut scores into positive and negative: chosen on labelled validation examples, applied to others."""
+"""Thresholds that decide which scores are positive: chosen on labelled validation examples, applied to others.
+
+`kgeval.classification` chooses and applies them.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ MAX_EXACT_INTEGER = 1 << 53
 
 
 class GroupThresholds(NamedTuple):
-    """A threshold for every group, its own or the one of all examples together.
+    """A threshold for every group: chosen on the group's examples, or else on all examples together.
 
     Parameters
     ----------
     threshold : float64 array, shape (groups,)
     is_own : bool array, shape (groups,)
-        False where the group has no example, or examples of one class only: there `overall` stands in.
+        Whether the threshold is chosen on the group's examples. False for a group without examples, or with examples
+        of one class only; its threshold is `overall`.
     overall : float
-        Chosen on all examples together.
+        The threshold chosen on all examples together.
     """
 
     threshold: Reals
@@ -32,12 +36,22 @@ class GroupThresholds(NamedTuple):
 
 
 def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
-    """Return scores in float64, in which they meet their thresholds, if none is changed by that.
+    """Return scores as float64, the dtype of thresholds, if this changes none of them.
+
+    Parameters
+    ----------
+    scores : int or float array, shape (n,)
+    name : str
+        What the error message calls the scorer.
+
+    Returns
+    -------
+    float64 array, shape (n,)
 
     Raises
     ------
     ScoreError
-        If an integer lies beyond 2**53, or a wider float is no float64.
+        If an integer is outside -2**53 .. 2**53, or a wider float is not representable as float64.
 
     Examples
     --------
@@ -64,7 +78,11 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
     ----------
     scores : float64 array, shape (n,)
     thresholds : float64 array, shape (n,), or one float
-        +inf calls nothing positive but a score of +inf.
+        Under the threshold +inf only the score +inf is called positive.
+
+    Returns
+    -------
+    bool array, shape (n,)
 
     Examples
     --------
@@ -75,25 +93,25 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
 
 
 def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -> tuple[Ids, Reals]:
-    """Return each group's number and the threshold under which most of its examples are decided rightly.
+    """Return, for each group, the threshold under which most of its examples are decided correctly.
 
-    Candidates are the distinct scores of the group and +inf. Of equally good ones the highest is taken, so that
-    scores that tell nothing call the fewest examples positive.
+    The threshold is one of the group's distinct scores, or +inf. Of equally good thresholds the highest is taken, so
+    that scores without information call the fewest examples positive.
 
     Parameters
     ----------
     labels : bool array, shape (n,)
-        n at least 1.
+        True for positive examples; n is at least 1.
     scores : float64 array, shape (n,)
-        No NaN; infinities are numbers.
+        No NaN; infinities are allowed.
     groups : int64 array, shape (n,), optional
-        Such as relations; by default all examples are group 0.
+        The group of each example, such as its relation; by default all examples are in group 0.
 
     Returns
     -------
-    groups : int64 array
-        Those that have examples, falling.
-    thresholds : float64 array of the same length
+    groups : int64 array, shape (groups,)
+        The groups that have examples, falling.
+    thresholds : float64 array, shape (groups,)
 
     References
     ----------
@@ -105,33 +123,57 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     (array([0]), array([0.9]))
     """
     steps = count_steps(labels, scores, groups)
+    # (groups,): the first step of each group, and its number of steps (distinct scores, falling).
     begins = np.flatnonzero(steps.first)
     sizes = np.diff(np.append(begins, len(steps.first)))
+    # (groups,): the negatives of each group: fp at its last step.
     n_negatives = steps.fp[begins + sizes - 1]
-    right = steps.tp - steps.fp + np.repeat(n_negatives, sizes)
-    most = np.maximum.reduceat(right, begins)
-    best = np.flatnonzero(right == np.repeat(most, sizes))
-    chosen = steps.threshold[best[np.searchsorted(best, begins)]]  # thresholds fall: the first of the best is highest
+    # (steps,): the correct decisions under the step's score as threshold: tp + (negatives - fp).
+    n_correct = steps.tp - steps.fp + np.repeat(n_negatives, sizes)
+    # (groups,): the largest number of correct decisions.
+    most_correct = np.maximum.reduceat(n_correct, begins)
+    # All steps that reach it. Scores fall, so the first such step at or after the start of a group has the highest
+    # score: chosen, shape (groups,).
+    best = np.flatnonzero(n_correct == np.repeat(most_correct, sizes))
+    chosen = steps.threshold[best[np.searchsorted(best, begins)]]
     highest = steps.threshold[begins]
-    is_none = (n_negatives >= most) & (highest < np.inf)  # a score of +inf is positive under any threshold
-    return steps.group[begins], np.where(is_none, np.inf, chosen)
+    # (groups,): whether +inf is as good, which calls nothing positive and decides all negatives correctly. It is not
+    # considered where a score is +inf, as this score is positive under any threshold.
+    is_inf_best = (n_negatives >= most_correct) & (highest < np.inf)
+    return steps.group[begins], np.where(is_inf_best, np.inf, chosen)
 
 
 def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int) -> GroupThresholds:
-    """Choose a threshold for each of the groups 0 .. `n_groups` - 1, see `choose_thresholds`.
+    """Choose a threshold for each group; see `choose_thresholds`.
+
+    Parameters
+    ----------
+    labels : bool array, shape (n,)
+        True for positive examples; n is at least 1.
+    scores : float64 array, shape (n,)
+        No NaN.
+    groups : int64 array, shape (n,)
+        The group of each example, in ``0 .. n_groups - 1``.
+    n_groups : int
+
+    Returns
+    -------
+    GroupThresholds
 
     Examples
     --------
     >>> labels, scores = np.array([True, False, True]), np.array([0.9, 0.7, 0.8])
-    >>> found = thresholds_by_group(labels, scores, np.array([0, 0, 1]), 3)
-    >>> found.threshold, found.is_own, found.overall
+    >>> thresholds = thresholds_by_group(labels, scores, np.array([0, 0, 1]), 3)
+    >>> thresholds.threshold, thresholds.is_own, thresholds.overall
     (array([0.9, 0.8, 0.8]), array([ True, False, False]), 0.8)
     """
     overall = float(choose_thresholds(labels, scores)[1][0])
     threshold = np.full(n_groups, overall)
+    # (n_groups,): the examples and the positive examples of each group; whether a group has both classes.
     n, n_positive = (np.bincount(part, minlength=n_groups) for part in (groups, groups[labels]))
     is_own = (n_positive > 0) & (n_positive < n)
     chosen_for, chosen = choose_thresholds(labels, scores, groups)
+    # `chosen` has one threshold per group in `chosen_for`; only those of groups with both classes are used.
     has_both = is_own[chosen_for]
     threshold[chosen_for[has_both]] = chosen[has_both]
     return GroupThresholds(threshold, is_own, overall)

@@ -1,4 +1,7 @@
-"""Metrics of decisions: each example is called positive or negative."""
+"""Metrics of decisions: each example is called positive or negative by the model.
+
+All metrics here are functions of four counts, `DecisionCounts`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _FAWCETT = "Fawcett (2006), An introduction to ROC analysis"
 
 
 class DecisionCounts(NamedTuple):
-    """How many examples were rightly and wrongly called positive (tp, fp) and negative (tn, fn)."""
+    """How many examples are correctly and wrongly called positive (tp, fp) and negative (tn, fn)."""
 
     tp: int
     fp: int
@@ -29,30 +32,48 @@ class DecisionCounts(NamedTuple):
 
 
 def count_decisions(labels: Bools, decisions: Bools) -> DecisionCounts:
-    """Return the four counts of labels against decisions."""
+    """Return the numbers of true and false positives and negatives.
+
+    Parameters
+    ----------
+    labels, decisions : bool arrays, shape (n,)
+        Whether each example is positive, and whether it is called positive.
+
+    Returns
+    -------
+    DecisionCounts
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count_decisions(np.array([True, True, False]), np.array([True, False, False]))
+    DecisionCounts(tp=1, fp=0, fn=1, tn=1)
+    """
     tp, actual, called = int((labels & decisions).sum()), int(labels.sum()), int(decisions.sum())
     return DecisionCounts(tp, called - tp, actual - tp, len(labels) - actual - called + tp)
 
 
 def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: float = DEFAULT_THRESHOLD) -> pd.DataFrame:
-    """Return how many examples of each label were called what.
+    """Return the confusion matrix: how many examples of each label are called positive and negative.
 
     Parameters
     ----------
     labels : bools or 0/1, shape (n,)
     predictions : bools, or numbers, shape (n,)
-        A number is called positive where it is at least `threshold`.
+        An example is called positive if its number is at least `threshold`.
     threshold : float
 
     Returns
     -------
     DataFrame
-        Rows 0 and 1 (actual) by columns 0 and 1 (predicted): [[tn, fp], [fn, tp]].
+        int64; rows 0 and 1 (actual) by columns 0 and 1 (predicted): [[tn, fp], [fn, tp]].
 
     Raises
     ------
     DataError, ScoreError
-        As `Accuracy`.
+        As in `Accuracy`.
+    MetricError
+        If the threshold is not a finite number.
 
     References
     ----------
@@ -76,13 +97,13 @@ def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: floa
 
 @dataclass(frozen=True)
 class DecisionMetric(PointMetric):
-    """Base of the metrics of the four counts; a subclass says its formula in `of_counts`.
+    """Base of the metrics of decisions; a subclass defines the formula of the four counts in `of_counts`.
 
     Parameters
     ----------
     threshold : float
-        Numbers are called positive where they are at least this, so equal ones are called alike. Choose another
-        than 0.5 on validation, never on test. Without meaning for decisions given as bools.
+        Numbers of at least the threshold are called positive, so equal numbers get the same decision. If 0.5 does not
+        suit, choose the threshold on validation, never on test. It is not used for decisions given as bools.
     """
 
     threshold: float = field(default=DEFAULT_THRESHOLD, kw_only=True)
@@ -107,24 +128,25 @@ class DecisionMetric(PointMetric):
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return the metric of at least one example from the four counts."""
-        raise TypeError(f"{type(self).__name__} does not say its formula")
+        raise TypeError(f"{type(self).__name__} does not define of_counts(counts)")
 
-    def _check(self, name: str, low: float, high: float, says: str) -> None:
-        value = check_number(f"{name} of {self.name}", getattr(self, name), low, high, says)
+    def _check(self, name: str, low: float, high: float, wanted: str) -> None:
+        """Check that a parameter is a number between `low` and `high` (`wanted`, in words), and store it as a float."""
+        value = check_number(f"{name} of {self.name}", getattr(self, name), low, high, wanted)
         object.__setattr__(self, name, value)
 
 
 def _ratio(numerator: float, denominator: float, lacking: str) -> MetricValue:
-    """Return a share, or NaN with what is lacking."""
+    """Return the quotient, or NaN with a reason, `lacking`, if the denominator is 0."""
     return MetricValue(numerator / denominator) if denominator else MetricValue.undefined(f"{lacking}: 0 / 0")
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class Accuracy(DecisionMetric):
-    """Share of right decisions: (tp + tn) / n.
+    """Share of the examples that are decided correctly: (tp + tn) / n.
 
-    With few positives it is high for a model that calls everything negative; see `BalancedAccuracy`.
+    If few examples are positive, it is high for a model that calls everything negative; see `BalancedAccuracy`.
 
     References
     ----------
@@ -143,14 +165,14 @@ class Accuracy(DecisionMetric):
     )
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
-        """Return the share of right decisions."""
+        """Return the share of correct decisions."""
         return MetricValue((counts.tp + counts.tn) / sum(counts))
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class Precision(DecisionMetric):
-    """Share of positives among what is called positive: tp / (tp + fp).
+    """Share of positive examples among those that are called positive: tp / (tp + fp).
 
     References
     ----------
@@ -177,7 +199,7 @@ class Precision(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class Recall(DecisionMetric):
-    """Share of the positives that are called positive: tp / (tp + fn).
+    """Share of the positive examples that are called positive: tp / (tp + fn).
 
     References
     ----------
@@ -203,7 +225,7 @@ class Recall(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class Specificity(DecisionMetric):
-    """Share of the negatives that are called negative: tn / (tn + fp).
+    """Share of the negative examples that are called negative: tn / (tn + fp).
 
     References
     ----------
@@ -229,7 +251,7 @@ class Specificity(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class BalancedAccuracy(DecisionMetric):
-    """Mean of recall and specificity; 1/2 for a model that calls everything the same.
+    """Mean of recall and specificity; 1/2 for a model that gives all examples the same decision.
 
     References
     ----------
@@ -258,14 +280,14 @@ class BalancedAccuracy(DecisionMetric):
 class FBeta(DecisionMetric):
     """Weighted harmonic mean of precision and recall: (1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp).
 
-    It is 0, and defined, where only one of precision and recall is 0 / 0.
+    If only one of precision and recall is 0 / 0, it is defined, and its value is 0.
 
     Parameters
     ----------
     beta : float
-        How many times as much recall counts as precision; above 0. 1, the harmonic mean, is written ``f1``.
+        Above 0; recall counts beta times as much as precision. With 1, the harmonic mean, the key is ``f1``.
     threshold : float
-        As in all metrics of decisions.
+        As in `DecisionMetric`.
 
     References
     ----------
@@ -291,7 +313,7 @@ class FBeta(DecisionMetric):
         self._check("beta", 0.0, 1e100, "a number above 0 and below 1e100")
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
-        """Return the formula above; in integers as long as beta is one."""
+        """Return the F-beta of the counts; all sums are of integers if beta is an integer."""
         tp, fp, fn, _ = counts
         square = self.beta**2
         numerator = (1 + square) * tp
@@ -303,16 +325,16 @@ class FBeta(DecisionMetric):
 
     @property
     def heading(self) -> str:
-        """How tables name the metric: F1, or F(beta=2)."""
+        """The metric's name in tables for people: F1, or F(beta=2)."""
         return self.title + str(self).removeprefix(self.name).removeprefix("f")
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class MCC(DecisionMetric):
-    """Matthews correlation coefficient of labels and decisions; 0 for unrelated, -1 for opposite ones.
+    """Matthews correlation of labels and decisions: 1 if all are equal, 0 if unrelated, -1 if all are opposite.
 
-    (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn)).
+    The value is (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn)).
 
     References
     ----------
@@ -334,7 +356,7 @@ class MCC(DecisionMetric):
     undefined_when: ClassVar[str] = "all labels, or all decisions, are of one class"
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
-        """Return the correlation; the products are integers of any size."""
+        """Return the correlation; the products are Python integers, which do not overflow."""
         tp, fp, fn, tn = counts
         product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
         return _ratio(tp * tn - fp * fn, math.sqrt(product), "all labels or all decisions are of one class")

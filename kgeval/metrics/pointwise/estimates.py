@@ -1,4 +1,4 @@
-"""Metrics of estimated values, in the unit of the labels."""
+"""Metrics of estimated values: predictions and labels are real numbers of the same unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error o
 
 
 class ValueMetric(PointMetric):
-    """Base of the metrics of estimated values, in the unit of the labels; computed in float64."""
+    """Base of the metrics of estimated values, which have the unit of the labels; computed in float64."""
 
     needs: ClassVar[str] = "values"
     higher_is_better: ClassVar[bool] = False
@@ -34,9 +34,9 @@ class ValueMetric(PointMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class RMSE(ValueMetric):
-    """Root of the mean squared error: sqrt(mean of (prediction - label)^2).
+    """Root mean squared error: sqrt(mean of (prediction - label)^2).
 
-    Of labels 0/1 it is the root of the Brier score and needs probabilities.
+    With labels 0/1 it is the root of the Brier score, and the predictions must be probabilities.
 
     References
     ----------

@@ -1,4 +1,7 @@
-"""Labels and predictions, one of each per example: checked here, once, for every pointwise metric and curve."""
+"""Checks of labels and predictions, one of each per example, for all pointwise metrics, curves and calibration.
+
+Each `read_` function returns a checked array, or raises an error that names the first wrong value and its index.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,14 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
     ----------
     labels : bool array, or numbers 0 and 1, shape (n,)
 
+    Returns
+    -------
+    bool array, shape (n,)
+
     Raises
     ------
     DataError
-        If the shape, the dtype or a label is another; names the first wrong index.
+        If the shape, the dtype or a label is wrong; names the first wrong index.
 
     Examples
     --------
@@ -48,7 +55,7 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
         first = array[np.argmax(wrong)]
         hint = "Give bools that say which examples are positive"
         if np.isin(array, (-1, 1)).all():
-            hint = "Of labels -1 and 1 give labels > 0"
+            hint = "For labels -1 and 1, give labels > 0"
         elif np.isnan(first):
             hint = _UNLABELLED
         raise DataError(f"labels must be 0/1 or bool; got {_place(array, wrong)}. {hint}")
@@ -56,18 +63,24 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
 
 
 def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions") -> Numbers:
-    """Return real numbers that can be compared: integers as they are, floats as float64; inf may occur.
+    """Return predictions as numbers that can be compared.
 
     Parameters
     ----------
     predictions : int or float array, shape (n,)
+        Infinities are allowed.
     name : str
-        What they are, for the messages.
+        What error messages call the predictions.
+
+    Returns
+    -------
+    int or float64 array, shape (n,)
+        Integers keep their dtype, floats become float64.
 
     Raises
     ------
     ScoreError
-        If the shape or the dtype is another (bool, complex, object, string, wider than float64), or a number is NaN.
+        If the shape or the dtype is wrong (bool, complex, object, string, wider than float64), or a number is NaN.
     """
     array = _one_column(name, predictions, ScoreError)
     _check_real(f"{name} must be real numbers", array, ScoreError)
@@ -80,7 +93,23 @@ def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions")
 
 
 def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
-    """Return real, finite numbers in float64; see `read_predicted_scores`."""
+    """Return finite numbers as float64.
+
+    Parameters
+    ----------
+    values : int or float array, shape (n,)
+    name : str
+        What error messages call the values.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+
+    Raises
+    ------
+    ScoreError
+        As in `read_predicted_scores`, and if a number is infinite.
+    """
     array = read_predicted_scores(values, name).astype(np.float64)
     wrong = ~np.isfinite(array)
     if wrong.any():
@@ -89,18 +118,22 @@ def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
 
 
 def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return probabilities in float64.
+    """Return probabilities as float64.
 
     Parameters
     ----------
     what : str
-        Who needs them, for the message.
+        The metric or function that needs probabilities, for the error message.
     predictions : float array, shape (n,)
+
+    Returns
+    -------
+    float64 array, shape (n,)
 
     Raises
     ------
     ScoreError
-        If one lies outside [0, 1]; names the first, and how scores become probabilities.
+        If a number lies outside [0, 1]; names the first one, and tells how to turn scores into probabilities.
     """
     array = read_predicted_scores(predictions).astype(np.float64)
     wrong = (array < 0) | (array > 1)
@@ -110,20 +143,24 @@ def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.
 
 
 def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> Bools:
-    """Return decisions: bools as they are, numbers as whether they are at least `threshold`.
+    """Return decisions: bools unchanged; for numbers, whether each is at least `threshold`.
 
     Parameters
     ----------
     what : str
-        Who needs them, for the message.
+        The metric or function that needs decisions, for the error message.
     predictions : bool, int or float array, shape (n,)
     threshold : float
-        Numbers are compared with it in float64.
+        Compared with the numbers in float64.
+
+    Returns
+    -------
+    bool array, shape (n,)
 
     Raises
     ------
     ScoreError
-        If numbers outside [0, 1] meet the default threshold, which was not meant for them.
+        If some number lies outside [0, 1] and the threshold is the default, which is meant for probabilities.
     """
     array = np.asarray(predictions)
     if array.dtype.kind == "b":
@@ -132,7 +169,7 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
     wrong = (array < 0) | (array > 1)
     if threshold == DEFAULT_THRESHOLD and wrong.any():
         raise ScoreError(
-            f"{what} compares with the threshold {threshold} unless told another, so predictions must lie in [0, 1]; "
+            f"{what} uses the threshold {threshold} by default, so predictions must lie in [0, 1]; "
             f"got {_place(array, wrong)}. For raw ranking scores give a threshold chosen on validation, "
             f"{what}(threshold=...), or decisions as bool"
         )
@@ -142,15 +179,25 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
 def read_values(
     what: str, labels: npt.ArrayLike, predictions: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return real labels and predictions in float64, both finite.
+    """Return labels and predictions that are real numbers as float64.
+
+    Parameters
+    ----------
+    what : str
+        The metric that needs them, for the error message.
+    labels, predictions : arrays of finite real numbers, shape (n,)
+
+    Returns
+    -------
+    labels, predictions : float64 arrays, shape (n,)
 
     Raises
     ------
     DataError
-        If a label is no finite number.
+        If a label is not a finite number.
     ScoreError
-        If a prediction is none. If all labels are 0 or 1 and a prediction lies outside [0, 1]: it is no estimate of
-        a label.
+        If a prediction is not a finite number; or if all labels are 0 or 1 and a prediction lies outside [0, 1], so
+        that it cannot be an estimate of a label.
     """
     array = _one_column("labels", labels, DataError)
     if array.dtype.kind != "b":
@@ -168,9 +215,21 @@ def read_values(
 
 
 def check_same_length(labels: npt.NDArray[Any], predictions: npt.NDArray[Any], name: str = "predictions") -> None:
-    """Raise DataError, saying both lengths, unless there is one prediction per label."""
+    """Check that there is one prediction per label.
+
+    Parameters
+    ----------
+    labels, predictions : arrays, shape (n,)
+    name : str
+        What the error message calls the predictions; a plural.
+
+    Raises
+    ------
+    DataError
+        If the lengths differ; names both.
+    """
     if len(labels) != len(predictions):
-        raise DataError(f"expected one of {name} per label; got {len(labels)} labels and {len(predictions)} {name}")
+        raise DataError(f"expected as many {name} as labels; got {len(labels)} labels and {len(predictions)} {name}")
 
 
 def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n: int) -> tuple[Ids, pd.Index]:
@@ -179,16 +238,23 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
     Parameters
     ----------
     name : str
-        What they are, for the messages.
+        What error messages call the groups.
     groups : sequence of hashable values, length n
-        Such as users, relations, or (s, p) pairs.
+        The group of each example, such as its user, its relation, or an (s, p) pair.
     n : int
-        How many examples there are.
+        Number of examples.
+
+    Returns
+    -------
+    codes : int64 array, shape (n,)
+        The group of each example, an index into the groups.
+    groups : pandas.Index
+        The distinct groups.
 
     Raises
     ------
     DataError
-        If they are absent or of another length or shape, or if one is missing (None, NaN) or not hashable.
+        If there are no groups, or not n of them, or one is missing (None, NaN) or not hashable.
 
     Examples
     --------
@@ -201,17 +267,18 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
         raise DataError(f"{name} must have shape (n,); got {getattr(groups, 'shape', ())}")
     index = pd.Index(groups, tupleize_cols=False)  # type: ignore[arg-type, call-overload, unused-ignore]
     if len(index) != n:
-        raise DataError(f"expected one of {name} per label; got {n} labels and {len(index)} {name}")
+        raise DataError(f"expected one value of {name} per label; got {n} labels and {len(index)} values")
     try:
-        codes, found = pd.factorize(index)
+        codes, distinct = pd.factorize(index)
     except TypeError as error:
         raise DataError(f"{name} must hold hashable values, such as labels, ids or tuples; {error}") from error
     if (codes < 0).any():
         raise DataError(f"{name} must not be missing; {_place(np.full(n, 'none'), codes < 0)}")
-    return np.asarray(codes, dtype=np.int64), found
+    return np.asarray(codes, dtype=np.int64), distinct
 
 
 def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> npt.NDArray[Any]:
+    """Return values as an array of one dimension; raise `error` for another shape and for masked arrays."""
     if isinstance(values, np.ma.MaskedArray):
         raise error(f"{name} must not be a masked array; leave the masked examples out, and say how many")
     array = np.asarray(values)
@@ -221,12 +288,12 @@ def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> n
 
 
 def _check_real(must: str, array: npt.NDArray[Any], error: type[KgevalError]) -> None:
-    """Raise unless the dtype is an integer or at most float64: nothing wider is narrowed unasked."""
+    """Raise `error` unless the dtype is an integer, or a float of at most 64 bits; wider floats would be rounded."""
     if not (array.dtype.kind in "iu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)):
         raise error(f"{must}; got dtype {array.dtype}. Cast it yourself if that is meant")
 
 
 def _place(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_]) -> str:
-    """Return the first wrong value with its index, and how many more there are."""
+    """Return the first wrong value, its index, and the number of further wrong values, for an error message."""
     first, more = int(np.argmax(wrong)), int(wrong.sum()) - 1
     return f"{array[first]} at index {first}" + (f" and {more} more" if more else "")

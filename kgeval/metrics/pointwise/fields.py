@@ -1,4 +1,4 @@
-"""A pointwise metric for each value of a field, such as the relation."""
+"""`by_field`, a public function: a pointwise metric for each value of a field, such as the relation."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ def by_field(
     predictions: npt.ArrayLike,
     field: Sequence[Hashable] | npt.ArrayLike,
 ) -> pd.DataFrame:
-    """Return a metric for each value of a field, for example PCOPC by relation.
+    """Return a metric for the examples of each value of a field, for example PCOPC by relation.
 
     Parameters
     ----------
     metric : str or PointMetric
-        Any that takes no groups of its own.
+        Any pointwise metric that does not itself take groups.
     labels, predictions : arrays, shape (n,)
-        As the metric takes them.
+        As in the metric's `compute`.
     field : sequence of hashable values, length n
-        None and NaN are refused.
+        The value of each example, such as its relation. None and NaN are refused.
 
     Returns
     -------
     DataFrame
-        One row per value of the field: `n` examples, `value`, and the `reason` where that is NaN. Most examples
-        first; equally many in order of first appearance.
+        One row per value of the field: `n` (the number of examples), `value`, and the `reason` if the value is NaN.
+        Rows with more examples come first; rows with equally many are in order of first appearance.
 
     Raises
     ------
     MetricError
         If the metric is unknown or takes groups itself.
     DataError, ScoreError
-        As the metric, and if `field` has another length or misses a value.
+        As in the metric's `compute`; and if `field` has another length, or a value of it is missing.
 
     References
     ----------
@@ -64,13 +64,14 @@ def by_field(
         )
     actual, predicted = chosen.read(labels, predictions)
     codes, values = read_groups("field", field, len(actual))
+    # sizes: the number of examples of each value of the field; parts: the indices of these examples.
     sizes = np.bincount(codes, minlength=len(values))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
-    found = [chosen.measure(actual[part], predicted[part]) for part in parts[: len(values)]]
+    measured = [chosen.measure(actual[part], predicted[part]) for part in parts[: len(values)]]
     columns = {
         "n": sizes.astype(np.int64),
-        "value": np.array([one.value for one in found], dtype=np.float64),
-        "reason": [one.reason for one in found],
+        "value": np.array([result.value for result in measured], dtype=np.float64),
+        "reason": [result.reason for result in measured],
     }
     frame = pd.DataFrame(columns, index=values.rename(getattr(field, "name", None) or "field"))
     return frame.iloc[np.argsort(-sizes, kind="stable")]

@@ -1,4 +1,7 @@
-"""Metrics of probabilities: how near they are to what happens; raw ranking scores are refused."""
+"""Metrics of probabilities: how close predicted probabilities are to the labels. Numbers outside [0, 1] are refused.
+
+`fill_bins` and `check_bins` also serve the reliability curve of `kgeval.metrics.pointwise.curves`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _HE = "He et al. (2014), Practical Lessons from Predicting Clicks on Ads at Face
 
 
 class ProbabilityMetric(PointMetric):
-    """Base of the metrics of probabilities in [0, 1]; narrower floats are widened to float64 first."""
+    """Base of the metrics of probabilities in [0, 1]; computed in float64."""
 
     needs: ClassVar[str] = "probabilities"
     higher_is_better: ClassVar[bool] = False
@@ -28,7 +31,7 @@ class ProbabilityMetric(PointMetric):
     best: ClassVar[float] = 0.0
 
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Bools, Reals]:
-        """Return labels as bools, and probabilities."""
+        """Return labels as bools, and probabilities as float64."""
         actual, predicted = read_binary_labels(labels), read_probabilities(self.name, predictions)
         check_same_length(actual, predicted)
         return actual, predicted
@@ -37,13 +40,14 @@ class ProbabilityMetric(PointMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class LogLoss(ProbabilityMetric):
-    """Mean of -ln of the probability given to what happened: p for label 1, 1 - p for label 0.
+    """Mean negative log-likelihood: the mean of -ln(p) where the label is 1, and of -ln(1 - p) where it is 0.
 
     Parameters
     ----------
     clip : float
-        0: nothing is clipped, and a single event called impossible makes the loss infinite. Above 0, below 0.5:
-        p is moved into [clip, 1 - clip] first, and the value depends on it; `count_clipped` says how often.
+        0: nothing is clipped, so a single probability of 0 for a label 1, or of 1 for a label 0, makes the loss
+        infinite. Above 0 and below 0.5: p is first clipped to [clip, 1 - clip], and the value depends on `clip`;
+        `count_clipped` tells how many probabilities are clipped.
 
     References
     ----------
@@ -76,12 +80,17 @@ class LogLoss(ProbabilityMetric):
         with np.errstate(divide="ignore"):
             losses = np.abs(np.where(labels, np.log(predictions), np.log1p(-predictions)))
         if self.clip:
-            # The loss is clipped, not p: 1 - clip rounds to 1 for a small clip, and its loss would be infinite.
+            # The loss is clipped instead of p: for a small clip, 1 - clip rounds to 1, which has an infinite loss.
             losses = np.clip(losses, -np.log1p(-self.clip), -np.log(self.clip))
         return MetricValue(float(losses.mean()))
 
     def count_clipped(self, probabilities: npt.ArrayLike) -> int:
         """Return how many probabilities lie outside [clip, 1 - clip].
+
+        Parameters
+        ----------
+        probabilities : float array, shape (n,)
+            In [0, 1].
 
         Examples
         --------
@@ -95,9 +104,10 @@ class LogLoss(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class Brier(ProbabilityMetric):
-    """Mean squared difference of probability and label: mean of (p - y)^2.
+    """Mean squared difference between probability p and label y: the mean of (p - y)^2.
 
-    A constant p equal to the share of positives, m, gives m (1 - m): with few positives every value is small.
+    If p is always m, the share of positives, the value is m (1 - m). So if few examples are positive, even the values
+    of useless predictions are small.
 
     References
     ----------
@@ -120,9 +130,19 @@ class Brier(ProbabilityMetric):
 
 
 class Bins(NamedTuple):
-    """Per bin: its limits, its number of examples, and the sums of their probabilities and labels.
+    """Bins of examples by probability.
 
-    A bin of equal mass is limited by its smallest and largest probability; NaN where it is empty.
+    Parameters
+    ----------
+    low, high : float64 arrays, shape (bins,)
+        The limits of the bins. With the strategy ``"mass"``: the smallest and largest probability in the bin, NaN in
+        an empty bin.
+    n : int64 array, shape (bins,)
+        Number of examples.
+    probability : float64 array, shape (bins,)
+        Sum of the probabilities.
+    positives : int64 array, shape (bins,)
+        Number of positive examples.
     """
 
     low: Reals
@@ -133,43 +153,68 @@ class Bins(NamedTuple):
 
 
 def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> Bins:
-    """Return the bins of examples by probability.
+    """Sort examples into bins by probability.
 
     Parameters
     ----------
     labels : bool array, shape (n,)
-        n at least 1.
+        True for positive examples; n is at least 1.
     probabilities : float64 array, shape (n,)
+        In [0, 1].
     bins : int
+        Number of bins, at least 1.
     strategy : str
-        ``"width"``: [i / bins, (i + 1) / bins), the last one closed; the limits are rounded to float64.
-        ``"mass"``: as many examples in each as ties allow. An example that follows j smaller probabilities is in
-        bin floor(bins * j / n), so equal probabilities are never parted; some bins may stay empty.
+        ``"width"``: bin i is [i / bins, (i + 1) / bins), the last bin includes 1; the limits are rounded to float64.
+        ``"mass"``: all bins have about the same number of examples. An example with j smaller probabilities is in bin
+        floor(bins * j / n), so equal probabilities are always in the same bin, and bins may be empty.
+
+    Returns
+    -------
+    Bins
 
     Examples
     --------
     >>> fill_bins(np.array([True, False, True]), np.array([0.2, 0.5, 1.0]), 2, "width").positives
     array([1, 1])
     """
+    # Sort the examples by probability; each bin is then the range starts[i]:ends[i], both of shape (bins,).
     order = np.argsort(probabilities, kind="stable")
     p, y, n = probabilities[order], labels[order], len(order)
     if strategy == "width":
         starts = np.searchsorted(p, np.arange(bins) / bins)
     else:
+        # searchsorted(p, p) is the number of smaller probabilities of each example, the j of the docstring.
         starts = np.searchsorted(bins * np.searchsorted(p, p) // n, np.arange(bins))
     ends = np.append(starts[1:], n)
-    counted, is_empty = np.append(0, np.cumsum(y, dtype=np.int64)), starts == ends
+    # (n + 1,): cumulated[i] is the number of positives among the first i examples.
+    cumulated, is_empty = np.append(0, np.cumsum(y, dtype=np.int64)), starts == ends
     if strategy == "width":
         low, high = np.arange(bins) / bins, np.arange(1, bins + 1) / bins
     else:
+        # The first and last example of each bin; padded with NaN, as an empty bin may start at n.
         padded = np.append(p, np.nan)
         low, high = np.where(is_empty, np.nan, padded[starts]), np.where(is_empty, np.nan, padded[ends - 1])
     sums = np.array([part.sum() for part in np.split(p, starts[1:])])
-    return Bins(low, high, ends - starts, sums, counted[ends] - counted[starts])
+    return Bins(low, high, ends - starts, sums, cumulated[ends] - cumulated[starts])
 
 
 def check_bins(what: str, bins: Any, strategy: Any) -> None:
-    """Raise MetricError unless `bins` is an integer of at least 1 and `strategy` a known one."""
+    """Check the parameters of bins.
+
+    Parameters
+    ----------
+    what : str
+        The metric or function that takes the parameters, for the error message.
+    bins : int
+        At least 1.
+    strategy : str
+        ``"width"`` or ``"mass"``.
+
+    Raises
+    ------
+    MetricError
+        If one of them is wrong.
+    """
     check_positive_int(f"bins of {what}", bins, MetricError)
     check_one_of(f"strategy of {what}", strategy, STRATEGIES, MetricError)
 
@@ -177,18 +222,19 @@ def check_bins(what: str, bins: Any, strategy: Any) -> None:
 @POINTS.register
 @dataclass(frozen=True)
 class ECE(ProbabilityMetric):
-    """Expected calibration error: sum over bins of (n_b / n) |mean p - mean y|.
+    """Expected calibration error: the mean over probability bins of |mean p - mean y|, weighted by bin size.
 
-    Labels are those of one class against the other, and p is the probability of the positive one. Errors within a
-    bin cancel: more bins see more of them, and more noise, so values are comparable only at equal bins.
+    The value is the sum over bins b of (n_b / n) |mean p - mean y|, where y is the label and p the probability of
+    label 1. Errors of opposite signs cancel within a bin. With more bins, fewer errors cancel, but the means are
+    noisier; so compare only values with the same bins.
 
     Parameters
     ----------
     bins : int
-        At least 1.
+        Number of bins, at least 1.
     strategy : str
-        ``"width"``: bins [i / bins, (i + 1) / bins), the last one closed. ``"mass"``: as many examples in each as
-        ties allow, equal probabilities together.
+        ``"width"``: bin i is [i / bins, (i + 1) / bins), the last bin includes 1. ``"mass"``: all bins have about the
+        same number of examples; equal probabilities are always in the same bin.
 
     References
     ----------
@@ -220,9 +266,10 @@ class ECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class FieldECE(ProbabilityMetric):
-    """Calibration error over groups instead of bins: sum over groups of |sum of p - sum of y| / n.
+    """Calibration error over groups instead of bins: the sum over groups of |sum of p - sum of y|, divided by n.
 
-    A group is all examples of one relation, user or the like; `by_field` with PCOPC shows which are off.
+    A group has all examples of one relation, one user or the like. `by_field` with PCOPC shows which groups are badly
+    calibrated.
 
     References
     ----------
@@ -263,11 +310,11 @@ class FieldECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class PCOPC(ProbabilityMetric):
-    """Predicted over observed positives: sum of p / sum of y; above 1 the model expects too many.
+    """Predicted over observed positives: sum of p / sum of y; above 1, the model predicts too many positives.
 
-    1 does not mean calibrated: errors of both signs cancel, and a constant p equal to the share of positives has it
-    too. Look at `ECE`, at `by_field`, at the reliability curve. Where negatives were downsampled the probabilities
-    need `kgeval.metrics.calibration.correct_downsampling` first.
+    A value of 1 does not prove calibration: errors of opposite signs cancel, and a constant p equal to the share of
+    positives also has the value 1. See also `ECE`, `by_field` and the reliability curve. If negatives were
+    downsampled, apply `kgeval.metrics.calibration.correct_downsampling` to the probabilities first.
 
     References
     ----------
@@ -289,7 +336,7 @@ class PCOPC(ProbabilityMetric):
     undefined_when: ClassVar[str] = "there is no positive example"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return expected over observed positives."""
+        """Return predicted over observed positives."""
         observed = int(labels.sum())
         if not observed:
             return MetricValue.undefined("no positive example: the sum of the labels is 0")

@@ -1,4 +1,4 @@
-"""Metrics of scores: how well they set positives above negatives, whatever their scale."""
+"""Metrics of scores: how well scores separate positive examples from negative ones. Only their order matters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kgeval.metrics.pointwise.thresholds import count_pairs, count_steps
 
 
 class ScoreMetric(PointMetric):
-    """Base of the metrics of scores: any real numbers, of which only the order counts."""
+    """Base of the metrics of scores, which are any real numbers; only their order matters."""
 
     needs: ClassVar[str] = "scores"
     higher_is_better: ClassVar[bool] = True
@@ -42,7 +42,7 @@ class ScoreMetric(PointMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class RocAuc(ScoreMetric):
-    """Area under the ROC curve: the share of (positive, negative) pairs with the positive scored higher.
+    """Area under the ROC curve: the share of (positive, negative) pairs in which the positive scores higher.
 
     Pairs of equal scores count one half, so constant scores give 1/2. The pairs are counted in integers.
 
@@ -67,7 +67,7 @@ class RocAuc(ScoreMetric):
     undefined_when: ClassVar[str] = "all labels are of one class"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the share of pairs in the right order."""
+        """Return the share of pairs in which the positive scores higher."""
         _, doubled, pairs = count_pairs(count_steps(labels, predictions))
         if not pairs[0]:
             return MetricValue.undefined(f"no {'negative' if labels[0] else 'positive'} example")
@@ -77,11 +77,12 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Mean over the positives of the precision at their score: sum of (R_i - R_(i-1)) P_i.
+    """Average precision: the mean over the positives of the precision at their score.
 
-    There is one step i per distinct score, so equal scores share one precision, and constant scores give the
-    share of positives. Steps are not joined by straight lines: between two points of a precision-recall curve
-    precision does not change linearly, and such an area (1 + share) / 2 for constant scores is too large.
+    The value is the sum of (R_i - R_(i-1)) P_i over the distinct scores i, where R_i and P_i are the recall and the
+    precision of calling all scores of at least i positive. So equal scores share one precision, and constant scores
+    give the share of positives. The points of the curve are not joined by straight lines, since precision does not
+    change linearly between them; that area would be too large, (1 + share) / 2 for constant scores.
 
     References
     ----------
@@ -102,22 +103,23 @@ class AveragePrecision(ScoreMetric):
     undefined_when: ClassVar[str] = "there is no positive example"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the sum of precisions weighted by the recall gained."""
+        """Return the sum over the steps of precision times gain in recall."""
         steps = count_steps(labels, predictions)
         if not steps.tp[-1]:
             return MetricValue.undefined("no positive example")
-        gained = steps.tp - steps.before(steps.tp)
-        return MetricValue(float(np.sum(gained * steps.tp / (steps.tp + steps.fp)) / steps.tp[-1]))
+        new_positives = steps.tp - steps.before(steps.tp)
+        return MetricValue(float(np.sum(new_positives * steps.tp / (steps.tp + steps.fp)) / steps.tp[-1]))
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class GAUC(ScoreMetric):
-    """Group AUC: the mean of the AUC within each group, weighted: sum of w_g AUC_g / sum of w_g.
+    """Group AUC: the weighted mean over groups of the AUC within each group.
 
-    Scores are compared only within a group, such as a user or the (s, p) of a query. The weight of a group is its
-    number of examples unless `weights` says another, for example clicks. A group of one class has no AUC: it is
-    left out, `MetricValue.excluded` counts such groups and `excluded_weight` is their share of all the weight.
+    The value is (sum of w_g AUC_g) / (sum of w_g). Scores are compared only within a group, such as a user or the
+    (s, p) of a query. The weight w_g of a group is its number of examples, unless `weights` gives another one, for
+    example clicks. A group with examples of one class only has no AUC and is left out: `MetricValue.excluded` is the
+    number of such groups, and `excluded_weight` is their share of the total weight.
 
     References
     ----------
@@ -152,27 +154,32 @@ class GAUC(ScoreMetric):
         ----------
         labels, predictions : arrays, shape (n,)
         groups : sequence of hashable values, length n
-        weights : mapping of each group to its weight, at least 0, optional
+            The group of each example.
+        weights : mapping of each group to its weight, optional
+            Weights of at least 0; by default each group's number of examples.
         """
         actual, predicted = self.read(labels, predictions)
-        codes, found = read_groups("groups", groups, len(actual))
-        weight = _read_weights(weights, found, codes)
+        codes, distinct = read_groups("groups", groups, len(actual))
+        weight = _read_weights(weights, distinct, codes)
         if not len(actual):
             return MetricValue.undefined("no examples")
         group, doubled, pairs = count_pairs(count_steps(actual, predicted, codes))
+        # (groups,): the weights in the order of `group`; whether a group has both classes.
         weight, total = weight[group], float(weight.sum())
-        counts = pairs > 0
-        n_out, kept = int((~counts).sum()), float(weight[counts].sum())
-        out = float(weight[~counts].sum()) / total if total else 0.0
-        if not kept:
-            lacking = "all groups with both classes have weight 0" if counts.any() else "every group is of one class"
-            return MetricValue.undefined(lacking, n_out, out)
-        auc = doubled[counts] / (2.0 * pairs[counts])
-        return MetricValue(float((weight[counts] * auc).sum() / kept), "", n_out, out)
+        has_both = pairs > 0
+        n_excluded, kept_weight = int((~has_both).sum()), float(weight[has_both].sum())
+        excluded_share = float(weight[~has_both].sum()) / total if total else 0.0
+        if not kept_weight:
+            reason = (
+                "all groups with both classes have weight 0" if has_both.any() else "every group has only one class"
+            )
+            return MetricValue.undefined(reason, n_excluded, excluded_share)
+        auc = doubled[has_both] / (2.0 * pairs[has_both])
+        return MetricValue(float((weight[has_both] * auc).sum() / kept_weight), "", n_excluded, excluded_share)
 
 
 def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: Ids) -> Reals:
-    """Return each group's weight, its size unless told otherwise."""
+    """Return the weight of each group, float64 (groups,): from `weights`, or else its number of examples."""
     if weights is None:
         return np.bincount(codes, minlength=len(groups)).astype(np.float64)
     if not isinstance(weights, Mapping):
@@ -184,4 +191,5 @@ def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: 
 
 
 def _read_weight(group: Any, weight: Any) -> float:
+    """Return a weight as a float; raise a MetricError unless it is finite and at least 0."""
     return 0.0 if weight == 0 else check_number(f"the weight of group {group!r}", weight, 0.0, np.inf, "0 or more")

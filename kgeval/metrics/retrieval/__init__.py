@@ -1,6 +1,7 @@
-"""Retrieval metrics on plain data: relevance and scores per query, labels in ranked order, or runs.
+"""Retrieval metrics: metrics of ranked lists in which any number of items are relevant.
 
-Three functions make ranked lists, every metric measures them, `tabulate` shows several:
+`from_scores`, `from_ranking` and `from_run` make ranked lists from plain data, every metric's `compute` measures
+them, and `tabulate` shows several metrics per query. `kgeval.metrics.query_level` measures the lists of a result.
 
 >>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])
 >>> MAP().compute(lists).value
@@ -20,7 +21,7 @@ from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision
 from kgeval.metrics.retrieval.positions import expected_hits
 from kgeval.metrics.retrieval.tabulation import query_reasons, tabulate
 
-import_modules(__name__, __path__)  # so that a metric in a file of its own is found
+import_modules(__name__, __path__)  # imports every module here, so that each registers its metrics
 
 __all__ = [
     "AVERAGES",

@@ -1,4 +1,7 @@
-"""What every metric of ranked lists is: a ratio per query, with its averages, tie policies and chance level."""
+"""The base class of metrics of ranked lists: a ratio per query, its averages, tie policies and chance level.
+
+`kgeval.metrics.query_level` and `kgeval.trec` call the metrics through this class.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,11 @@ NO_EXPECTATION = ("optimistic", "pessimistic", "stable")
 
 
 class ListMetric(Metric):
-    """Base of the metrics of a ranked list with any number of relevant items.
+    """Base of the metrics of ranked lists with any number of relevant items.
 
-    A subclass gives `ratio`: a numerator and a denominator per query. The value of a query is their
-    quotient; ``macro`` is the mean over the queries, ``micro`` the quotient of the sums.
+    A subclass defines `ratio`: a numerator and a denominator per query. The value of a query is their quotient. The
+    ``macro`` average is the mean of the quotients, the ``micro`` average is the sum of all numerators divided by the
+    sum of all denominators.
     """
 
     default_ties: ClassVar[str] = "expected"
@@ -32,8 +36,8 @@ class ListMetric(Metric):
     has_moments: ClassVar[bool] = True
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return numerator and denominator per query, each float64 (queries,)."""
-        raise TypeError(f"{type(self).__name__} does not say its ratio")
+        """Return the numerator and the denominator of each query, two float64 arrays (queries,)."""
+        raise TypeError(f"{type(self).__name__} does not define ratio(lists)")
 
     def compute(self, lists: Lists, ties: str = "expected", average: str = "macro") -> MetricValue:
         """Return the metric of all lists together.
@@ -43,12 +47,13 @@ class ListMetric(Metric):
         lists : Lists
             See `kgeval.metrics.retrieval`.
         ties : str
-            ``"expected"``: the exact expectation over random orders of tied items; ``"optimistic"``:
-            the higher grade first; ``"pessimistic"``: last; ``"stable"``: the order in which items came.
+            Order of tied items. ``"expected"``: the exact expectation over all orders; ``"optimistic"``: higher
+            grades first; ``"pessimistic"``: higher grades last; ``"stable"``: the order of the input.
         average : str
-            ``"macro"``: the mean over queries; ``"micro"``: sum of numerators by sum of denominators.
+            ``"macro"``: the mean over the queries; ``"micro"``: the sum of the numerators divided by the sum of the
+            denominators.
         """
-        reason, above, below = self._asked(lists, ties, average)
+        reason, above, below = self._reason_and_ratio(lists, ties, average)
         n_empty = 0 if self._empty == "zero" else _n_empty(below)
         excluded = (n_empty, n_empty / len(lists) if n_empty else 0.0)
         if reason:
@@ -56,7 +61,7 @@ class ListMetric(Metric):
         return MetricValue(float(self._moments(above, below, average).number), "", *excluded)
 
     def moments(self, lists: Lists, ties: str = "expected", average: str = "macro") -> Moments:
-        """Return what each list adds to the metric of all; its number is the value of `compute`.
+        """Return the contributions of the lists to the metric, for intervals and tests.
 
         Parameters
         ----------
@@ -67,26 +72,30 @@ class ListMetric(Metric):
         Returns
         -------
         Moments
-            Values float64 (queries, 2), in the order of the lists: the metric of the list and 1, both 0 for a
-            list that does not count (``macro``); or numerator and denominator (``micro``).
+            Its number is the value of `compute`; its values are float64 (queries, 2), in the order of the lists.
+            ``macro``: the metric of the list and 1, or twice 0 for a list that is skipped. ``micro``: numerator and
+            denominator.
 
         Raises
         ------
         MetricError
             Where `compute` gives a reason instead of a value, with that reason.
         """
-        reason, above, below = self._asked(lists, ties, average)
+        reason, above, below = self._reason_and_ratio(lists, ties, average)
         if reason:
             raise MetricError(reason)
         return self._moments(above, below, average)
 
-    def _asked(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
-        """Return why there is no value, or an empty string; and numerators and denominators where they exist."""
+    def _reason_and_ratio(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
+        """Return why there is no value, or an empty string; and the numerators and denominators of `ratio`.
+
+        Both arrays are empty where `lacking` gives the reason.
+        """
         check_one_of("average", average, AVERAGES, MetricError)
         check_lists(lists)
-        reason, none = self.lacking(lists, ties), np.zeros(0)
+        reason, empty = self.lacking(lists, ties), np.zeros(0)
         if reason:
-            return reason, none, none
+            return reason, empty, empty
         above, below = self.ratio(self.ordered(lists, ties))
         n_empty = _n_empty(below)
         if n_empty and (self._empty == "nan" or (n_empty == len(lists) and self._empty != "zero")):
@@ -94,7 +103,7 @@ class ListMetric(Metric):
         return reason, above, below
 
     def _moments(self, above: Reals, below: Reals, average: str) -> Moments:
-        """Return the moments of these numerators and denominators."""
+        """Return the moments of numerators and denominators, each float64 (queries,)."""
         is_defined = below > 0
         if average == "micro":
             nothing = 0.0 if self._empty == "zero" else np.nan
@@ -103,24 +112,30 @@ class ListMetric(Metric):
         return _ratio_of_means(value, np.ones(len(below)) if self._empty == "zero" else is_defined, np.nan)
 
     def per_query(self, lists: Lists, ties: str = "expected") -> Reals:
-        """Return the metric of each list, float64 (queries,); NaN (0 under ``empty=zero``) where it has none."""
+        """Return the metric of each list, float64 (queries,); NaN (0 if ``empty=zero``) where a list has no value."""
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(self.ordered(lists, ties))
         return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken, from the metric's best or worst order."""
+        """Return the lists with ties broken; a metric overrides this if its best order is not by falling grade."""
         return lists.under(ties)
 
     def chance(self, lists: Lists, average: str = "macro") -> MetricValue:
-        """Return the expected metric of a scorer that knows nothing: every order of each list equally likely."""
+        """Return the chance level: the expected metric when every order of each list is equally likely."""
         if "expected" not in self.tie_policies and len(lists):
             return MetricValue.undefined(f"{self} has no closed form of its chance level")
         return self.compute(lists.shuffled(), "expected", average)
 
     def _check(self, **choices: tuple[str, ...]) -> None:
-        """Check the cut-off, if the metric has one, and each parameter that is one of a few words."""
+        """Check the cut-off, if the metric has one, and parameters that take one of several words.
+
+        Parameters
+        ----------
+        **choices : tuple of str
+            The allowed words, by the parameter's name.
+        """
         k = getattr(self, "k", None)
         if k is not None:
             check_positive_int(f"k of {self.name}@k", k, MetricError)
@@ -129,19 +144,19 @@ class ListMetric(Metric):
 
     @property
     def _empty(self) -> str:
-        """What becomes of a query without a value; it is skipped where the metric does not ask."""
+        """What becomes of a query without a value: the parameter `empty`, or ``"skip"`` in metrics without it."""
         return getattr(self, "empty", "skip")
 
     @property
     def _reach(self) -> int:
-        """The cut-off, or a number beyond any list where there is none."""
+        """The cut-off, or a number larger than the length of any list if there is no cut-off."""
         k: int | None = getattr(self, "k", None)
         return INFINITY if k is None else min(k, INFINITY)
 
     def lacking(self, lists: Lists, ties: str) -> str:
         """Return why there is no value, or an empty string."""
         if ties == "realistic":
-            return f"{self} has no realistic ties: several answers have no one mean rank; ask for expected"
+            return f"{self} has no realistic ties: several answers have no single mean rank; ask for expected"
         check_one_of("ties", ties, LIST_TIES, MetricError)
         if not len(lists):
             return "no queries"
@@ -151,7 +166,18 @@ class ListMetric(Metric):
 
 
 def check_lists(lists: Any) -> None:
-    """Raise a MetricError unless these are lists."""
+    """Raise a MetricError unless `lists` is an instance of `Lists`.
+
+    Parameters
+    ----------
+    lists : Any
+        What a caller passed as ranked lists.
+
+    Raises
+    ------
+    MetricError
+        Names the functions that make lists, and the type of `lists`.
+    """
     if not isinstance(lists, Lists):
         raise MetricError(
             "expected ranked lists, made by kgeval.metrics.retrieval.from_scores, from_ranking or from_run; "
@@ -160,17 +186,17 @@ def check_lists(lists: Any) -> None:
 
 
 def _n_empty(below: Reals) -> int:
-    """Return how many queries have no value of their own."""
+    """Return the number of queries without a value: those whose denominator is not above 0."""
     return int(np.count_nonzero(~(below > 0)))
 
 
 def _ratio_of_means(above: npt.ArrayLike, below: npt.ArrayLike, nothing: float) -> Moments:
-    """Return the mean of `above` by the mean of `below`; `nothing` where that is 0."""
+    """Return the moments of (mean of `above`) / (mean of `below`); the number is `nothing` if the latter is 0."""
 
     def finish(means: Reals) -> Reals:
         return quotient(means[..., 0], means[..., 1], means[..., 1] > 0, nothing)
 
-    # Columns lie together, so that each mean is summed pairwise.
+    # The transpose stores each column contiguously, so that numpy sums each mean pairwise, with less rounding.
     return Moments(np.array([above, below], dtype=np.float64).T, finish)
 
 

@@ -1,4 +1,7 @@
-"""Curves of ranked lists as DataFrames: precision over recall, ROC, and metrics place by place."""
+"""Curves of ranked lists as tables: precision over recall, ROC, and metrics at every place of a list.
+
+Users and `kgeval.report.curve_plots` call these functions.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +18,20 @@ from kgeval.metrics.retrieval.lists import LIST_TIES, Lists
 
 
 def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
-    """Return the precision-recall points of every list, one for each relevant item that it holds.
+    """Return the precision-recall points of every list: one point for each relevant item in the list.
 
     Parameters
     ----------
     lists : Lists
     ties : str
-        ``"optimistic"``, ``"pessimistic"`` or ``"stable"``; ``"expected"`` where no tie matters.
+        ``"optimistic"``, ``"pessimistic"`` or ``"stable"``; ``"expected"`` if no relevant item ties with an irrelevant
+        one.
 
     Returns
     -------
     pandas.DataFrame
-        Columns query, place (1-based), recall, precision, and interpolated: the largest precision at
-        this recall or a higher one.
+        Columns query, place (1-based), recall, precision, and interpolated: the highest precision at this recall or
+        at any higher recall.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
 
 
 def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.DataFrame:
-    """Return the mean over queries of the interpolated precision on a grid of recalls from 0 to 1.
+    """Return the interpolated precision at equally spaced recalls from 0 to 1, averaged over the queries.
 
     Parameters
     ----------
@@ -66,12 +70,17 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
     ties : str
         As in `pr_curves`.
     points : int
-        Recalls, at least 2.
+        Number of recalls, at least 2.
 
     Returns
     -------
     pandas.DataFrame
-        Columns recall, precision and n, the queries with a relevant item, over which the mean is taken.
+        Columns recall, precision and n: the number of queries with a relevant item, over which the mean is taken.
+
+    Raises
+    ------
+    MetricError
+        If relevant and irrelevant items tie and `ties` does not order them, or `points` is wrong.
 
     References
     ----------
@@ -96,15 +105,19 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
 
 
 def roc_curves(lists: Lists) -> pd.DataFrame:
-    """Return the ROC points of every list that has relevant and irrelevant items; straight lines join them.
+    """Return the ROC points of every list that has relevant and irrelevant items, to be joined by straight lines.
 
-    A group of tied items is one straight step, so the area below is the AUC that counts ties one half.
-    Relevant items that a list lacks are found last, after all its irrelevant ones.
+    A tie group is one straight line, so the area below the curve is the AUC in which ties count one half. Relevant
+    items that are missing from a list count as retrieved last, after all irrelevant items of the list.
+
+    Parameters
+    ----------
+    lists : Lists
 
     Returns
     -------
     pandas.DataFrame
-        Columns query, fpr, tpr, from (0, 0) to (1, 1).
+        Columns query, fpr (false positive rate) and tpr (true positive rate), from (0, 0) to (1, 1) in each query.
 
     References
     ----------
@@ -117,47 +130,66 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
     [[0.0, 0.0], [0.5, 1.0], [1.0, 1.0]]
     """
     groups = lists.groups
+    # (queries,): the irrelevant items of each list; drawn: the queries that have a curve.
     n_irrelevant = lists.length - lists.per_list(groups.query, groups.relevant)
     drawn = np.flatnonzero((lists.n_relevant > 0) & (n_irrelevant > 0))
-    passed = groups.before - groups.relevant_before
-    ends = np.zeros(len(drawn))
+    # (groups,): the irrelevant items before each tie group.
+    irrelevant_before = groups.before - groups.relevant_before
+    # The points of all curves in one array: (0, 0) of each curve, the point before and the point after each tie group,
+    # the point after the whole list, and (1, 1). A point is a pair of counts: relevant (hits) and irrelevant items so
+    # far (false_positives).
+    zeros = np.zeros(len(drawn))
     query = np.concatenate([drawn, groups.query, groups.query, drawn, drawn])
-    found = np.concatenate(
+    hits = np.concatenate(
         [
-            ends,
+            zeros,
             groups.relevant_before,
             groups.relevant_before + groups.relevant,
             lists.per_list(groups.query, groups.relevant)[drawn],
             lists.n_relevant[drawn],
         ]
     )
-    false = np.concatenate(
-        [ends, passed, passed + groups.size - groups.relevant, n_irrelevant[drawn], n_irrelevant[drawn]]
+    false_positives = np.concatenate(
+        [
+            zeros,
+            irrelevant_before,
+            irrelevant_before + groups.size - groups.relevant,
+            n_irrelevant[drawn],
+            n_irrelevant[drawn],
+        ]
     )
+    # Drop the points of queries without a curve, and sort the others along their curves.
     kept = np.isin(query, drawn)
-    query, found, false = query[kept], found[kept], false[kept]
-    order = np.lexsort((found, false, query))
-    query, found, false = query[order], found[order], false[order]
-    frame = pd.DataFrame({"query": query, "fpr": false / n_irrelevant[query], "tpr": found / lists.n_relevant[query]})
+    query, hits, false_positives = query[kept], hits[kept], false_positives[kept]
+    order = np.lexsort((hits, false_positives, query))
+    query, hits, false_positives = query[order], hits[order], false_positives[order]
+    frame = pd.DataFrame(
+        {"query": query, "fpr": false_positives / n_irrelevant[query], "tpr": hits / lists.n_relevant[query]}
+    )
     frame = frame.drop_duplicates(ignore_index=True)
     return frame.assign(query=_query_names(lists, frame["query"].to_numpy()))
 
 
 def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
-    """Return hits, precision, recall and average precision of every list cut at each of its places.
+    """Return hits, precision, recall and average precision of every list, cut after each of its places.
 
     Parameters
     ----------
     lists : Lists
-        One row is made for every item of every list.
+        The table has one row for every item of every list.
     ties : str
         As in `pr_curves`.
 
     Returns
     -------
     pandas.DataFrame
-        Columns query, place (1-based), hits (relevant items so far), precision, recall, and
-        average_precision: the mean of the precision at the hits so far, NaN before the first.
+        Columns query, place (1-based), hits (number of relevant items so far), precision, recall, and
+        average_precision: the mean of the precisions at the hits so far, NaN before the first hit.
+
+    Raises
+    ------
+    MetricError
+        If relevant and irrelevant items tie and `ties` does not order them.
 
     References
     ----------
@@ -170,16 +202,21 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     [1.0, 1.0, 0.8333333333333333]
     """
     untied = _untied(lists, ties)
-    found = HitCounts.of(untied)
+    list_hits = HitCounts.of(untied)
+    # (queries,): the row of each list's first item in the table, and the row after its last.
     ends = np.cumsum(untied.length)
     starts = ends - untied.length
+    # (rows,): query and 1-based place of each row.
     query = np.repeat(np.arange(len(untied)), untied.length)
     place = np.arange(len(query)) - starts[query] + 1
+    # (rows,): 1 where the item is relevant, else 0.
     is_hit = np.zeros(len(query), dtype=np.int64)
-    is_hit[starts[found.query] + found.place - 1] = 1
+    is_hit[starts[list_hits.query] + list_hits.place - 1] = 1
+    # (rows,): the hits in all rows so far, then without those of earlier lists.
     hits = np.cumsum(is_hit)
     hits -= np.append(0, hits)[starts][query]
     precision = hits / place
+    # (rows,): the sum of the precisions at the hits of the list so far.
     precision_sum = pd.Series(precision * is_hit).groupby(query).cumsum().to_numpy()
     n_relevant = untied.n_relevant[query]
     return pd.DataFrame(
@@ -195,7 +232,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
 
 
 def _untied(lists: Lists, ties: str) -> Lists:
-    """Return the lists with ties broken, or say that an expectation has no curve."""
+    """Return the lists with ties broken; raise a MetricError where ``"expected"`` ties give no single curve."""
     check_one_of("ties", ties, LIST_TIES, MetricError)
     if ties == "expected" and lists.has_mixed_ties:
         raise MetricError(
@@ -206,10 +243,12 @@ def _untied(lists: Lists, ties: str) -> Lists:
 
 
 def _query_names(lists: Lists, query: Ids) -> Any:
+    """Return the name of the query of each row, or its number where queries have no names."""
     return query if lists.names is None else lists.names[query].to_numpy()
 
 
 def _quotient_or_nan(above: npt.NDArray[Any], below: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return ``above / below``, float64 (rows,), and NaN where `below` is not positive."""
     result = np.full(len(above), np.nan)
     np.divide(above, below, out=result, where=below > 0)
     return result

@@ -1,4 +1,7 @@
-"""Metrics of ranked lists that weigh items by grade: DCG, nDCG and ERR."""
+"""Metrics of ranked lists that use the grades of items: DCG, nDCG and ERR.
+
+Under ``"expected"`` ties each is the exact expectation over all orders of tied items.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,27 @@ from kgeval.metrics.retrieval.lists import Lists
 from kgeval.metrics.retrieval.positions import discount_sums, expected_reciprocal
 
 _JARVELIN = "Järvelin and Kekäläinen (2002), Cumulated Gain-based Evaluation of IR Techniques, TOIS 20(4)"
-NEGLIGIBLE = 1e-20
+NEGLIGIBLE = 1e-20  # probabilities up to this one are left out of sums
 
 
 def gains(grade: Reals, gain: str) -> Reals:
-    """Return what each grade is worth, float64 of the same shape.
+    """Return the gain of each grade.
 
     Parameters
     ----------
-    grade : float64 array
+    grade : float64 array of any shape
     gain : str
-        ``"linear"``: the grade; ``"exponential"``: 2^grade - 1; or worths by grade such as
-        ``"1:3;2:9;4:4.5"``, where a grade that is not named is worth itself.
+        ``"linear"``: the gain is the grade; ``"exponential"``: it is 2^grade - 1; or gains by grade such as
+        ``"1:3;2:9;4:4.5"``, where a grade that is not named has itself as its gain.
+
+    Returns
+    -------
+    float64 array of the same shape
+
+    Raises
+    ------
+    MetricError
+        If `gain` is none of these.
 
     Examples
     --------
@@ -39,56 +51,63 @@ def gains(grade: Reals, gain: str) -> Reals:
         return grade
     if gain == "exponential":
         return np.asarray(np.exp2(grade) - 1.0)
-    worths = _worths(gain)
-    return np.array([worths.get(float(value), float(value)) for value in grade.ravel()]).reshape(grade.shape)
+    by_grade = _gains_by_grade(gain)
+    return np.array([by_grade.get(float(value), float(value)) for value in grade.ravel()]).reshape(grade.shape)
 
 
-def _worths(gain: str) -> dict[float, float]:
+def _gains_by_grade(gain: str) -> dict[float, float]:
+    """Return the gain of each grade that a text such as ``"1:3;2:9"`` names."""
     pairs = [part.partition(":") for part in gain.split(";")] if isinstance(gain, str) else []
     try:
-        worths = {float(grade): float(worth) for grade, _, worth in pairs}
+        by_grade = {float(grade): float(value) for grade, _, value in pairs}
     except ValueError:
-        worths = {}
+        by_grade = {}
     if (
-        not worths
-        or len(worths) < len(pairs)
-        or not all(grade > 0 and 0 <= worth < UNBOUNDED for grade, worth in worths.items())
+        not by_grade
+        or len(by_grade) < len(pairs)
+        or not all(grade > 0 and 0 <= value < UNBOUNDED for grade, value in by_grade.items())
     ):
         raise MetricError(
-            "gain must be 'linear', 'exponential', or worths of at least 0 of distinct positive grades "
+            "gain must be 'linear', 'exponential', or gains of at least 0 for distinct positive grades "
             f"such as '1:3;2:9'; got {gain!r}"
         )
-    return worths
+    return by_grade
 
 
 @dataclass(frozen=True)
 class _Discounted(ListMetric):
-    """What DCG and nDCG share: the discounted sum of gains of the list, and of the ideal list."""
+    """Base of DCG and nDCG: the discounted sum of gains of a list, and of its ideal list."""
 
     k: int | None = None
     gain: str = "linear"
 
     def __post_init__(self) -> None:
         self._check()
-        gains(np.zeros(0), self.gain)
+        gains(np.zeros(0), self.gain)  # raises if `gain` is wrong
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken by what items are worth, which need not rise with the grade."""
+        """Return the lists with ties broken by gain, as a higher grade may have a lower gain."""
         return lists.under(ties, gains(lists.grade, self.gain))
 
-    def _gained(self, lists: Lists, base: float) -> Reals:
+    def _dcg(self, lists: Lists, base: float) -> Reals:
+        """Return the expected DCG of each list, float64 (queries,); `base` is that of the logarithm."""
         if not len(lists.query):
             return np.zeros(len(lists))
         groups = lists.groups
+        # (groups,): the mean gain of the tie group's items, which is the expected gain at each of its places. Items of
+        # grade 0 are not in the sum, as their gain is 0, but in the size.
         mean_gain = np.add.reduceat(gains(lists.grade, self.gain), lists.starts) / groups.size
         return lists.per_list(groups.query, mean_gain * discount_sums(groups.before, groups.size, self._reach, base))
 
-    def _ideal(self, lists: Lists, base: float) -> Reals:
-        worth = gains(lists.ideal_grade, self.gain)
-        order = np.lexsort((-worth, lists.ideal_query))
+    def _ideal_dcg(self, lists: Lists, base: float) -> Reals:
+        """Return the DCG of each ideal list, float64 (queries,); `base` is that of the logarithm."""
+        # (judged,): the gains of the judged items, and their order by query, then by falling gain.
+        gain = gains(lists.ideal_grade, self.gain)
+        order = np.lexsort((-gain, lists.ideal_query))
+        # (judged,): the 0-based place in the ideal list; it fits any order of the items within their query.
         place = lists.ideal_place
         discount = discount_sums(place, np.ones_like(place), self._reach, base)
-        return lists.per_list(lists.ideal_query, worth[order] * discount)
+        return lists.per_list(lists.ideal_query, gain[order] * discount)
 
 
 @LISTS.register
@@ -101,10 +120,10 @@ class DCG(_Discounted):
     k : int, optional
     gain : str
         ``"linear"`` (Järvelin and Kekäläinen; trec_eval), ``"exponential"`` (2^grade - 1; Burges et al.),
-        or worths by grade such as ``"1:3;2:9"``.
+        or gains by grade such as ``"1:3;2:9"``.
     base : float
-        Of the logarithm. The paper of 2002 leaves the first ``base`` places undiscounted; here, as in
-        today's tools, every place is divided by the logarithm of place + 1.
+        Base of the logarithm. In the paper of 2002 the gains of the first ``base`` places are not discounted; here,
+        as in today's tools, the gain at every place is divided by the logarithm of place + 1.
 
     References
     ----------
@@ -130,16 +149,17 @@ class DCG(_Discounted):
         check_number("base of dcg", self.base, 1.0, UNBOUNDED, "a number above 1")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the DCG and 1."""
-        return self._gained(lists, self.base), np.ones(len(lists))
+        """Return the DCG, and 1."""
+        return self._dcg(lists, self.base), np.ones(len(lists))
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class NDCG(_Discounted):
-    """DCG of the list divided by the DCG of the ideal list, which has all judged items by falling gain.
+    """Normalised DCG: the DCG of the list divided by the DCG of the ideal list.
 
-    The base of the logarithm cancels. Micro averages divide the sum of the DCGs by the sum of the ideals.
+    The ideal list has all judged items by falling gain. The base of the logarithm cancels. Micro averages divide the
+    sum of the DCGs by the sum of the ideal DCGs.
 
     Parameters
     ----------
@@ -148,8 +168,7 @@ class NDCG(_Discounted):
     gain : str
         As in `DCG`.
     empty : str
-        A query whose ideal DCG is 0 is left out and counted (``"skip"``), counts 0 (``"zero"``), or
-        leaves the whole metric undefined (``"nan"``).
+        What to do with a query whose ideal DCG is 0; as in `Recall`.
 
     References
     ----------
@@ -174,23 +193,23 @@ class NDCG(_Discounted):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the DCG and the ideal DCG."""
-        return self._gained(lists, 2.0), self._ideal(lists, 2.0)
+        """Return the DCG, and the ideal DCG."""
+        return self._dcg(lists, 2.0), self._ideal_dcg(lists, 2.0)
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class ERR(ListMetric):
-    """Expected reciprocal rank: the mean of 1 / place at which a reader stops who goes down the list.
+    """Expected reciprocal rank: the mean of 1 / place, for the place where a reader of the list stops.
 
-    An item of grade g satisfies the reader with probability (2^g - 1) / 2^g_max. The best value is below 1
-    (one answer of grade 1 and g_max 1 give at most 0.5).
+    The reader goes down the list and stops at an item of grade g with probability (2^g - 1) / 2^g_max; a reader who
+    never stops adds 0. The best possible value is below 1: a single answer of grade 1 with g_max 1 gives at most 0.5.
 
     Parameters
     ----------
     k : int, optional
     g_max : float
-        The highest grade that there can be; a higher one is an error.
+        The highest possible grade; a higher grade in the data is an error.
 
     References
     ----------
@@ -215,7 +234,7 @@ class ERR(ListMetric):
         check_number("g_max of err", self.g_max, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the expected reciprocal of the place where the reader stops, and 1."""
+        """Return the expected 1 / place of the item where the reader stops, and 1."""
         above = np.flatnonzero(lists.ideal_grade > self.g_max)
         if len(above):
             grade, query = lists.ideal_grade[above[0]], lists.ideal_query[above[0]]
@@ -224,13 +243,17 @@ class ERR(ListMetric):
             )
         if not len(lists.query):
             return np.zeros(len(lists)), np.ones(len(lists))
-        # The chances to read on past any m items of a group, averaged over which m: stop at the (m + 1)-th
-        # has probability reads_on[m] - reads_on[m + 1], and its place is that of the group's (m + 1)-th hit.
+        # Within a tie group, which relevant item comes i-th is random. So the chance to stop at the i-th relevant item
+        # (the i-th hit) and the place of the i-th hit are independent, and their expectations are multiplied.
+        # (items,): the chance that a reader of the item reads on.
         goes_on = 1.0 - (np.exp2(lists.grade) - 1.0) / 2.0**self.g_max
         groups, bounds = lists.groups, lists.bounds
+        # (groups,): the stored items of each tie group, its hits.
         n_hits = np.diff(bounds)
+        # (items,): the tie group of each row, and its number i in the group, from 1.
         group = np.repeat(np.arange(len(n_hits)), n_hits)
         which = np.arange(len(group)) - bounds[:-1][group] + 1
+        # (items,): the chance to reach the group times the chance to stop at its i-th hit.
         stops = _survival(groups.query, np.multiply.reduceat(goes_on, lists.starts))[group] * _stops(goes_on, bounds)
         kept = stops > NEGLIGIBLE
         reciprocal = expected_reciprocal(
@@ -244,35 +267,66 @@ class ERR(ListMetric):
 
 
 def _survival(query: Ids, goes_on: Reals) -> Reals:
-    """Return the chance to reach each group: the product of `goes_on` over the query's groups before it."""
+    """Return the chance that the reader reaches each tie group, float64 (groups,).
+
+    Parameters
+    ----------
+    query : int64 array, shape (groups,)
+    goes_on : float64 array, shape (groups,)
+        The chance to read on past all items of the group.
+    """
+    # (groups,): the product of `goes_on` over the query's groups up to this one. The chance to reach a group is the
+    # product of the row above, and 1 in the first row of a query.
     reached = pd.Series(goes_on).groupby(query).cumprod().to_numpy()
     is_first = np.append(True, query[1:] != query[:-1])
     return np.where(is_first, 1.0, np.append(1.0, reached[:-1]))
 
 
 def _stops(goes_on: Reals, bounds: Ids) -> Reals:
-    """Return the chance to stop at the 1st, 2nd, ... hit of each group, its hits in random order.
+    """Return the chance to stop at the 1st, 2nd, ... hit of each tie group, its hits being in random order.
 
     Parameters
     ----------
     goes_on : float64 array, shape (items,)
+        The chance to read on past each hit.
     bounds : int64 array, shape (groups + 1,)
+        Group g has the hits bounds[g]:bounds[g + 1].
+
+    Returns
+    -------
+    float64 array, shape (items,)
+        In row bounds[g] + m: the chance to stop at hit m + 1 of group g, once the group is reached.
 
     Notes
     -----
-    The mean over all sets of m hits of the product of their `goes_on` is u[m] = e[m] / C(r, m), e being the
-    elementary symmetric polynomials. One more hit q makes u[m] (r + 1 - m) / (r + 1) u[m] + m / (r + 1) q u[m - 1].
+    Let u[m] be the chance to read on past the first m hits of a group of r hits. It is the mean, over all sets of m
+    hits, of the product of their `goes_on`: u[m] = e[m] / C(r, m), where e are the elementary symmetric polynomials.
+    The chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group, the new u[m]
+    is ((r + 1 - m) u[m] + m q u[m - 1]) / (r + 1).
+
+    Examples
+    --------
+    Two hits in random order, past which a reader goes on with the chances 0 and 1/2. The reader stops at the first one
+    with the mean chance of 1 and 1/2, and else at the second one.
+
+    >>> _stops(np.array([0.0, 0.5]), np.array([0, 2]))
+    array([0.75, 0.25])
     """
+    # (items,): right for groups of one hit.
     result = 1.0 - goes_on
     n_hits = np.diff(bounds)
+    # (groups,): whether all hits of the group have the same `goes_on`; (items,): the hits of the group before each hit.
+    # Such a group needs no loop: the chance is (1 - q) q^m.
     is_even = np.minimum.reduceat(goes_on, bounds[:-1]) == np.maximum.reduceat(goes_on, bounds[:-1])
     earlier = np.arange(len(goes_on)) - np.repeat(bounds[:-1], n_hits)
     result = np.where(np.repeat(is_even, n_hits), result * goes_on**earlier, result)
     for group in np.flatnonzero(~is_even):
         hits: npt.NDArray[np.float64] = goes_on[bounds[group] : bounds[group + 1]]
+        # u[0], ..., u[r] of the notes, for the first r hits; r is `size` before a hit is added.
         reads_on = np.ones(1)
         for size, q in enumerate(hits):
             m = np.arange(size + 2)
+            # (size + 2,): u[m] and u[m - 1], 0 where they do not exist.
             kept, added = np.append(reads_on, 0.0), np.append(0.0, reads_on)
             reads_on = ((size + 1 - m) * kept + m * q * added) / (size + 1)
         result[bounds[group] : bounds[group + 1]] = reads_on[:-1] - reads_on[1:]

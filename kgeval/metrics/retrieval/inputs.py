@@ -1,4 +1,7 @@
-"""Ranked lists from what users have: scores, labels in ranked order, or judgements and a run."""
+"""Ranked lists from plain data: `from_scores`, `from_ranking` (labels in ranked order), `from_run` (TREC judgements).
+
+Users call these functions, and `kgeval.trec` calls `from_run`. Each checks its input and returns `Lists`.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +32,22 @@ def from_scores(
     Parameters
     ----------
     relevance : array_like
-        0 for irrelevant, positive for relevant, higher is better; NaN where no label is known. One list
-        (shape (items,)), or one per query: shape (queries, items), or a sequence of sequences.
+        The grade of each item: 0 for irrelevant, positive for relevant, higher is better; NaN where no label is
+        known. One list (shape (items,)), or one per query: shape (queries, items), or a sequence of sequences.
     scores : array_like
-        Of the same shape; higher comes first. Compared exactly, in their own dtype.
+        Of the same shape; higher scores come first. Compared exactly, in their own dtype.
     query : array_like, optional
         With flat `relevance` and `scores`: the query of each item, in any order.
     relevance_level : float, optional
-        The lowest grade that counts as relevant for metrics that know no grades; by default any above 0.
+        The lowest grade that counts as relevant in metrics without grades; by default every grade above 0 does.
     missing : str or float, optional
-        What a NaN label means: ``"irrelevant"``, ``"drop"`` (the item leaves the list), or the grade to
-        take instead. By default a NaN is an error.
+        What a NaN label means: ``"irrelevant"``, ``"drop"`` (the item is removed from the list), or the grade to use
+        instead. By default a NaN is an error.
 
     Returns
     -------
     Lists
-        ``notes`` count what was taken for irrelevant, dropped or imputed.
+        ``notes`` tell how many items without label count as irrelevant, are dropped, or get another grade.
 
     Raises
     ------
@@ -59,19 +62,24 @@ def from_scores(
     >>> RR().compute(from_scores([0, 1, 1], [0.3, 0.2, 0.1])).value
     0.5
     """
-    grades, values, code, names = _flat(relevance, scores, query)
-    return _made(grades, values, code, names, relevance_level, missing)
+    grades, values, code, names = _flattened(relevance, scores, query)
+    return _checked_lists(grades, values, code, names, relevance_level, missing)
 
 
 def from_ranking(
     relevance: Any, query: Any = None, *, relevance_level: float | None = None, missing: str | float | None = None
 ) -> Lists:
-    """Make ranked lists from the relevance of items that already stand in ranked order, the best first.
+    """Make ranked lists from the relevance of items that are already in ranked order, the best first.
 
     Parameters
     ----------
     relevance, query, relevance_level, missing
         As in `from_scores`.
+
+    Returns
+    -------
+    Lists
+        Without ties.
 
     Examples
     --------
@@ -79,8 +87,8 @@ def from_ranking(
     >>> Precision(3).compute(from_ranking([1, 0, 1, 0])).value
     0.6666666666666666
     """
-    grades, _, code, names = _flat(relevance, None, query)
-    return _made(grades, -np.arange(len(grades)), code, names, relevance_level, missing)
+    grades, _, code, names = _flattened(relevance, None, query)
+    return _checked_lists(grades, -np.arange(len(grades)), code, names, relevance_level, missing)
 
 
 def from_run(
@@ -100,15 +108,16 @@ def from_run(
         Negative grades count as 0.
     run : mapping or DataFrame
         ``{query: {item: score}}``, ``{query: items in ranked order}``, or columns query, item, score.
-        Relevant items that a list lacks count as not found.
+        Relevant items that are missing from a list count as not retrieved.
     relevance_level : float, optional
         As in `from_scores`.
     missing : str or float
-        What an item without judgement means: ``"irrelevant"``, ``"drop"``, or the grade to take instead.
+        What an item without judgement means: ``"irrelevant"``, ``"drop"`` (the item is removed from the list), or the
+        grade to use instead.
     queries : str
-        ``"judged"``: every query of `qrels`, one that the run lacks having an empty list; ``"returned"``:
-        only those that the run has too (trec_eval without ``-c``). Queries without judgement are left
-        out, and counted in ``notes``.
+        ``"judged"``: every query of `qrels`; a query that is missing from the run has an empty list.
+        ``"returned"``: only the queries that are also in the run (trec_eval without ``-c``). Queries without judgement
+        are left out, and counted in ``notes``.
 
     Returns
     -------
@@ -118,7 +127,7 @@ def from_run(
     Raises
     ------
     DataError
-        If an item stands twice in a list or a judgement.
+        If an item occurs twice in a query of `qrels` or `run`.
     ScoreError
         If a score is NaN.
 
@@ -144,19 +153,29 @@ def from_run(
         notes.append(f"{absent} judged queries have no item in the run and {counted}")
     index = pd.Index(names, dtype=object, name="query")
     grade, score, code, unlisted = _matched(judged, returned, index)
-    return _made(grade, score, code, index, relevance_level, missing, unlisted, notes)
+    return _checked_lists(grade, score, code, index, relevance_level, missing, unlisted, notes)
 
 
-def _flat(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDArray[Any], Ids, pd.Index[Any]]:
-    """Return grades, scores and query codes of all items in one row each, and the queries' names."""
+def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDArray[Any], Ids, pd.Index[Any]]:
+    """Return the items of all queries in flat arrays, and the queries' names.
+
+    Returns
+    -------
+    grades : float64 array, shape (items,)
+    codes of the scores : int64 array, shape (items,)
+        Higher for a higher score; comparable within a query only. Meaningless without scores.
+    query : int64 array, shape (items,)
+        The query of each item, an index into the names.
+    names : pandas.Index, shape (queries,)
+    """
     labels, lengths = _label_rows("relevance", relevance)
     values, lengths_of_scores = (labels, lengths) if scores is None else _label_rows("scores", scores)
     n, n_scores = sum(map(len, labels)), sum(map(len, values))
     if (lengths is None) != (lengths_of_scores is None) or len(labels) != len(values) or n != n_scores:
         raise DataError(f"relevance has {n} items and scores {n_scores}; they must have the same shape")
-    for row, (some, others) in enumerate(zip(labels, values)):
-        if len(some) != len(others):
-            raise DataError(f"query {row}: relevance has {len(some)} items, scores {len(others)}")
+    for row, (row_labels, row_values) in enumerate(zip(labels, values)):
+        if len(row_labels) != len(row_values):
+            raise DataError(f"query {row}: relevance has {len(row_labels)} items, scores {len(row_values)}")
     grades = np.concatenate([np.zeros(0), *labels])
     if query is None:
         code = np.repeat(np.arange(len(labels)), [len(row) for row in labels]).astype(np.int64)
@@ -165,13 +184,14 @@ def _flat(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDArray[A
         code, names = _queries(query, len(grades), lengths is not None)
     if scores is not None:
         _check_scores(np.concatenate([np.zeros(0), *values]), code, names)
-    # Scores meet within a query only: codes of each row keep integers exact beside a row of floats.
+    # Each row of scores becomes the numbers of its scores among the row's distinct scores, as only scores of the same
+    # query are compared. Concatenating the scores themselves would turn integers beside floats into floats.
     ranked = [np.unique(row, return_inverse=True)[1].reshape(-1) for row in values]
     return grades, np.concatenate([np.zeros(0, dtype=np.int64), *ranked]), code, names
 
 
 def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
-    """Return the code of each item's query, and the queries' names in sorted order."""
+    """Return the query of each item as an index into the queries' names, int64 (n,), and these names, sorted."""
     if is_nested:
         raise DataError("query= goes with flat relevance and scores, one entry per item; these are nested already")
     given = np.asarray(query)
@@ -186,7 +206,7 @@ def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
 
 
 def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[int] | None]:
-    """Return one row of numbers per query, and their lengths, None where a single row was given."""
+    """Return one array of numbers per query, and their lengths (None if a single flat array was given)."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
         raise DataError(f"{name} must be an array or a sequence of arrays; got {type(values).__name__}")
     values = values if isinstance(values, (list, tuple, np.ndarray)) else np.asarray(values)
@@ -197,29 +217,30 @@ def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[in
         if isinstance(row, np.ma.MaskedArray):
             raise DataError(f"{name} must not be a masked array; leave the masked items out, or give NaN labels")
         try:
-            found = np.asarray(row)
+            numbers = np.asarray(row)
         except ValueError as error:
             raise DataError(f"{name}, query {i}: expected one row of real numbers; got rows in it") from error
-        if found.ndim != 1 or (found.dtype.kind not in "fiub" and found.size):
-            got = f"{found.dtype} of shape {found.shape}"
+        if numbers.ndim != 1 or (numbers.dtype.kind not in "fiub" and numbers.size):
+            got = f"{numbers.dtype} of shape {numbers.shape}"
             raise DataError(f"{name}, query {i}: expected one row of real numbers; got {got}")
-        rows.append(found if found.size else np.zeros(0))
+        rows.append(numbers if numbers.size else np.zeros(0))
     return rows, [len(row) for row in rows] if is_nested else None
 
 
 def _shown_label(label: Any) -> str:
-    """Return a label as its plain Python value would be shown."""
+    """Return a label as error messages show it: a numpy number like the Python number, a string in quotes."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def _check_scores(values: npt.NDArray[Any], code: Ids, names: pd.Index[Any]) -> None:
+    """Raise a ScoreError that names query and item if a score is NaN."""
     if np.isnan(values).any():
         at = int(np.flatnonzero(np.isnan(values))[0])
         item = int((code[:at] == code[at]).sum())
         raise ScoreError(f"scores: item {item} of query {_shown_label(names[code[at]])} is NaN; a NaN cannot be ranked")
 
 
-def _made(
+def _checked_lists(
     grades: Reals,
     values: npt.NDArray[Any],
     code: Ids,
@@ -229,10 +250,27 @@ def _made(
     unlisted: tuple[Ids, Reals] | None = None,
     notes: Sequence[str] = (),
 ) -> Lists:
-    """Return the lists after grades were checked and missing ones given a meaning."""
+    """Return the ranked lists of items, after the grades are checked and missing grades are replaced or dropped.
+
+    Parameters
+    ----------
+    grades : float64 array, shape (items,)
+        NaN where the grade is missing.
+    values : array of numbers, shape (items,)
+        Scores, or their codes.
+    code : int64 array, shape (items,)
+        The query of each item, an index into `names`.
+    names : pandas.Index, shape (queries,)
+    relevance_level, missing
+        As in `from_scores`.
+    unlisted : int64 and float64 arrays, optional
+        As in `lists_of_items`.
+    notes : sequence of str
+        Notes to which a note about missing grades is added.
+    """
     if relevance_level is not None:
         check_number("relevance_level", relevance_level, 0.0, np.inf, "a positive number")
-    said = list(notes)
+    all_notes = list(notes)
     is_missing = np.isnan(grades)
     n_missing = int(is_missing.sum())
     wrong = np.flatnonzero((grades < 0) | np.isinf(grades) | (is_missing & (missing is None)))
@@ -253,8 +291,8 @@ def _made(
     elif n_missing:
         grades = np.where(is_missing, 0.0 if isinstance(missing, str) or missing is None else float(missing), grades)
     if n_missing:
-        done = {"drop": "are dropped", "irrelevant": "count as irrelevant"}
-        said.append(f"{n_missing} items without label {done.get(str(missing), f'count as grade {missing}')}")
+        treatment = {"drop": "are dropped", "irrelevant": "count as irrelevant"}
+        all_notes.append(f"{n_missing} items without label {treatment.get(str(missing), f'count as grade {missing}')}")
     return lists_of_items(
         code,
         len(names),
@@ -263,12 +301,22 @@ def _made(
         unlisted,
         relevance_level=relevance_level or 0.0,
         names=names,
-        notes=tuple(said),
+        notes=tuple(all_notes),
     )
 
 
 def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return judgements or a run as a frame with columns query, item and `value`."""
+    """Return judgements or a run as a checked table with the columns query, item and `value`.
+
+    Parameters
+    ----------
+    what : str
+        Name of the argument in error messages: ``"qrels"`` or ``"run"``.
+    given : mapping or DataFrame
+        As in `from_run`.
+    value : str
+        ``"grade"`` or ``"score"``.
+    """
     if isinstance(given, pd.DataFrame):
         wanted = ["query", "item", value]
         if not set(wanted) <= set(given.columns):
@@ -296,44 +344,68 @@ def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd
         row = frame.iloc[int(np.flatnonzero(is_wrong)[0])]
         error = DataError if value == "grade" else ScoreError
         label, query, got = (_shown_label(row[name]) for name in ("item", "query", value))
-        raise error(f"{what}: {value} of item {label} of query {query} is {got}, no number")
+        raise error(f"{what}: {value} of item {label} of query {query} is {got}, not a number")
     frame = frame.assign(**{value: numbers})
     repeated = frame.duplicated(["query", "item"])
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise DataError(
-            f"{what}: item {_shown_label(row['item'])} stands twice in query {_shown_label(row['query'])}; keep one"
+            f"{what}: duplicate item {_shown_label(row['item'])} in query {_shown_label(row['query'])}; keep one"
         )
     return frame
 
 
 def _check_labels(judged: pd.DataFrame, returned: pd.DataFrame) -> None:
-    """Raise a DataError where the labels of judgements and run are of types that never meet."""
+    """Raise a DataError if one table has only string labels and the other none, so that no label can match."""
     for name in ("query", "item"):
         kinds = [{isinstance(label, str) for label in frame[name].unique()} for frame in (judged, returned)]
         if kinds[0] and kinds[1] and kinds[0].isdisjoint(kinds[1]):
             of_qrels, of_run = (_shown_label(frame[name].iloc[0]) for frame in (judged, returned))
             raise DataError(
-                f"the {name} labels of qrels and run differ in type, such as {of_qrels} and {of_run}, and never meet"
+                f"the {name} labels of qrels and run differ in type, such as {of_qrels} and {of_run}, and never match"
             )
 
 
 def _matched(
     judged: pd.DataFrame, returned: pd.DataFrame, queries: pd.Index[Any]
 ) -> tuple[Reals, npt.NDArray[Any], Ids, tuple[Ids, Reals]]:
-    """Return grade, score and query of each returned item by falling label, and the relevant items not returned."""
+    """Return the items of a run with the grades of their judgements, and the relevant items that the run lacks.
+
+    Parameters
+    ----------
+    judged, returned : pandas.DataFrame
+        Columns query, item and grade; columns query, item and score.
+    queries : pandas.Index
+        The queries to keep.
+
+    Returns
+    -------
+    grade : float64 array, shape (returned,)
+        NaN where the item has no judgement; negative grades as 0. All rows are in the order of falling labels.
+    score : array of numbers, shape (returned,)
+    query : int64 array, shape (returned,)
+        An index into `queries`.
+    unlisted : int64 and float64 arrays, shape (n,)
+        Query and grade of each relevant item that is missing from the run.
+    """
+    # The distinct item labels of both tables; falling[i] is the place of label i when they are sorted by falling text.
     items = pd.Index(pd.concat([judged["item"], returned["item"]]).unique(), dtype=object)
     falling = np.empty(len(items), dtype=np.int64)
     falling[sorted(range(len(items)), key=lambda place: str(items[place]), reverse=True)] = np.arange(len(items))
+    # Per row of each table: query (index into `queries`), item (its place by falling label), grade or score.
     judged_code, judged_item, judged_grade = _coded(judged, queries, items, falling, "grade")
     code, item, score = _coded(returned, queries, items, falling, "score")
+    # One integer per (query, item) pair, so that pairs of the two tables can be compared.
     key, judged_key = code * len(items) + item, judged_code * len(items) + judged_item
+    # Look up each returned pair in the sorted judged pairs: `place` is where it is, if it is there (`is_judged`).
     order = np.argsort(judged_key)
     place = np.minimum(np.searchsorted(judged_key[order], key), len(order) - 1)
     is_judged = judged_key[order][place] == key if len(order) else np.zeros(len(key), dtype=bool)
     grade = np.full(len(key), np.nan)
     grade[is_judged] = np.maximum(judged_grade[order][place[is_judged]], 0.0)
+    # (judged,): the relevant items that the run lacks.
     unlisted = ~np.isin(judged_key, key) & (judged_grade > 0)
+    # Sort the rows by falling label, which becomes the stable order of tied items.
     rows = np.argsort(item, kind="stable")
     return grade[rows], score[rows], code[rows], (judged_code[unlisted], judged_grade[unlisted].astype(np.float64))
 
@@ -341,7 +413,10 @@ def _matched(
 def _coded(
     frame: pd.DataFrame, queries: pd.Index[Any], items: pd.Index[Any], falling: Ids, value: str
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
-    """Return codes of the rows whose query is in `queries`: its place there, the item's falling place, the value."""
+    """Return three arrays for the rows whose query is in `queries`.
+
+    They are the index of the query in `queries`, the number that `falling` gives the item, and the column `value`.
+    """
     code = queries.get_indexer(pd.Index(frame["query"], dtype=object)).astype(np.int64)
     item = falling[items.get_indexer(pd.Index(frame["item"], dtype=object))]
     kept = code >= 0
@@ -349,5 +424,5 @@ def _coded(
 
 
 def _sorting(name: Any) -> tuple[str, Any]:
-    """Sort labels of one type among themselves."""
+    """Return a sort key under which labels are compared with labels of their own type only."""
     return type(name).__name__, name

@@ -1,4 +1,7 @@
-"""Interpolated precision: the best precision at a recall or beyond it; 11-point and all-point averages."""
+"""Interpolated precision, the highest precision at a recall or at any higher one, and its averages over recalls.
+
+`kgeval.metrics.retrieval.curves` draws its curves from `HitCounts` and `interpolated_precision`.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from kgeval.metrics.retrieval.base import EMPTY, LISTS, NO_EXPECTATION, ListMetr
 from kgeval.metrics.retrieval.lists import Lists
 
 _MANNING = "Manning et al. (2008), Introduction to Information Retrieval, section 8.4"
-RECALL_ROUNDING = 1e-9  # 0.1 * 30 relevant items are 3, not 3.0000000000000004
+RECALL_ROUNDING = 1e-9  # subtracted before rounding up: 0.1 * 30 items is 3.0000000000000004, but means 3
 
 
 @dataclass(frozen=True)
 class HitCounts:
-    """The relevant items that lists hold, in their order; ties must have been broken.
+    """The hits of ranked lists without ties: their relevant items, by query and place.
 
     Parameters
     ----------
@@ -27,9 +30,16 @@ class HitCounts:
     place : int64 array, shape (hits,)
         1-based place in the list.
     number : int64 array, shape (hits,)
-        1 for the first hit of the list, and so on.
+        1 for the first hit of the list, 2 for the second, and so on.
     precision, interpolated : float64 arrays, shape (hits,)
-        ``number / place``, and the largest of these from here to the end of the list.
+        The precision at the hit, ``number / place``, and the highest precision at this hit or a later hit of the list.
+
+    Examples
+    --------
+    >>> from kgeval.metrics.retrieval import from_ranking
+    >>> hits = HitCounts.of(from_ranking([0, 1, 1]))
+    >>> hits.place, hits.number, hits.interpolated.round(4)
+    (array([2, 3]), array([1, 2]), array([0.6667, 0.6667]))
     """
 
     query: Ids
@@ -40,27 +50,47 @@ class HitCounts:
 
     @classmethod
     def of(cls, lists: Lists) -> HitCounts:
-        """Return the hits of `lists`, whose tie groups each hold items of one grade."""
+        """Return the hits of lists in which every tie group holds items of one grade."""
+        # (items,): the 0-based place of each item in its tie group.
         in_group = np.arange(len(lists.query)) - np.repeat(lists.starts, np.diff(lists.bounds))
         is_hit = lists.is_relevant
         query, place = lists.query[is_hit], (lists.before + in_group)[is_hit] + 1
+        # (hits,): the row of the hit - the row of its list's first hit + 1.
         number = np.arange(len(query)) - np.searchsorted(query, query) + 1
         precision = np.asarray(number / place, dtype=np.float64)
+        # (hits,): in reverse order, the highest precision of a list so far.
         backwards = pd.Series(precision[::-1]).groupby(query[::-1]).cummax().to_numpy()
         return cls(query, place, number, precision, np.asarray(backwards[::-1], dtype=np.float64))
 
 
 def interpolated_precision(lists: Lists, hits: HitCounts, recall: float) -> Reals:
-    """Return per query the largest precision at `recall` or more, float64 (queries,); 0 where it is not reached."""
+    """Return the highest precision of each list at a recall or at any higher recall.
+
+    Parameters
+    ----------
+    lists : Lists
+        Without ties between relevant and irrelevant items.
+    hits : HitCounts
+        The hits of `lists`.
+    recall : float
+        From 0 to 1.
+
+    Returns
+    -------
+    float64 array, shape (queries,)
+        0 for a list that does not reach the recall.
+    """
+    # (queries,): how many hits a list needs to reach the recall; at least 1.
     needed = np.maximum(np.ceil(recall * lists.n_relevant - RECALL_ROUNDING), 1)
-    is_there = hits.number == needed[hits.query]
-    return lists.per_list(hits.query[is_there], hits.interpolated[is_there])
+    # (hits,): whether the hit is the one with which its list reaches the recall; at most one hit per list.
+    reaches = hits.number == needed[hits.query]
+    return lists.per_list(hits.query[reaches], hits.interpolated[reaches])
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class InterpolatedPrecision(ListMetric):
-    """Interpolated precision at one recall: the largest precision at this recall or a higher one.
+    """Interpolated precision: the highest precision at the given recall or at any higher recall.
 
     Parameters
     ----------
@@ -103,14 +133,14 @@ class InterpolatedPrecision(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class InterpolatedAP(ListMetric):
-    """Average interpolated precision: over equally spaced recalls from 0 to 1, or over every relevant item.
+    """Mean interpolated precision over equally spaced recalls from 0 to 1, or over the recalls of all relevant items.
 
     Parameters
     ----------
     points : str
-        How many recalls, ``"11"`` for 0, 0.1, ..., 1; or ``"all"``: the mean, over the query's relevant
-        items, of the interpolated precision at the recall that each reaches, which is the area under
-        the interpolated curve.
+        The number of equally spaced recalls, such as ``"11"`` for 0, 0.1, ..., 1. Or ``"all"``: one recall per
+        relevant item of the query, the recall that a list reaches with this item; the mean is then the area under the
+        interpolated curve.
     empty : str
         As in `Recall`.
 
@@ -145,7 +175,7 @@ class InterpolatedAP(ListMetric):
             )
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the sum of interpolated precisions, and over how many recalls."""
+        """Return the sum of the interpolated precisions, and the number of recalls."""
         hits = HitCounts.of(lists)
         if self.points == "all":
             return lists.per_list(hits.query, hits.interpolated), lists.n_relevant.astype(np.float64)

@@ -1,4 +1,8 @@
-"""Ranked lists with any number of relevant items, stored as what metrics need: where those items stand."""
+"""Ranked lists with any number of relevant items, stored by the places of their relevant items.
+
+All metrics of `kgeval.metrics.retrieval` read `Lists`. `inputs` makes them from users' data, and
+`kgeval.metrics.query_level` from the counts of a result.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +23,43 @@ INFINITY = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Lists of items in falling score, one per query, told by the items of positive grade alone.
+    """Ranked lists, one per query; only the items of positive grade are stored.
 
-    Items of equal score make a tie group; each item knows how many items stand before its group, and how
-    many the group has. All other items of a list have grade 0 and are only counted.
+    A list has its items by falling score. Items of one list with equal scores form a tie group. For each item of
+    positive grade, the number of items before its tie group and the size of this group are stored. All other items of
+    a list have grade 0 and are only counted, in `length`, `before` and `size`.
 
     Parameters
     ----------
     length : int64 array, shape (queries,)
-        Items of each list, whatever their grade.
+        Number of items of each list, of any grade.
     query : int64 array, shape (items,)
-        The list of each item of positive grade, ascending.
+        The query of each stored item, ascending. `items` is the number of items of positive grade.
     before, size : int64 arrays, shape (items,)
-        Items before the item's tie group, and in it; within a query, `before` ascends.
+        Number of items, of any grade, before the item's tie group and in it; within a query, `before` ascends.
     grade : float64 array, shape (items,)
         Positive; within a tie group it descends.
-    ideal_query, ideal_grade : arrays, shape (judged,)
-        All items of positive grade of each query, also those that its list lacks: by query, then
-        by falling grade.
+    ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
+        Query and grade of all items of positive grade, also of judged items that are missing from the query's list;
+        sorted by query, then by falling grade.
     place : int64 array, shape (items,), optional
-        Items of the same tie group that came before this one, for the stable order; None if unknown.
+        Number of items of the same tie group that come before this item in the input, for the stable order; None if
+        unknown.
     relevance_level : float
-        An item is relevant to metrics that know no grades if its grade reaches `relevance_level` (and is positive).
+        Metrics without grades count an item as relevant if its grade is positive and at least `relevance_level`.
     names : pandas.Index, optional
-        What each query is called, shape (queries,); its number if None.
+        The name of each query, shape (queries,); if None, queries are named by their numbers.
     notes : tuple of str
         What was left out or assumed when the lists were made.
+
+    Examples
+    --------
+    One query with the grades 1, 0, 2 and the scores 7, 7, 5: an item of grade 1 in a tie group of two, then the item
+    of grade 2.
+
+    >>> lists = lists_of_items(np.zeros(3, dtype=int), 1, np.array([1.0, 0.0, 2.0]), np.array([7, 7, 5]))
+    >>> lists.length, lists.before, lists.size, lists.grade
+    (array([3]), array([0, 2]), array([2, 1]), array([1., 2.]))
     """
 
     length: Ids
@@ -63,22 +78,22 @@ class Lists:
         return len(self.length)
 
     def name_of(self, query: int) -> str:
-        """Return what messages call a query."""
+        """Return the name of a query as error messages show it."""
         if self.names is None:
             return str(query)
         name = self.names[query]
         return repr(name.item() if isinstance(name, np.generic) else name)
 
     def under(self, ties: str, worth: Reals | None = None) -> Lists:
-        """Return the lists with ties broken: every tie group then holds items of one grade.
+        """Return the lists with ties broken; every tie group then holds items of one grade.
 
         Parameters
         ----------
         ties : str
-            ``"optimistic"``: the higher grade first; ``"pessimistic"``: last; ``"stable"``: as the items
-            came; ``"expected"``: the groups stay as they are.
+            Order of tied items. ``"optimistic"``: higher grades first; ``"pessimistic"``: higher grades last;
+            ``"stable"``: the order of the input; ``"expected"``: the tie groups are not changed.
         worth : float64 array, shape (items,), optional
-            What orders the items instead of their grade.
+            Numbers that order tied items instead of their grades.
 
         Raises
         ------
@@ -89,6 +104,7 @@ class Lists:
         if ties == "expected" or not self.has_ties:
             return self
         if worth is not None:
+            # Sort the items of each tie group by falling worth, as `_under` expects them.
             order = np.lexsort((-worth, self.before, self.query))
             columns = {name: getattr(self, name)[order] for name in ("query", "before", "size", "grade")}
             place = None if self.place is None else self.place[order]
@@ -96,26 +112,35 @@ class Lists:
         return self._under(ties, self.grade)
 
     def _under(self, ties: str, worth: Reals) -> Lists:
-        """Return the lists with ties broken, given items that fall by `worth` within their group."""
+        """Return the lists with ties broken; the items of each tie group must be sorted by falling `worth`."""
         if ties == "stable":
             if self.place is None:
-                raise MetricError("lists made from counts know no order of tied items; choose other ties than 'stable'")
+                raise MetricError(
+                    "lists made from counts do not record the order of tied items; choose ties other than 'stable'"
+                )
             return self._sorted(self.before + self.place, np.ones_like(self.size))
+        # (parts,): the first item of each part, a run of items of one tie group with equal worth. Parts become groups.
         starts = np.flatnonzero(_is_new(self.query, self.before, worth))
+        # (parts,): the number of items of each part.
         count = np.diff(np.append(starts, len(self.query)))
+        # (items,): how many items of the same tie group are worth more: start of the part - start of the tie group.
         higher = np.repeat(starts, count) - np.repeat(self.starts, np.diff(self.bounds))
+        # (items,): the number of items of the item's part.
         count = np.repeat(count, count)
+        # (items,): how many items of the tie group come before the part. Pessimistic: all that are worth less, those
+        # of grade 0 included.
         ahead = higher if ties == "optimistic" else self.size - higher - count
         return self._sorted(self.before + ahead, count)
 
     def _sorted(self, before: Ids, size: Ids) -> Lists:
+        """Return the lists with new `before` and `size`, items sorted by query, `before` and falling grade."""
         order = np.lexsort((-self.grade, before, self.query))
         return replace(
             self, query=self.query[order], before=before[order], size=size[order], grade=self.grade[order], place=None
         )
 
     def shuffled(self) -> Lists:
-        """Return the same lists with all their items tied: what a scorer that knows nothing makes of them."""
+        """Return the same lists with all items of a list in one tie group, as under a constant score."""
         order = np.lexsort((-self.grade, self.query))
         query = self.query[order]
         return replace(
@@ -124,39 +149,45 @@ class Lists:
 
     @cached_property
     def has_ties(self) -> bool:
-        """Whether some tie group holds items of different grades, so that its order matters."""
+        """Whether some tie group holds items of different grades, 0 included, so that their order matters."""
         if not len(self.query):
             return False
+        # (parts,): the first item of each run of items of one tie group with equal grades. A tie group is mixed if
+        # such a run has fewer items than the whole group.
         starts = np.flatnonzero(_is_new(self.query, self.before, self.grade))
         return bool((np.diff(np.append(starts, len(self.query))) < self.size[starts]).any())
 
     @cached_property
     def has_mixed_ties(self) -> bool:
-        """Whether some tie group holds relevant and irrelevant items, for metrics that know no grades."""
+        """Whether some tie group holds both relevant and irrelevant items, for metrics without grades."""
         groups = self.groups
         return bool(((groups.relevant > 0) & (groups.relevant < groups.size)).any())
 
     @cached_property
     def starts(self) -> Ids:
-        """Where each tie group starts among the items, int64 (groups,)."""
+        """The first item of each tie group, int64 (groups,): indices into the arrays of shape (items,)."""
         return np.flatnonzero(_is_new(self.query, self.before)).astype(np.int64)
 
     @cached_property
     def bounds(self) -> Ids:
-        """`starts` and the number of items, int64 (groups + 1,)."""
+        """`starts` and then the number of items, int64 (groups + 1,): group g has the items bounds[g]:bounds[g + 1]."""
         return np.append(self.starts, len(self.query))
 
     @cached_property
     def is_relevant(self) -> npt.NDArray[np.bool_]:
-        """Which items reach `relevance_level`, shape (items,)."""
+        """Which items have a grade of at least `relevance_level`, shape (items,)."""
         return self.grade >= self.relevance_level
 
     @cached_property
     def groups(self) -> TieGroups:
-        """The tie groups, for metrics that know relevant and not relevant only."""
+        """The tie groups, for metrics without grades."""
+        # (groups,): the query of each tie group.
         query = self.query[self.starts]
+        # (items + 1,): cumulated[i] is the number of relevant items among the first i items of all lists.
         cumulated = np.append(0, np.cumsum(self.is_relevant))
+        # (groups,): the relevant items of each tie group.
         relevant = cumulated[self.bounds[1:]] - cumulated[self.starts]
+        # (groups,): the first item of the group's query; the last argument below counts from there to the group.
         first_item = np.searchsorted(self.query, query)
         return TieGroups(
             query,
@@ -168,32 +199,44 @@ class Lists:
 
     @cached_property
     def n_relevant(self) -> Ids:
-        """How many relevant items each query has, in its list or not, int64 (queries,)."""
+        """Number of relevant items of each query, those missing from its list included, int64 (queries,)."""
         return np.bincount(self.ideal_query[self.ideal_grade >= self.relevance_level], minlength=len(self)).astype(
             np.int64
         )
 
     @cached_property
     def ideal_place(self) -> Ids:
-        """The place, from 0, of each ideal item in its query's ideal list, int64 (judged,)."""
+        """The 0-based place of each judged item in its query's ideal list, int64 (judged,)."""
         return np.arange(len(self.ideal_query)) - np.searchsorted(self.ideal_query, self.ideal_query)
 
     def per_list(self, query: Ids, values: npt.NDArray[Any]) -> Reals:
-        """Return the sum of `values` per query, float64 (queries,)."""
+        """Return the sum of values per query.
+
+        Parameters
+        ----------
+        query : int64 array, shape (n,)
+            The query of each value.
+        values : array of numbers, shape (n,)
+
+        Returns
+        -------
+        float64 array, shape (queries,)
+            0 for a query without values.
+        """
         return np.bincount(query, weights=values, minlength=len(self)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """Tie groups with at least one item of positive grade.
+    """The tie groups that have at least one item of positive grade, by query and place.
 
     Parameters
     ----------
     query : int64 array, shape (groups,)
     before, size : int64 arrays, shape (groups,)
-        Items before the group and in it.
+        Number of items, of any grade, before the group in its list, and in the group.
     relevant, relevant_before : int64 arrays, shape (groups,)
-        Relevant items in the group, and before it in the same list.
+        Number of relevant items in the group, and before it in the same list.
     """
 
     query: Ids
@@ -204,7 +247,7 @@ class TieGroups:
 
 
 def _is_new(*columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Tell which rows differ from the row above them; the first one does."""
+    """Return which rows differ in some column from the row above, bool (rows,); the first row counts as different."""
     is_new = np.zeros(len(columns[0]), dtype=bool)
     is_new[:1] = True
     for column in columns:
@@ -220,32 +263,52 @@ def lists_of_items(
     unlisted: tuple[Ids, Reals] | None = None,
     **about: Any,
 ) -> Lists:
-    """Return the lists that `score` makes of items.
+    """Return the ranked lists of items with scores.
 
     Parameters
     ----------
     query : int64 array, shape (items,)
-        In any order; within a query, the order of the items is the stable order.
+        In any order; the order of the items of a query is their stable order.
     n_queries : int
     grade : float64 array, shape (items,)
+        At least 0.
     score : array of numbers, shape (items,)
-        Higher is earlier; compared exactly, in its own dtype. No NaN.
-    unlisted : int64 and float64 arrays, optional
-        Query and positive grade of each judged item that no list has.
+        Higher scores come first; compared exactly, in their own dtype. No NaN.
+    unlisted : int64 and float64 arrays, shape (n,), optional
+        Query and positive grade of each judged item that is missing from its query's list.
     **about
         Further fields of `Lists`.
+
+    Returns
+    -------
+    Lists
+
+    Examples
+    --------
+    >>> lists = lists_of_items(np.array([0, 1, 0]), 2, np.array([1.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.9]))
+    >>> lists.query, lists.before, lists.length  # in query 0 an item of grade 0 is first
+    (array([0, 1]), array([1, 0]), array([2, 1]))
     """
+    # (items,): the number of each item's score among the distinct scores, from the lowest; integers are safe to negate.
     code = np.unique(score, return_inverse=True)[1].reshape(-1)
+    # Sort the items by query, then by falling score; lexsort is stable, so ties stay in the order of the input.
     order = np.lexsort((-code, query))
     query, code, grade = query[order], code[order], grade[order]
+    # (items,): whether an item starts a new tie group.
     is_new = _is_new(query, code)
+    # (groups,): the first item of each tie group.
     starts = np.flatnonzero(is_new)
+    # (items,): the tie group of each item.
     group = np.cumsum(is_new) - 1
+    # (groups,): the number of items of each tie group, and the first item of the group's query.
     size = np.diff(np.append(starts, len(query)))
     first_of_query = np.searchsorted(query, query[starts])
+    # (kept,): the items of positive grade, by tie group, then by falling grade.
     kept = np.flatnonzero(grade > 0)
     kept = kept[np.lexsort((-grade[kept], group[kept]))]
-    held = group[kept]
+    # (kept,): the tie group of each of these items.
+    kept_group = group[kept]
+    # (judged,): query and grade of all judged items of positive grade, then sorted by query and falling grade.
     ideal_query, ideal_grade = query[kept], grade[kept]
     if unlisted is not None:
         ideal_query, ideal_grade = np.append(ideal_query, unlisted[0]), np.append(ideal_grade, unlisted[1])
@@ -253,11 +316,11 @@ def lists_of_items(
     return Lists(
         length=np.bincount(query, minlength=n_queries).astype(np.int64),
         query=query[kept],
-        before=(starts - first_of_query)[held],
-        size=size[held],
+        before=(starts - first_of_query)[kept_group],
+        size=size[kept_group],
         grade=grade[kept],
         ideal_query=ideal_query[by_grade],
         ideal_grade=ideal_grade[by_grade],
-        place=kept - starts[held],
+        place=kept - starts[kept_group],
         **about,
     )

@@ -1,4 +1,8 @@
-"""Metrics of ranked lists that know relevant and irrelevant items only; exact under ties."""
+"""Metrics of ranked lists that use no grades: an item is relevant or irrelevant.
+
+Under ``"expected"`` ties each metric is the exact expectation over all orders of tied items, from the formulas of
+`kgeval.metrics.retrieval.positions`.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +30,16 @@ _TREC = "Buckley and Voorhees (2005), Retrieval System Evaluation, in TREC: Expe
 @LISTS.register
 @dataclass(frozen=True)
 class Precision(ListMetric):
-    """Share of relevant items among the first k, or in the whole list where k is left out.
+    """Share of relevant items among the first k items, or among all items of the list without k.
 
     Parameters
     ----------
     k : int, optional
     short : str
-        A list shorter than k is padded with irrelevant items (``"pad"``: the hits are divided by k, as in
-        trec_eval), or measured as it is (``"cut"``: divided by its length).
+        What to do with a list shorter than k. ``"pad"``: it is filled up with irrelevant items, so that the hits are
+        divided by k, as in trec_eval. ``"cut"``: the hits are divided by the length of the list.
     empty : str
-        As in `Recall`, for a list without any item, of which no share can be told.
+        As in `Recall`, for a list without items, whose precision with ``"cut"``, or without k, is 0 / 0.
 
     References
     ----------
@@ -62,7 +66,7 @@ class Precision(ListMetric):
         self._check(short=SHORT, empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the hits and k."""
+        """Return the number of relevant items among the first k (the hits), and k or the length of the list."""
         divisor = lists.length if self.k is None else np.full(len(lists), float(self.k))
         if self.short == "cut":
             divisor = np.minimum(divisor, lists.length)
@@ -72,14 +76,14 @@ class Precision(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class Recall(ListMetric):
-    """Share of a query's relevant items that stand among the first k, or anywhere in the list.
+    """Share of a query's relevant items that are among the first k items, or anywhere in the list without k.
 
     Parameters
     ----------
     k : int, optional
     empty : str
-        A query without relevant items is left out and counted (``"skip"``), counts 0 (``"zero"``), or
-        leaves the whole metric undefined (``"nan"``).
+        What to do with a query without relevant items. ``"skip"``: the mean leaves it out, and the result tells how
+        many such queries there are; ``"zero"``: its value is 0; ``"nan"``: the whole metric is undefined.
 
     References
     ----------
@@ -104,19 +108,22 @@ class Recall(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the hits and the relevant items."""
+        """Return the number of relevant items among the first k, and of all relevant items."""
         return expected_hits(lists, self._reach), lists.n_relevant.astype(np.float64)
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class FBeta(ListMetric):
-    """F-beta of precision@k and recall@k: (1 + b^2) hits / (k + b^2 R); with b = 1 written ``f1@k``.
+    """F-beta: the weighted harmonic mean of precision@k and recall@k; ``f1@k`` if beta is 1.
+
+    The value is (1 + b^2) hits / (k + b^2 R) with b for beta, where the hits are the relevant items among the first k
+    and R is the number of all relevant items.
 
     Parameters
     ----------
     k : int, optional
-        The length of the list if left out.
+        By default the length of the list.
     beta : float
         Recall counts beta times as much as precision.
     short, empty : str
@@ -124,8 +131,8 @@ class FBeta(ListMetric):
 
     References
     ----------
-    van Rijsbergen (1979), Information Retrieval. Precision and recall share their numerator, so the
-    expectation under ties is exact.
+    van Rijsbergen (1979), Information Retrieval. The expectation under ties is exact, since only the numerator, which
+    precision and recall share, depends on the order of tied items.
 
     Examples
     --------
@@ -149,7 +156,7 @@ class FBeta(ListMetric):
         check_number("beta of fbeta", self.beta, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return (1 + b^2) hits and k + b^2 R."""
+        """Return (1 + b^2) hits, and k + b^2 R."""
         hits, divisor = Precision(self.k, self.short).ratio(lists)
         weight = self.beta**2
         return (1 + weight) * hits, divisor + weight * lists.n_relevant
@@ -160,7 +167,7 @@ class FBeta(ListMetric):
 
     @property
     def heading(self) -> str:
-        """How tables name the metric."""
+        """The metric's name in tables for people."""
         return str(self)
 
 
@@ -194,17 +201,17 @@ class Success(ListMetric):
         self._check()
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the chance of a hit and 1."""
+        """Return the chance that a relevant item is among the first k, and 1."""
         return chance_of_hit(lists, self.k), np.ones(len(lists))
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class RR(ListMetric):
-    """Reciprocal rank of the first relevant item, 0 where there is none (or none among the first k).
+    """Reciprocal rank: 1 / place of the first relevant item; 0 if there is none, or none among the first k.
 
-    Its mean over the queries is the MRR of search; the MRR of `kgeval.metrics.MRR` is a mean over triples,
-    each of which has one answer.
+    The mean over the queries is called MRR in information retrieval. `kgeval.metrics.MRR` differs: it is a mean over
+    triples, and each triple has one answer.
 
     Parameters
     ----------
@@ -232,23 +239,25 @@ class RR(ListMetric):
         self._check()
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the expected reciprocal and 1."""
+        """Return the expected 1 / place of the first relevant item, and 1."""
         groups = lists.groups
+        # (groups,): whether it is the first tie group with a relevant item; at most one per list.
         first = (groups.relevant > 0) & (groups.relevant_before == 0)
-        place = np.ones(int(first.sum()), dtype=np.int64)
-        found = expected_reciprocal(
-            groups.before[first], groups.size[first], groups.relevant[first], place, self._reach
+        # Of each such group, the 1st relevant item.
+        which = np.ones(int(first.sum()), dtype=np.int64)
+        reciprocals = expected_reciprocal(
+            groups.before[first], groups.size[first], groups.relevant[first], which, self._reach
         )
-        return lists.per_list(groups.query[first], found), np.ones(len(lists))
+        return lists.per_list(groups.query[first], reciprocals), np.ones(len(lists))
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class MAP(ListMetric):
-    """Mean average precision: per query, the mean over its relevant items of the precision at their place.
+    """Mean average precision: the mean over a query's relevant items of the precision at their places.
 
-    A relevant item beyond k, or one that the list lacks, adds 0; the divisor is the number R of all
-    relevant items, as in trec_eval (some tools divide by min(R, k)).
+    A relevant item beyond the first k items, or missing from the list, adds 0. The divisor is the number R of all
+    relevant items, as in trec_eval; some tools divide by min(R, k), which gives higher values.
 
     Parameters
     ----------
@@ -280,7 +289,7 @@ class MAP(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the sum of the precisions at relevant items, and how many relevant items there are."""
+        """Return the sum of the precisions at relevant items, and the number of relevant items."""
         sums = expected_precision_sums(lists.groups, self._reach)
         return lists.per_list(lists.groups.query, sums), lists.n_relevant.astype(np.float64)
 
@@ -288,7 +297,7 @@ class MAP(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class RPrecision(ListMetric):
-    """Precision among the first R items, R being the query's number of relevant items.
+    """Precision among the first R items, where R is the number of the query's relevant items.
 
     Parameters
     ----------
@@ -317,22 +326,23 @@ class RPrecision(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the hits among the first R, and R."""
+        """Return the number of relevant items among the first R, and R."""
         return expected_hits(lists, lists.n_relevant), lists.n_relevant.astype(np.float64)
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class ListAuc(ListMetric):
-    """Area under the ROC curve of each list: the chance that a relevant item stands before an irrelevant one.
+    """Area under the ROC curve: the share of (relevant, irrelevant) item pairs with the relevant item ahead.
 
-    Equal scores count one half (under ``expected``). A relevant item that the list lacks counts as last.
-    Micro averages over pairs of items, macro over queries.
+    Only items of the same list are paired. Pairs of equal scores count one half (under ``expected`` ties). A relevant
+    item that is missing from the list counts as behind all items. Micro averages weight pairs equally, macro averages
+    weight queries equally.
 
     Parameters
     ----------
     empty : str
-        As in `Recall`, for queries without relevant or without irrelevant items.
+        As in `Recall`, for queries without relevant items or without irrelevant items.
 
     References
     ----------
@@ -355,10 +365,12 @@ class ListAuc(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the pairs won and all pairs."""
+        """Return the number of pairs with the relevant item ahead, and of all pairs."""
         groups = lists.groups
+        # (queries,): the relevant items in each list, and the irrelevant items.
         listed = lists.per_list(groups.query, groups.relevant)
         irrelevant = lists.length - listed
+        # (groups,): the irrelevant items ahead of each relevant item of the group, tied ones counting one half.
         beaten_by = groups.before - groups.relevant_before + (groups.size - groups.relevant) / 2.0
         won = lists.per_list(groups.query, groups.relevant * (irrelevant[groups.query] - beaten_by))
         return won, lists.n_relevant * irrelevant

@@ -1,8 +1,9 @@
-"""Closed forms of where relevant items stand in lists whose tied items are in random order.
+"""Exact expectations over random orders of tied items; the metrics of `listwise` and `graded` call them.
 
-A tie group of n items, r of them relevant, follows t items, R0 of them relevant. The formulas are those of
-McSherry and Najork (2008), Computing Information Retrieval Performance Measures Efficiently in the Presence
-of Tied Scores, ECIR; without ties each reduces to the plain one.
+All functions look at one tie group at a time. In the formulas a group has n items, r of them relevant, and t items
+stand before it in its list, R0 of them relevant. The formulas are those of McSherry and Najork (2008), Computing
+Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR. For a group of one item
+each is the usual formula without ties.
 """
 
 from __future__ import annotations
@@ -18,69 +19,170 @@ from kgeval.metrics.retrieval.lists import Lists, TieGroups
 
 
 def expected_hits(lists: Lists, k: int | Ids) -> Reals:
-    """Return per query the expected number of relevant items among the first `k`.
+    """Return the expected number of relevant items among the first `k` of each list.
 
     Parameters
     ----------
     lists : Lists
     k : int, or int64 array of shape (queries,)
+        One cut-off for all lists, or one for each list.
+
+    Returns
+    -------
+    float64 array, shape (queries,)
+
+    Examples
+    --------
+    >>> from kgeval.metrics.retrieval import from_scores
+    >>> expected_hits(from_scores([1, 0, 1], [9, 9, 5]), 1)  # 1 of 2 tied items is relevant
+    array([0.5])
     """
     groups = lists.groups
+    # The cut-off of each group: a number, or an array of shape (groups,).
     reach = k[groups.query] if isinstance(k, np.ndarray) else k
+    # (groups,): the share of the group's places that are among the first k; each relevant item has this chance.
     share = np.clip((reach - groups.before) / groups.size, 0.0, 1.0)
     return lists.per_list(groups.query, groups.relevant * share)
 
 
 def chance_of_hit(lists: Lists, k: int) -> Reals:
-    """Return per query the chance that a relevant item is among the first `k`: 1 - C(n - r, m) / C(n, m)."""
+    """Return the chance that at least one relevant item is among the first `k` of each list.
+
+    Only the first tie group with a relevant item matters. If m of its n places are among the first k, the chance is
+    1 - C(n - r, m) / C(n, m): 1 minus the chance that all its m first items are irrelevant.
+
+    Parameters
+    ----------
+    lists : Lists
+    k : int
+
+    Returns
+    -------
+    float64 array, shape (queries,)
+
+    Examples
+    --------
+    >>> from kgeval.metrics.retrieval import from_scores
+    >>> chance_of_hit(from_scores([1, 0, 0, 0], [9, 9, 9, 9]), 1)
+    array([0.25])
+    """
     groups = lists.groups
+    # (groups,): whether it is the first group with a relevant item; at most one per list.
     first = (groups.relevant > 0) & (groups.relevant_before == 0)
+    # n, r, m of those groups, each of shape (lists with a relevant item,).
     n, r = groups.size[first], groups.relevant[first]
     m = np.clip(k - groups.before[first], 0, n)
+    # log[i] is ln i!; C(n - r, m) / C(n, m) = (n - m)! (n - r)! / ((n - m - r)! n!).
     log = _log_factorials(int(n.max(initial=0)))
-    is_open = n - m >= r
-    spare = np.where(is_open, n - m, r)
-    missed = np.where(is_open, np.exp(log[spare] - log[spare - r] - log[n] + log[n - r]), 0.0).astype(np.float64)
-    found = np.where(r == n, m > 0, np.where(m == 0, 0.0, 1.0 - missed))
-    return lists.per_list(groups.query[first], np.asarray(found, dtype=np.float64))
+    # Only where the n - m places after the cut-off can hold all r relevant items may the first m items miss all of
+    # them; elsewhere r takes the place of n - m, so that no index is negative, and the result is not used.
+    can_miss = n - m >= r
+    after_cut = np.where(can_miss, n - m, r)
+    missed = np.where(can_miss, np.exp(log[after_cut] - log[after_cut - r] - log[n] + log[n - r]), 0.0).astype(
+        np.float64
+    )
+    # Where m is 0 the chance is exactly 0, where all items are relevant it is exactly 1: the logarithms would round.
+    chance = np.where(r == n, m > 0, np.where(m == 0, 0.0, 1.0 - missed))
+    return lists.per_list(groups.query[first], np.asarray(chance, dtype=np.float64))
 
 
 def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
-    """Return per group the expected sum, over its relevant items among the first `k`, of the precision there."""
+    """Return, per tie group, the expected sum of the precisions at the places of its relevant items.
+
+    The place t + i of a group, i = 1 .. n, holds a relevant item with probability r / n. The precision there is then
+    expected to be (R0 + 1 + (i - 1) (r - 1) / (n - 1)) / (t + i): R0 relevant items before the group, this item, and
+    the share of the group's other items that are relevant. Its sum over the m places among the first k is
+    (r / n) ((R0 + 1) H + (r - 1) / (n - 1) (m - (t + 1) H)), where H is the sum of 1 / (t + i) over i = 1 .. m.
+
+    Parameters
+    ----------
+    groups : TieGroups
+    k : int
+        Relevant items beyond the first k items of a list add 0.
+
+    Returns
+    -------
+    float64 array, shape (groups,)
+
+    Examples
+    --------
+    >>> from kgeval.metrics.retrieval import from_scores
+    >>> expected_precision_sums(from_scores([0, 1], [9, 9]).groups, 2)  # precision 1 or 1/2
+    array([0.75])
+    """
     n, r, t = groups.size, groups.relevant, groups.before
+    # (groups,): how many places of the group are among the first k.
     m = np.clip(k - t, 0, n)
+    # harmonic[i] is the sum of 1 / place over the places 1..i; span is H of the formula above, shape (groups,).
     harmonic = _sums_to(lambda place: 1.0 / place, int((t + m).max(initial=0)))
     span = harmonic[t + m] - harmonic[t]
+    # (groups,): the share of the group's other items that are relevant, given that one item is.
     others = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)
     tied = (r / n) * ((groups.relevant_before + 1) * span + others * (m - (t + 1) * span))
+    # A group of one item takes the plain precision, which the difference of two harmonic sums would round.
     single = (groups.relevant_before + 1) / (t + 1.0) * (r > 0) * (m > 0)
     return np.asarray(np.where(n == 1, single, tied), dtype=np.float64)
 
 
 def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
-    """Return the sum of ``1 / log_base(place + 1)`` over the places of each group, those beyond `k` left out."""
+    """Return the sum of the discounts ``1 / log_base(place + 1)`` over the places of each tie group.
+
+    Parameters
+    ----------
+    before, size : int64 arrays, shape (groups,)
+        Number of items before the group, and in it: its places are before + 1 .. before + size.
+    k : int
+        Places beyond k are left out.
+    base : float
+        Base of the logarithm, above 1.
+
+    Returns
+    -------
+    float64 array, shape (groups,)
+
+    Examples
+    --------
+    >>> discount_sums(np.array([0, 2]), np.array([1, 2]), 3, 2.0)  # place 1; places 3 and 4, of which 4 is cut off
+    array([1. , 0.5])
+    """
+    # (groups,): the places of each group that are at most k are start + 1 .. stop.
     stop = np.minimum(before + size, k)
     start = np.minimum(before, k)
+    # table[i] is the sum of the discounts of the places 1..i.
     table = _sums_to(lambda place: np.log(base) / np.log(place + 1.0), int(stop.max(initial=0)))
     return np.asarray(table[stop] - table[start], dtype=np.float64)
 
 
 def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: int) -> Reals:
-    """Return the expected ``1 / place`` of one relevant item of a tie group in random order; 0 beyond `k`.
+    """Return the expected ``1 / place`` of a relevant item whose tie group is in random order; places beyond `k` add 0.
+
+    In a group of n items, r of them relevant, the i-th relevant item has the offset o (1 .. n within the group) with
+    probability C(o - 1, i - 1) C(n - o, r - i) / C(n, r).
 
     Parameters
     ----------
-    before, size, relevant : int64 arrays, shape (n,)
-        Items before the group, in it, and relevant ones in it.
-    which : int64 array, shape (n,)
-        1 for the group's first relevant item, 2 for its second, and so on: the i-th stands at offset o with
-        probability C(o - 1, i - 1) C(n - o, r - i) / C(n, r).
+    before, size, relevant : int64 arrays, shape (rows,)
+        Number of items before the group, in it, and of relevant items in it.
+    which : int64 array, shape (rows,)
+        i: 1 for the group's first relevant item, 2 for its second, and so on.
     k : int
+
+    Returns
+    -------
+    float64 array, shape (rows,)
+
+    Examples
+    --------
+    >>> before, size, relevant, which = np.array([[0], [2], [1], [1]])
+    >>> expected_reciprocal(before, size, relevant, which, 5)  # (1 / 1 + 1 / 2) / 2
+    array([0.75])
     """
+    # (rows,): right where all items of the group are relevant, as the i-th item is then the i-th relevant one.
     place = before + which
     result = np.where(place <= k, 1.0 / place, 0.0)
     is_mixed = relevant < size
     if is_mixed.any():
+        # The other rows: each distinct (t, n, r, i) is computed once, and `inverse` gives each row its result.
         rows = np.column_stack([before, size, relevant, which])[is_mixed]
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         values = np.array([_mean_reciprocal(t, n, r, i, k) for t, n, r, i in distinct.tolist()])
@@ -89,16 +191,19 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
 
 
 def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) -> float:
-    """Return the expectation for one group, some of whose items are irrelevant.
+    """Return `expected_reciprocal` of one relevant item of a group that also has irrelevant items.
 
-    The chances of the offsets are built from their mode outwards by the ratio of neighbours and then divided
-    by their sum, so that nothing underflows where it counts.
+    The probability of each offset is computed relative to the most likely offset, by the ratios of neighbouring
+    probabilities, and then divided by the sum of all. So only negligible probabilities underflow.
     """
+    # The possible offsets of the item in its group: first .. last.
     first, last = which, size - relevant + which
     offset = np.arange(first, last + 1, dtype=np.float64)
+    # ratio[j] is the probability of offset[j + 1] divided by that of offset[j].
     up = offset[:-1]
     ratio = up / (up - which + 1) * ((size - up - relevant + which) / (size - up))
     mode = first if relevant == 1 else min(max((which - 1) * size // (relevant - 1), first), last)
+    # The mode has the relative probability 1; to its right multiply by the ratios, to its left divide by them.
     right, left = ratio[mode - first :], 1.0 / ratio[: mode - first][::-1]
     chance = np.concatenate([np.cumprod(left)[::-1], [1.0], np.cumprod(right)])
     place = before + offset
@@ -106,12 +211,12 @@ def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) 
 
 
 def _log_factorials(n: int) -> npt.NDArray[Any]:
-    """Return ln 0!, ln 1!, ..., ln n! in extended precision, where the machine has it."""
+    """Return ln 0!, ln 1!, ..., ln n!, shape (n + 1,), in extended precision where the machine has it."""
     return _sums_to(np.log, n)
 
 
 def _sums_to(value: Callable[[Any], Any], n: int) -> npt.NDArray[Any]:
-    """Return the sums of ``value`` over 1..0, 1..1, ..., 1..n in extended precision."""
+    """Return the sums of ``value`` over 1..0 (0), 1..1, ..., 1..n, extended precision (n + 1,)."""
     table = np.zeros(n + 1, dtype=np.longdouble)
     np.cumsum(value(np.arange(1, n + 1, dtype=np.longdouble)), out=table[1:])
     return table

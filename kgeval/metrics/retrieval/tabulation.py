@@ -1,4 +1,4 @@
-"""Tables of list metrics per query."""
+"""Tables of list metrics per query: `tabulate`, and the reasons for missing values, which `kgeval.trec` also uses."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def tabulate(
     ties : str
         ``"expected"``, ``"optimistic"``, ``"pessimistic"`` or ``"stable"``.
     average : str or None
-        ``"macro"``, ``"micro"``, or None for no last row.
+        The average in the last row: ``"macro"``, ``"micro"``, or None for a table without that row.
 
     Returns
     -------
     pandas.DataFrame
-        Indexed by query, one column per metric; NaN where a query has no value. The last column, ``reason``, says why;
-        in the last row also how many queries a mean leaves out.
+        Indexed by query, one column per metric; NaN where a query has no value. The last column, ``reason``, tells why.
+        In the last row, ``reason`` also tells how many queries a mean leaves out.
 
     Examples
     --------
@@ -45,17 +45,22 @@ def tabulate(
     [0.5, nan]
     """
     check_lists(lists)
-    asked = split_list(metrics) if isinstance(metrics, str) else [metrics] if isinstance(metrics, Metric) else metrics
-    parsed = {str(metric): metric for metric in map(LISTS.parse, asked)}
+    specs = split_list(metrics) if isinstance(metrics, str) else [metrics] if isinstance(metrics, Metric) else metrics
+    parsed = {str(metric): metric for metric in map(LISTS.parse, specs)}
     names = pd.Index(np.arange(len(lists)), name="query") if lists.names is None else lists.names
     frame = pd.DataFrame({key: metric.per_query(lists, ties) for key, metric in parsed.items()}, index=names)
-    said = {key: metric.lacking(lists, ties) or metric.undefined_when for key, metric in parsed.items()}
-    frame[REASON] = query_reasons(frame, said)
+    reasons = {key: metric.lacking(lists, ties) or metric.undefined_when for key, metric in parsed.items()}
+    frame[REASON] = query_reasons(frame, reasons)
     if average is None:
         return frame
     means = {key: metric.compute(lists, ties, average) for key, metric in parsed.items()}
-    rest = names.nlevels - 1
-    label = pd.MultiIndex.from_tuples([(average, *[""] * rest)], names=names.names) if rest else pd.Index([average])
+    # The label of the last row: the average, and empty labels in the further levels of the index.
+    n_further = names.nlevels - 1
+    label = (
+        pd.MultiIndex.from_tuples([(average, *[""] * n_further)], names=names.names)
+        if n_further
+        else pd.Index([average])
+    )
     last = metric_frame(label, [{key: Cell.of(mean) for key, mean in means.items()}], means)
     left_out = [
         f"{key} leaves out {mean.excluded} queries" for key, mean in means.items() if mean.excluded and not mean.reason
@@ -65,17 +70,25 @@ def tabulate(
 
 
 def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any]:
-    """Return why values of queries are NaN, one text per row, empty where none is.
+    """Return one text per query that tells why values of this query are NaN; empty where no value is NaN.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        One row per query.
+        One row per query, one column per metric.
     said : mapping of str to str
-        Why a column of the frame is NaN, where it is.
+        By the name of a column: the reason of every NaN in this column.
+
+    Returns
+    -------
+    pandas.Series
+        Texts, with the index of `frame`.
     """
-    lacks, which = np.unique(frame[list(said)].isna().to_numpy(), axis=0, return_inverse=True)
+    # patterns: the distinct rows of "which columns are NaN"; pattern_of: the pattern of each query. Few patterns occur,
+    # so each text is made once.
+    patterns, pattern_of = np.unique(frame[list(said)].isna().to_numpy(), axis=0, return_inverse=True)
     texts = [
-        join_reasons({key: Cell(np.nan, reason=said[key]) for key, is_nan in zip(said, row) if is_nan}) for row in lacks
+        join_reasons({key: Cell(np.nan, reason=said[key]) for key, is_nan in zip(said, row) if is_nan})
+        for row in patterns
     ]
-    return pd.Series(np.array(texts, dtype=object)[which.ravel()], index=frame.index, dtype=object)
+    return pd.Series(np.array(texts, dtype=object)[pattern_of.ravel()], index=frame.index, dtype=object)

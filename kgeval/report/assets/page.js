@@ -1,17 +1,18 @@
 "use strict";
-// Labels are data from anywhere: they reach the page through text nodes alone, and the charts through `chartText`.
+// Draws the page from the JSON value of page_content.py. Labels may contain any text, so they reach the page only as text
+// nodes, and the charts only through `chartText`.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const main = document.getElementById("main");
   const navigation = document.createElement("ul");
   document.getElementById("sections").append(navigation);
 
-  // Colours after Okabe & Ito stand in the style sheet, in shades that each theme shows clearly. The lengths have no common
-  // divisor, so that no two of very many models look alike.
+  // The style sheet defines the colours (after Okabe & Ito) for both themes. The lengths of these lists have no common
+  // divisor, so that many models get different pairs of colour and symbol, dash or pattern.
   const N_COLOURS = 7;
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
-  const PATTERNS = ["", "/", "x", "-", "\\", "+", "|", "."]; // of bars, another one each time the colours begin anew
+  const PATTERNS = ["", "/", "x", "-", "\\", "+", "|", "."]; // of bars, the next one each time the colours repeat
   const displayOf = (name) => data.displays[name] || { decimals: 4, is_log: false };
   const MOST_ROWS = 500;
   const several = data.models.length > 1;
@@ -20,25 +21,25 @@
   // ---- elements ----
 
   function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
+    const node = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
-      if (typeof value === "function") made.addEventListener(key, value);
-      else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value);
+      if (typeof value === "function") node.addEventListener(key, value);
+      else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
     }
-    made.append(...children.filter((child) => child !== null && child !== undefined));
-    return made;
+    node.append(...children.filter((child) => child !== null && child !== undefined));
+    return node;
   }
 
   const labelled = (text) => element("bdi", { class: "label" }, text);
 
   function swatch(model) {
     const round = Math.floor(model / N_COLOURS) % 2;
-    const made = element("span", { class: round ? "swatch square" : "swatch", "aria-hidden": "true" });
-    made.style.background = `var(--model-${model % N_COLOURS})`;
-    return made;
+    const node = element("span", { class: round ? "swatch square" : "swatch", "aria-hidden": "true" });
+    node.style.background = `var(--model-${model % N_COLOURS})`;
+    return node;
   }
 
-  // A text that is too long loses its middle: paths differ at their end.
+  // Replaces the middle of a long text by "…": paths often differ only at their end.
   function shortened(text, most = 60) {
     const points = [...text];
     if (points.length <= most) return text;
@@ -89,30 +90,30 @@
     return /[1-9]/.test(text) ? text : text.replace("-", ""); // no -0.00
   }
 
-  // Differences may be far smaller than the values: two digits of them that count, and where they are surely not zero
-  // one of the end of the interval that is next to zero.
+  // Differences may be far smaller than the values, so they are shown with two significant digits. Where the interval
+  // excludes zero, its end next to zero gets at least one significant digit.
   function digitsOfDifference([value, low, high], heading) {
     const usual = value === null ? 0 : digitsOf(value, heading);
     if (value === null || Math.abs(value) < 10 ** -MOST_DIGITS) return usual;
     const counting = (number, n) => Math.min(MOST_DIGITS, n - 1 - Math.floor(Math.log10(Math.abs(number))));
     if (low == null || high == null) return Math.max(usual, counting(value, 2));
     const isSure = low * high > 0;
-    const own = counting(isSure ? value : Math.max(Math.abs(value), (high - low) / 2), 2);
-    return Math.max(usual, own, isSure ? counting(low > 0 ? low : high, 1) : 0);
+    const wanted = counting(isSure ? value : Math.max(Math.abs(value), (high - low) / 2), 2);
+    return Math.max(usual, wanted, isSure ? counting(low > 0 ? low : high, 1) : 0);
   }
 
   function interval([value, low, high], heading, digits = null) {
-    if (value === null || low == null || high == null) return ""; // also where no interval is meant
-    const same = digits === null ? digitsOf(value, heading) : digits;
-    return `[${written(low, heading, same)}, ${written(high, heading, same)}]`;
+    if (value === null || low == null || high == null) return ""; // also for a number without interval
+    const nDigits = digits === null ? digitsOf(value, heading) : digits;
+    return `[${written(low, heading, nDigits)}, ${written(high, heading, nDigits)}]`;
   }
 
   function numberCell(cell, heading, isBest = false, digits = null) {
     const [value, , , reason] = cell;
-    const made = element("td", { class: isBest ? "number best" : "number", title: reason || null }, written(value, heading, digits));
-    const said = interval(cell, heading, digits);
-    if (said) made.append(element("span", { class: "interval" }, said));
-    return made;
+    const node = element("td", { class: isBest ? "number best" : "number", title: reason || null }, written(value, heading, digits));
+    const bounds = interval(cell, heading, digits);
+    if (bounds) node.append(element("span", { class: "interval" }, bounds));
+    return node;
   }
 
   const differenceCell = (cell, heading, isSure = false) => numberCell(cell, heading, isSure, digitsOfDifference(cell, heading));
@@ -130,12 +131,17 @@
 
   function lineList(lines) {
     const items = lines.map((line) => {
-      const found = /^(note|dropped|dataset|overridden|override): /.exec(line);
-      if (!found) return element("li", {}, line);
-      return element("li", { class: "caution" }, element("strong", {}, found[1]), ` ${line.slice(found[0].length)}`);
+      const prefix = /^(note|dropped|dataset|overridden|override): /.exec(line);
+      if (!prefix) return element("li", {}, line);
+      return element("li", { class: "caution" }, element("strong", {}, prefix[1]), ` ${line.slice(prefix[0].length)}`);
     });
     return element("ul", { class: "lines" }, ...items);
   }
+
+  const WORDS = "Each ranked triple is a positive. On each side one entity of it, the answer, is hidden; the rest is the query, "
+    + "(s, p, ?) or (?, p, o). Candidates are the entities that may answer the query; rivals are the candidates other than "
+    + "the positive. The rank is the place of the positive among the candidates sorted by score; 1 is best. Filtered ranks "
+    + "leave out rivals that are known answers, raw ranks do not.";
 
   function showMeasured() {
     const parts = [];
@@ -143,9 +149,10 @@
       parts.push(lineList([
         `note: these results were not measured alike, so their numbers do not compare${data.comparison
           ? "; the comparison below overrides what it names and is of the ranks that all have" : ""}:`,
-        ...data.differences.map((said) => `note: ${said}`),
+        ...data.differences.map((line) => `note: ${line}`),
       ]));
     }
+    parts.push(element("p", { class: "muted", id: "words" }, WORDS));
     if (data.head.common.length) parts.push(lineList(data.head.common));
     const items = data.models.map((name, model) => {
       const lines = data.head.own[model];
@@ -155,8 +162,8 @@
         lines.length ? lineList(lines) : null);
     });
     parts.push(element("h3", {}, several ? "Models" : "Model"), element("ul", { class: "lines" }, ...items));
-    const overridden = data.comparison ? data.comparison.head.filter((said) => said.startsWith("overridden: ")) : [];
-    if (overridden.length) parts.push(element("h3", {}, "Compared all the same"), lineList(overridden));
+    const overridden = data.comparison ? data.comparison.head.filter((line) => line.startsWith("overridden: ")) : [];
+    if (overridden.length) parts.push(element("h3", {}, "Compared in spite of differences"), lineList(overridden));
     section("measured", "What was measured", ...parts);
   }
 
@@ -187,12 +194,12 @@
       return element("tbody", {}, element("tr", {}, title), ...rows);
     });
     const caption = `Metrics with ${percent}% intervals, clustered by triple, in brackets; realistic ties`
-      + (several && !data.differences.length ? "; the best value in bold, which alone does not make it surely better" : "");
-    const said = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
-      ["realistic ties", "A true answer that ties with rivals gets the middle of the ranks that they share, as if ties were broken at random."],
-      ["chance", "What a model that orders the same candidates at random is expected to get."],
-      ["intervals", `At ${percent}%. Both ranks of a triple, one for each side, are not independent: they are taken together (clustered by triple).`]];
-    const meanings = element("dl", {}, ...said.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]));
+      + (several && !data.differences.length ? "; the best value in bold, which does not mean that its difference is significant" : "");
+    const terms = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
+      ["realistic ties", "A positive that ties with rivals gets the mean of the ranks that they share."],
+      ["chance", "The expected value for a model that orders the same candidates at random."],
+      ["intervals", `${percent}% confidence intervals, clustered by triple: the two ranks of a triple, one per side, are not independent.`]];
+    const meanings = element("dl", {}, ...terms.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]));
     section("metrics", "Metrics", scrolling(caption, head, bodies), reasonList(reasons),
       element("details", {}, element("summary", {}, "What the metrics mean"), meanings));
   }
@@ -217,10 +224,11 @@
       bodies.get(pair).append(comparisonRow(row));
       reasons.push([`${row.metric}, ${row.first} against ${row.second}`, row.reason]);
     }
-    const own = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((said) => said.replace("note: ", () => `note: ${name}: `)));
-    section("comparison", "Comparison", lineList(data.comparison.head.filter((said) => !own.includes(said))), // said above
+    const shownLines = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((text) => text.replace("note: ", () => `note: ${name}: `)));
+    section("comparison", "Comparison",
+      lineList(data.comparison.head.filter((text) => !shownLines.includes(text))), // the first section shows the other lines
       element("p", {}, `The difference is first - second, with its ${Math.round(data.comparison.confidence * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.confidence, "", 2)}.`),
-      scrolling("Paired comparison of the models; smallest detectable: what the test would find with a probability of 0.8", head, [...bodies.values()]),
+      scrolling("Paired comparison of the models; smallest detectable: the minimum detectable difference, which the test would detect with a probability of 0.8", head, [...bodies.values()]),
       reasonList(reasons), ...data.comparison.contributions.filter((pair) => pair.rows.length).map(contributionTable));
   }
 
@@ -256,8 +264,8 @@
   const modelColour = (model) => colour(`--model-${model % N_COLOURS}`);
   const barMarker = (model) => ({ color: modelColour(model), pattern: { shape: PATTERNS[Math.floor(model / N_COLOURS) % PATTERNS.length], fgcolor: colour("--back"), fillmode: "overlay" } });
 
-  // plotly.js reads a subset of HTML in every text, so its signs are written as entities; labels of scripts that run from
-  // right to left are isolated, lest they turn the text around them.
+  // plotly.js reads a subset of HTML in every text, so its special characters are written as entities. Labels in
+  // right-to-left scripts are isolated, so that they do not reverse the text around them.
   function chartText(text) {
     const safe = shortened(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
     return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(safe) ? `\u2068${safe}\u2069` : safe;
@@ -269,7 +277,7 @@
   }
 
   function layout(xaxis, yaxis, more = {}) {
-    const isTouched = matchMedia("(pointer: coarse)").matches; // there a drag scrolls the page
+    const isTouched = matchMedia("(pointer: coarse)").matches; // on a touch screen a drag scrolls the page
     return { xaxis, yaxis, showlegend: several, dragmode: isTouched ? false : "zoom", hovermode: "closest",
       paper_bgcolor: colour("--back"), plot_bgcolor: colour("--back"), margin: { l: 56, r: 12, t: several ? 56 : 28, b: 48 },
       legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", itemclick: false, itemdoubleclick: false }, uirevision: "same",
@@ -281,7 +289,7 @@
 
   function chart(caption, name, figure, kind = "plot") {
     const plot = element("div", { class: kind, role: "group", "aria-label": caption });
-    // Buttons are named, so that none appears that would send the chart anywhere; a PNG would need an image to be loaded.
+    // The list of buttons leaves out those that send the chart to a server. SVG, because a PNG would load an image.
     const config = { responsive: true, displaylogo: false, typesetMath: false, showSendToCloud: false, plotlyServerURL: "",
       modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       toImageButtonOptions: { format: "svg", filename: `kgeval-${name}` } };
@@ -294,7 +302,7 @@
 
   function drawAgain(test = () => true) {
     if (!window.Plotly) return;
-    charts.filter((one) => test(one.plot) && one.plot.isConnected).forEach((one) => one.draw());
+    charts.filter((item) => test(item.plot) && item.plot.isConnected).forEach((item) => item.draw());
   }
 
   const modelTrace = (model, more) => ({ name: chartText(data.models[model]), visible: isShown[model], hoverinfo: "text", ...more });
@@ -347,25 +355,25 @@
       x: rows.map((row) => (across ? relationValue(base, metric, row) : n[model][row])),
       y: rows.map((row) => relationValue(model, metric, row)),
       hovertext: rows.map((row) => [chartText(labels[row]), `n = ${whole(n[model][row])}`,
-        ...(across ? [base, model] : [model]).map((one) => {
-          const cell = relationCell(one, metric, row);
-          return `${chartText(data.models[one])}: ${written(cell[0], heading)} ${interval(cell, heading)}`;
+        ...(across ? [base, model] : [model]).map((m) => {
+          const cell = relationCell(m, metric, row);
+          return `${chartText(data.models[m])}: ${written(cell[0], heading)} ${interval(cell, heading)}`;
         })].join("<br>")),
     }));
     const type = displayOf(heading).is_log ? "log" : "linear";
-    const ends = type === "log" ? [1, Math.max(1, ...data.relations.values.flatMap((one) => one[metric][0]).filter((v) => v !== null))] : [0, 1];
+    const ends = type === "log" ? [1, Math.max(1, ...data.relations.values.flatMap((m) => m[metric][0]).filter((v) => v !== null))] : [0, 1];
     const diagonal = { type: "line", x0: ends[0], y0: ends[0], x1: ends[1], y1: ends[1], line: { color: colour("--muted"), width: 1, dash: "dot" }, layer: "below" };
     const name = across ? `${heading}, ${chartText(data.models[base])}` : "ranks of the relation (log scale)";
-    const other = several && across && data.models.length === 2 ? `, ${chartText(data.models[1 - base])}` : "";
-    return { traces, shape: layout(axis(name, { type: across ? type : "log", nticks: 8 }), axis(`${heading}${other}`, { type, nticks: 6 }),
+    const second = several && across && data.models.length === 2 ? `, ${chartText(data.models[1 - base])}` : "";
+    return { traces, shape: layout(axis(name, { type: across ? type : "log", nticks: 8 }), axis(`${heading}${second}`, { type, nticks: 6 }),
       { shapes: across ? [diagonal] : [], uirevision: `${metric}, ${across}` }) };
   }
 
-  // Of all models, or of each that differs.
+  // One note if it is the same for all models, else one note per model.
   function splitNotes(notes) {
-    const isSame = notes.every((said) => said === notes[0]);
-    const lines = isSame ? notes.slice(0, 1) : notes.map((said, model) => said && `${data.models[model]}: ${said}`);
-    return lines.filter(Boolean).map((said) => element("p", { class: "muted over-splits" }, said));
+    const isSame = notes.every((note) => note === notes[0]);
+    const lines = isSame ? notes.slice(0, 1) : notes.map((note, model) => note && `${data.models[model]}: ${note}`);
+    return lines.filter(Boolean).map((note) => element("p", { class: "muted over-splits" }, note));
   }
 
   const groupChart = { metric: 0, column: 0 };
@@ -375,13 +383,13 @@
     const heading = data.breakdowns.metrics[groupChart.metric].heading;
     const { groups } = column;
     const traces = models.filter((model) => column.models[model]).map((model) => {
-      const one = column.models[model];
-      const [value, low, high] = one.values[groupChart.metric];
+      const table = column.models[model];
+      const [value, low, high] = table.values[groupChart.metric];
       const reach = (ends, sign) => value.map((v, i) => (v === null || ends[i] === null ? 0 : sign * (ends[i] - v)));
       return modelTrace(model, { type: "scatter", mode: "markers", marker: marker(model, { size: 10 }),
-        x: one.places.map((place) => place + (model - (models.length - 1) / 2) * 0.12), y: value,
+        x: table.places.map((place) => place + (model - (models.length - 1) / 2) * 0.12), y: value,
         error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: modelColour(model), thickness: 1.5, width: 4 },
-        hovertext: one.groups.map((group, i) => [chartText(data.models[model]), `${chartText(group)}, n = ${whole(one.n[i])}`,
+        hovertext: table.groups.map((group, i) => [chartText(data.models[model]), `${chartText(group)}, n = ${whole(table.n[i])}`,
           `${heading} ${written(value[i], heading)} ${interval([value[i], low[i], high[i]], heading)}`].join("<br>")) });
     });
     const ticks = { tickmode: "array", tickvals: groups.map((_, i) => i), ticktext: groups.map(chartText), range: [-0.6, groups.length - 0.4], zeroline: false };
@@ -407,7 +415,7 @@
     if (several) parts.push(element("div", { class: "controls" }, element("fieldset", { id: "toggles" }, element("legend", {}, "Models shown"), ...toggles)));
     const both = "filtered, all sides, realistic ties";
     parts.push(element("h3", {}, "Where the ranks lie"),
-      chart(`How the ranks are spread (${both}). A rank between two bins, which ties make, counts in the lower one.`, "ranks", distributionFigure),
+      chart(`How the ranks are spread (${both}). A rank between two bins, caused by ties, counts in the lower bin.`, "ranks", distributionFigure),
       numbersOf("Counts of ranks", "rank", data.distribution.bins, (model, i) => whole(countsOf(model)[i])),
       element("h3", {}, "Hits at every cut-off"),
       chart(`Share of ranks of at most k (${both}).`, "hits", hitsFigure),
@@ -418,7 +426,7 @@
     parts.push(element("h3", {}, "Relation by relation"), element("div", { class: "controls" },
       choice("Metric", data.relations.metrics.map((metric) => metric.heading), (i) => { relationChart.metric = i; drawRelations(); }),
       several ? across : null),
-    chart(`Each mark is a relation (filtered, all sides), larger with more ranks.${several ? " Marks above the dotted line: higher values than those of the model on the horizontal axis." : ""} The table of relations has the same numbers.`,
+    chart(`Each mark is a relation (filtered, all sides); a larger mark has more ranks.${several ? " Marks above the dotted line have a higher value than the model on the horizontal axis." : ""} The table of relations has the same numbers.`,
       "relations", relationFigure, "plot square of-relations"));
     if (data.breakdowns.columns.length) {
       const drawGroups = () => drawAgain((plot) => plot.classList.contains("of-groups"));
@@ -445,14 +453,14 @@
         cell: (row) => numberCell(relationCell(model, state.metric, row), metrics[state.metric].heading) })),
       ...models.slice(1).map((model) => {
         const value = (row) => {
-          const [a, b] = [0, model].map((one) => relationValue(one, state.metric, row));
+          const [a, b] = [0, model].map((m) => relationValue(m, state.metric, row));
           return a === null || b === null ? null : a - b;
         };
         return { name: `${data.models[0]} - ${data.models[model]}`, value, cell: (row) => differenceCell([value(row)], metrics[state.metric].heading) };
       }),
     ];
     const body = element("tbody");
-    const said = element("p", { class: "muted", role: "status", id: "relations-shown" });
+    const status = element("p", { class: "muted", role: "status", id: "relations-shown" });
     const more = element("button", { type: "button", click: () => { state.limit = Infinity; render(); } }, "Show all");
     const heads = columns.map((column, i) => element("th", { scope: "col", class: column.isText ? null : "number" },
       element("button", { type: "button", click: () => sortBy(i) }, column.swatch === undefined ? null : swatch(column.swatch), modelName(column.name, 60))));
@@ -467,16 +475,16 @@
       const { value, isText } = columns[state.column];
       const keys = labels.map((_, row) => value(row));
       const compare = isText ? new Intl.Collator("en").compare : (a, b) => a - b;
-      const found = labels.map((_, row) => row).filter((row) => labels[row].toLowerCase().includes(state.words));
-      found.sort((a, b) => {
+      const matching = labels.map((_, row) => row).filter((row) => labels[row].toLowerCase().includes(state.words));
+      matching.sort((a, b) => {
         if (keys[a] === null || keys[b] === null) return (keys[a] === null) - (keys[b] === null);
         return (state.isUp ? 1 : -1) * compare(keys[a], keys[b]);
       });
-      const shown = found.slice(0, state.limit);
+      const shown = matching.slice(0, state.limit);
       body.replaceChildren(...shown.map((row) => element("tr", {}, ...columns.map((column) => column.cell(row)))));
       heads.forEach((head, i) => head.setAttribute("aria-sort", i !== state.column ? "none" : state.isUp ? "ascending" : "descending"));
-      said.textContent = `${whole(shown.length)} of ${whole(labels.length)} relations shown, ${metrics[state.metric].heading}`;
-      more.hidden = shown.length === found.length;
+      status.textContent = `${whole(shown.length)} of ${whole(labels.length)} relations shown, ${metrics[state.metric].heading}`;
+      more.hidden = shown.length === matching.length;
     }
 
     const search = element("input", { type: "search", id: "search", autocomplete: "off", spellcheck: "false",
@@ -487,7 +495,7 @@
       element("div", { class: "controls" },
         choice("Metric", metrics.map((metric) => metric.heading), (i) => { state.metric = i; render(); }),
         element("label", {}, "Search", search)),
-      said,
+      status,
       left ? element("p", { class: "muted" }, `${whole(left)} relations with fewer ranks are not in this page; result.by("relation") has all.`) : null,
       scrolling(`Metric of each relation with ${percent}% intervals, clustered by triple (filtered, all sides, realistic ties); the buttons in the head sort`,
         element("thead", {}, element("tr", {}, ...heads)), [body], true), more);
@@ -501,21 +509,21 @@
     return { traces, shape: { ...rankAxes(), showlegend: true, margin: { l: 56, r: 12, t: 56, b: 48 } } };
   }
 
-  const isOpen = new Map(); // by the name of the column, so that another model keeps it
+  const isOpen = new Map(); // by the name of the column, so that it stays open when another model is chosen
 
   function breakdownTables(model) {
     const headings = data.breakdowns.metrics.map((metric) => metric.heading);
     return data.breakdowns.columns.filter((column) => column.models[model]).map((column, place) => {
-      const one = column.models[model];
+      const table = column.models[model];
       const head = headRow([column.name, "n", "share", ...headings], (i) => i > 0);
-      const rows = one.groups.map((group, i) => element("tr", {}, element("th", { scope: "row" }, labelled(group)), countCell(one.n[i]),
-        element("td", { class: "number" }, one.share[i] === null ? "-" : `${styles[1].format(100 * one.share[i])}%`),
-        ...headings.map((heading, metric) => numberCell(one.values[metric].map((part) => part[i]), heading))));
-      const left = one.n_all - one.groups.length;
+      const rows = table.groups.map((group, i) => element("tr", {}, element("th", { scope: "row" }, labelled(group)), countCell(table.n[i]),
+        element("td", { class: "number" }, table.share[i] === null ? "-" : `${styles[1].format(100 * table.share[i])}%`),
+        ...headings.map((heading, metric) => numberCell(table.values[metric].map((part) => part[i]), heading))));
+      const left = table.n_all - table.groups.length;
       if (!isOpen.has(column.name)) isOpen.set(column.name, place === 0);
       const details = element("details", { open: isOpen.get(column.name) ? "" : null }, element("summary", {}, "By ", element("bdi", {}, column.name)),
         scrolling(`Metrics by ${column.name} with ${percent}% intervals, clustered by triple (filtered, all sides)`, head, [element("tbody", {}, ...rows)]),
-        left ? element("p", { class: "muted left-out" }, `${whole(left)} smaller groups, ${styles[1].format(100 * one.share_left)}% of the ranks, are left out.`) : null);
+        left ? element("p", { class: "muted left-out" }, `${whole(left)} smaller groups, ${styles[1].format(100 * table.share_left)}% of the ranks, are left out.`) : null);
       details.addEventListener("toggle", () => { if (details.isConnected) isOpen.set(column.name, details.open); });
       return details;
     });
@@ -531,11 +539,11 @@
   function tripleTable(caption, rows) {
     const names = ["rank", "of", "query", "answer", "side", "score", "best rivals"];
     const head = headRow(names, (i) => i < 2 || names[i] === "score");
-    const made = rows.map((row) => {
+    const lines = rows.map((row) => {
       const isObject = row.side === "object";
-      const asked = element("span", { class: "asked" }, "?");
+      const gap = element("span", { class: "asked" }, "?");
       const relation = element("span", { class: "muted" }, labelled(row.p));
-      const query = isObject ? [labelled(row.s), relation, asked] : [asked, relation, labelled(row.o)];
+      const query = isObject ? [labelled(row.s), relation, gap] : [gap, relation, labelled(row.o)];
       const cells = [
         element("td", { class: "number", title: row.tied ? `${row.tied} rivals tie` : null }, written(row.rank, "", Number.isInteger(row.rank) ? 0 : 1)),
         countCell(row.of), element("td", {}, element("span", { class: "query" }, ...query)),
@@ -544,14 +552,14 @@
       cells.forEach((cell, i) => { cell.setAttribute("role", "cell"); cell.dataset.name = names[i]; });
       return element("tr", { role: "row" }, ...cells);
     });
-    // On a phone each row is a card, where the cells name themselves; roles say that it is a table all the same.
-    return scrolling(caption, head, [element("tbody", { role: "rowgroup" }, ...made)], false, { class: "cards", role: "table" });
+    // On a phone each row is shown as a card whose cells show their names; the roles keep it a table for screen readers.
+    return scrolling(caption, head, [element("tbody", { role: "rowgroup" }, ...lines)], false, { class: "cards", role: "table" });
   }
 
   const RIVALS = {
-    kept: "The best rivals beat the answer, unless they are marked as tied with it or below it. Known answers are left out.",
-    "not kept": "The rivals were not kept with this result. With dataset and model at hand, kgeval explain lists the candidates above a triple.",
-    none: "No answer has a rival: without the known answers no other candidate is left.",
+    kept: "The best rivals score above the answer, unless they are marked as tied or below. Known answers are left out.",
+    "not kept": "This result does not contain the rivals. With the dataset and the model, kgeval explain lists the candidates above a triple.",
+    none: "No answer has a rival: all other candidates are known answers.",
   };
 
   function showDetail() {
@@ -570,7 +578,7 @@
         element("p", { class: "muted", id: "rivals" }, RIVALS[rivals]),
         tripleTable(`The worst filtered ranks of ${name}`, hardest),
         element("h3", {}, "Easiest triples"),
-        tripleTable(`The best filtered ranks of ${name}; among equal ranks those with most candidates`, easiest));
+        tripleTable(`The best filtered ranks of ${name}; of equal ranks, those with the most candidates`, easiest));
       drawAgain((plot) => plot.classList.contains("of-sides"));
     }
 
@@ -589,12 +597,12 @@
     const head = headRow(names, (i) => i > 0);
     const rows = audit.splits.map((split) => element("tr", {}, element("th", { scope: "row" }, split.split),
       ...[split.triples, split.entities, split.relations, split.duplicates].map(countCell),
-      element("td", { class: "number" }, split.overlaps.map(([other, n]) => `${whole(n)} in ${other}`).join(", ") || "-"),
+      element("td", { class: "number" }, split.overlaps.map(([name, n]) => `${whole(n)} in ${name}`).join(", ") || "-"),
       ...["triples", "entities", "relations"].map((name) => (split.unseen ? countCell(split.unseen[name]) : element("td", { class: "number" }, "-")))));
     section("dataset", "Dataset",
       element("p", {}, element("bdi", {}, audit.name), `: ${whole(audit.entities)} entities, ${whole(audit.relations)} relations; fingerprint `, element("code", {}, audit.fingerprint)),
       scrolling("Splits of the dataset; unseen: not in train", head, [element("tbody", {}, ...rows)]),
-      audit.observations.length ? lineList(audit.observations.map((said) => `dataset: ${said}`)) : element("p", {}, "Nothing doubtful was found."));
+      audit.observations.length ? lineList(audit.observations.map((text) => `dataset: ${text}`)) : element("p", {}, "No doubtful rows."));
   }
 
   // ---- light and dark ----
@@ -634,15 +642,15 @@
   showDetail();
   showAudit();
 
-  // plotly.js is large: it runs once the page can be read. The policy names the hash of its code, which an element made
-  // here must have as well.
+  // plotly.js is large, so it runs after the page is readable. The policy allows only code with its hash, so the new
+  // script element must contain exactly this code.
   window.addEventListener("load", () => setTimeout(async () => {
     const code = document.createElement("script");
     code.text = document.getElementById("plotly").textContent;
     document.head.append(code);
     for (const one of [...charts]) {
       if (one.plot.isConnected) await one.draw();
-      await new Promise((resolve) => { setTimeout(resolve, 0); }); // the page answers between two charts
+      await new Promise((resolve) => { setTimeout(resolve, 0); }); // lets the page respond between two charts
     }
     root.dataset.charts = "drawn";
     performance.mark("charts-drawn");

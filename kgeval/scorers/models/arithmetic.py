@@ -1,8 +1,9 @@
-"""The arithmetic of the models, on numpy arrays and torch tensors alike.
+"""Arithmetic that gives equal results on numpy arrays and on torch tensors; the embedding models call it.
 
-The formulas of the models are written once, for both: only elementwise sums, differences, products and quotients,
-whose float64 results are correctly rounded in both libraries, in an order that is spelled out. What the libraries
-call by one name is taken from `library`. torch is never imported here: who gives a tensor has imported it.
+Each formula of a model is written once, for both libraries. It uses only elementwise sums, differences, products and
+quotients, in a fixed order: their float64 results are correctly rounded in both libraries. A function that has the
+same name in both libraries is taken from `library(array)`. This module never imports torch: a caller that passes a
+tensor has imported it.
 """
 
 from __future__ import annotations
@@ -17,32 +18,72 @@ from kgeval.kernels import Array, as_array, as_double, is_tensor, kind_of, libra
 
 
 def rows(table: Array, ids: Ids) -> Array:
-    """Return a float64 copy of the rows `ids` of `table`, on its device."""
+    """Return a float64 copy of the rows `ids` of `table`, on its device.
+
+    Parameters
+    ----------
+    table : float array or tensor, shape (n, ...)
+    ids : int64 array, shape (m,)
+
+    Returns
+    -------
+    float64 array or tensor, shape (m, ...)
+    """
     return as_double(table[like(table, ids)])
 
 
 def square_root(array: Array) -> Array:
-    """Return the correctly rounded square root, computed on the host.
+    """Return the correctly rounded square root, computed by numpy on the host.
 
-    torch's own root misses the nearest float64 by one unit in the last place for about 1% of all numbers where it
-    calls Intel's vector library, as its usual builds do on the CPU.
+    torch's usual builds for the CPU call Intel's vector library, whose square root differs from the nearest float64 by
+    one unit in the last place for about 1% of all numbers.
+
+    Parameters
+    ----------
+    array : float64 array or tensor
+
+    Returns
+    -------
+    float64 array or tensor, same shape and device
     """
     return like(array, np.sqrt(on_host(array)))
 
 
 def parts(array: Array, n_parts: int) -> list[Array]:
-    """Return the columns of `array` in `n_parts` equal parts, not copied."""
+    """Return the columns of `array` in equal parts, not copied.
+
+    Parameters
+    ----------
+    array : array or tensor, shape (n, n_parts * d)
+    n_parts : int
+
+    Returns
+    -------
+    list of `n_parts` arrays or tensors, shape (n, d)
+    """
     width = array.shape[1] // n_parts
     return [array[:, k * width : (k + 1) * width] for k in range(n_parts)]
 
 
 def join(columns: list[Array]) -> Array:
-    """Return arrays of equally many rows, or vectors as columns, side by side."""
+    """Return the columns of several arrays as one array.
+
+    Parameters
+    ----------
+    columns : list of arrays or tensors
+        Shapes (n, d_i), or (n,) for one column.
+
+    Returns
+    -------
+    array or tensor, shape (n, sum of d_i)
+    """
     return library(columns[0]).column_stack(columns)
 
 
 def row_sums(terms: Array) -> Array:
-    """Return the sum of each row, shape (n,): halves added to halves, an odd last number carried along.
+    """Return the sum of each row, shape (n,), in one fixed order.
+
+    Each step adds the second half of the columns to the first half; an odd last column is kept for the next step.
 
     Parameters
     ----------
@@ -56,6 +97,7 @@ def row_sums(terms: Array) -> Array:
     """
     while terms.shape[1] > 1:
         half = terms.shape[1] // 2
+        # Now (n, ceil(d / 2)): column k is the sum of columns k and half + k; an odd last column follows.
         terms = join([terms[:, :half] + terms[:, half : 2 * half], terms[:, 2 * half :]])
     return terms[:, 0]
 
@@ -66,34 +108,34 @@ def check_one_place(**tables: Array) -> None:
         name: f"torch tensor on {table.device}" if is_tensor(table) else "numpy array" for name, table in tables.items()
     }
     if len(set(places.values())) > 1:
-        found = ", ".join(f"{name} is a {place}" for name, place in places.items())
+        kinds = ", ".join(f"{name} is a {place}" for name, place in places.items())
         device = next(str(table.device) for table in tables.values() if is_tensor(table))
         raise DataError(
-            f"{found}; give all as numpy arrays, or all as tensors on one device, "
+            f"{kinds}; give all as numpy arrays, or all as tensors on one device, "
             f"such as torch.as_tensor(..., device={device!r})"
         )
 
 
 def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
-    """Return `values` as a real floating array of `ndim` dimensions, never of objects.
+    """Return `values` as a float32 or float64 array of `ndim` dimensions.
 
     Parameters
     ----------
     name : str
-        What the array is, for the message.
+        The array's name, for messages.
     values : array_like or torch tensor
         Not modified.
     ndim : int
 
     Returns
     -------
-    float32 or float64 array, or tensor on the device it came from
+    float32 or float64 array, or tensor on its device
         Integers become float64, float16 and bfloat16 become float32 (without loss); not copied otherwise.
 
     Raises
     ------
     DataError
-        If the dtype is another, such as a complex one, or the number of dimensions differs.
+        If the dtype is not a real number type (complex, object, ...), or the number of dimensions differs.
     """
     if not is_tensor(values) and is_tensor(getattr(values, "weight", None)):
         raise DataError(f"{name} must be an array or a tensor; got {type(values).__name__}. Pass its .weight")

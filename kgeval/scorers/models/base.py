@@ -1,4 +1,8 @@
-"""What embedding models share: tables, sides, inverse relations, and the products that keep one order."""
+"""The base class of embedding models, and the checks and products that several models use.
+
+`EmbeddingModel` holds the tables, the sides and the rows of inverse relations. The modules `distances`, `products`
+and `tensors` derive the models from it.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +25,21 @@ MODELS: dict[str, type[EmbeddingModel]] = {}  # by name, in lower case
 
 
 class EmbeddingModel:
-    """What all models share: two tables, their sizes, and the rows of inverse relations.
+    """The base of all models: two tables, their sizes, and the rows of inverse relations.
 
-    Every table may be a numpy array or a torch tensor, all of a model alike. Tensors are detached, stay on their
-    device and are not copied (float16 and bfloat16 become float32, integers float64, complex numbers halves);
-    query vectors are then float64 tensors there, on the CPU bit for bit those of numpy.
+    Every table may be a numpy array or a torch tensor, but all tables of a model must be of one kind. Tensors are
+    detached, stay on their device and are not copied; only float16 and bfloat16 become float32, integers float64, and
+    complex numbers rows of real parts followed by imaginary parts. Query vectors are then float64 tensors on that
+    device; on the CPU they are equal to those of numpy bit for bit.
 
     Attributes
     ----------
     geometry : str
+        A key of `kgeval.kernels.GEOMETRIES`.
     missing_entities, missing_relations : int64 arrays
-        Ids without a vector; their rows are never used. Set by `kgeval.load_model`.
+        Ids without a vector; their rows are never used. `kgeval.load_model` sets them.
     notes : tuple of str
-        What a result should say about the model.
+        Notes about the model for the result of an evaluation.
     """
 
     geometry: str = "dot"
@@ -60,7 +66,20 @@ class EmbeddingModel:
         self._subjects: Array = entities
 
     def query_vectors(self, side: str, given: Ids, relation: Ids) -> Array:
-        """Return one float64 vector per query that asks `side`, shape (n, d), on the device of the tables."""
+        """Return the vectors of queries.
+
+        Parameters
+        ----------
+        side : str
+            ``"subject"`` or ``"object"``, the missing place of the queries.
+        given, relation : int64 arrays, shape (n,)
+            Ids of the given entity and of the relation.
+
+        Returns
+        -------
+        float64 array or tensor, shape (n, d)
+            On the device of the tables.
+        """
         if side == "object":
             return self._object_queries(given, relation * 2 if self.inverse_relations == "alternating" else relation)
         if self.inverse_relations == "after":
@@ -74,7 +93,17 @@ class EmbeddingModel:
         return self._subjects if side == "subject" and self.inverse_relations is None else self._objects
 
     def score(self, s: Ids, p: Ids, o: Ids) -> Reals:
-        """Return the exact float64 scores of triples of ids, as the object side has them, shape (n,)."""
+        """Return the exact scores of triples, computed as on the object side.
+
+        Parameters
+        ----------
+        s, p, o : int64 array_like, shape (n,)
+            Ids of subjects, relations and objects.
+
+        Returns
+        -------
+        float64 array, shape (n,)
+        """
         s, o = (check_ids(name, ids, self.n_entities, (None,)) for name, ids in (("s", s), ("o", o)))
         p = check_ids("p", p, self.n_relations, (None,))
         queries, objects = self.query_vectors("object", s, p), rows(self.candidate_vectors("object"), o)
@@ -93,21 +122,34 @@ class EmbeddingModel:
 
 
 def real_tables(**values: npt.ArrayLike) -> tuple[Array, ...]:
-    """Return the named tables as real arrays of equal width."""
+    """Return the tables, given by name, as real arrays with equally many columns."""
     tables = {name: check_float_parameters(name, value, 2) for name, value in values.items()}
     check_width(**tables)
     return tuple(tables.values())
 
 
 def complex_tables(layout: str, **values: npt.ArrayLike) -> tuple[Array, ...]:
-    """Return the named tables as real arrays in halves, of equal width."""
+    """Return complex tables as real arrays with equally many columns.
+
+    Parameters
+    ----------
+    layout : str
+        As in `in_halves`.
+    **values : array_like
+        The tables by name; the names appear in messages.
+
+    Returns
+    -------
+    tuple of real arrays, shapes (n, 2 d)
+        Real parts first, then imaginary parts.
+    """
     tables = {name: in_halves(name, value, layout) for name, value in values.items()}
     check_width(**tables)
     return tuple(tables.values())
 
 
 def check_width(**tables: Array) -> None:
-    """Raise a DataError unless the tables lie in one place and have the same positive number of columns."""
+    """Raise a DataError unless the tables lie on one device and have the same positive number of columns."""
     check_one_place(**tables)
     widths = {table.shape[1] for table in tables.values()}
     if len(widths) > 1 or 0 in widths:
@@ -116,20 +158,55 @@ def check_width(**tables: Array) -> None:
 
 
 def check_same_shape(one: Array, other: Array) -> None:
-    """Raise a DataError unless both tables have the same shape."""
+    """Raise a DataError unless both tables have the same shape.
+
+    Parameters
+    ----------
+    one, other : arrays or tensors
+    """
     if one.shape != other.shape:
         raise DataError(f"the two tables must have the same shape; got {tuple(one.shape)} and {tuple(other.shape)}")
 
 
 def norm_geometry(norm: Any, geometries: dict[int, str]) -> str:
-    """Return the geometry of `norm`, which must be 1 or 2."""
+    """Return the geometry that belongs to a norm.
+
+    Parameters
+    ----------
+    norm : int
+        1 or 2.
+    geometries : dict of int to str
+        The geometry of each norm.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DataError
+        If `norm` is not 1 or 2.
+    """
     if isinstance(norm, bool) or not isinstance(norm, (int, np.integer)) or norm not in geometries:
         raise DataError(f"norm must be 1 or 2; got {norm!r}")
     return geometries[int(norm)]
 
 
 def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
-    """Return complex numbers as real rows: all real parts, then all imaginary ones."""
+    """Return complex numbers as real rows: all real parts, then all imaginary parts.
+
+    Parameters
+    ----------
+    name : str
+        The table's name, for messages.
+    values : array_like or torch tensor, complex shape (n, d) or real shape (n, 2 d)
+    layout : str
+        Order of a real table: ``"halves"``, or ``"interleaved"`` (real part, imaginary part, real part, ...).
+
+    Returns
+    -------
+    float32 or float64 array or tensor, shape (n, 2 d)
+    """
     array = as_array(values)
     if kind_of(array) == "c":
         array = library(array).concatenate([array.real, array.imag], -1)
@@ -138,7 +215,32 @@ def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
 
 
 def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Array:
-    """Return `values` with all first parts before all second parts, and so on."""
+    """Return a real table in which all first parts stand before all second parts, and so on.
+
+    Parameters
+    ----------
+    name : str
+        The table's name, for messages.
+    values : array_like or torch tensor, shape (n, n_parts * d)
+    layout : str
+        ``"halves"``: the columns already have this order. ``"interleaved"``: the parts of one number are neighbours.
+    n_parts : int
+        2 for complex numbers, 4 for quaternions.
+
+    Returns
+    -------
+    float32 or float64 array or tensor, shape (n, n_parts * d)
+
+    Raises
+    ------
+    DataError
+        If the number of columns is not a multiple of `n_parts`, or the layout is unknown.
+
+    Examples
+    --------
+    >>> in_parts("entities", [[1.0, 10.0, 2.0, 20.0]], "interleaved", 2)
+    array([[ 1.,  2., 10., 20.]])
+    """
     check_one_of("layout", layout, LAYOUTS, DataError)
     array = check_float_parameters(name, values, 2)
     if array.shape[1] % n_parts:
@@ -150,7 +252,19 @@ def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Arr
 
 
 def complex_product(one: Array, other: Array, conjugate: bool = False) -> Array:
-    """Return ``one * other``, or ``one * conj(other)``, of float64 rows in halves."""
+    """Return the elementwise product of complex rows, ``one * other`` or ``one * conj(other)``.
+
+    Parameters
+    ----------
+    one, other : float64 arrays or tensors, shape (n, 2 d)
+        Real parts first, then imaginary parts, as `in_halves` returns them.
+    conjugate : bool
+        Whether `other` is conjugated.
+
+    Returns
+    -------
+    float64 array or tensor, shape (n, 2 d)
+    """
     a, b = parts(one, 2)
     c, d = parts(other, 2)
     if conjugate:
@@ -159,13 +273,27 @@ def complex_product(one: Array, other: Array, conjugate: bool = False) -> Array:
 
 
 def times_matrices(vectors: Array, relation: Ids, matrix: Callable[[int], Array]) -> Array:
-    """Return each row of float64 `vectors` times the matrix of its relation, summed in one fixed order."""
+    """Return each row vector times the matrix of its relation, summed in one fixed order.
+
+    Parameters
+    ----------
+    vectors : float64 array or tensor, shape (n, d)
+    relation : int64 array, shape (n,)
+        The relation of each row.
+    matrix : function of an int
+        Returns the matrix of a relation, shape (d, d).
+
+    Returns
+    -------
+    float64 array or tensor, shape (n, d)
+    """
     result = library(vectors).zeros_like(vectors)
     for p in np.unique(relation):
-        of_relation = np.flatnonzero(relation == p)
-        factors = as_double(matrix(p))
-        inputs = rows(vectors, of_relation)
+        of_relation = np.flatnonzero(relation == p)  # the m rows of this relation
+        factors = as_double(matrix(p))  # (d, d)
+        inputs = rows(vectors, of_relation)  # (m, d)
         total = library(vectors).zeros_like(inputs)
+        # After step k, total[i, j] is the sum over l <= k of inputs[i, l] * factors[l, j].
         for k in range(inputs.shape[1]):
             total += inputs[:, k, None] * factors[k]
         result[like(result, of_relation)] = total

@@ -1,4 +1,4 @@
-"""Models that score by a distance: TransE and RotatE."""
+"""Models whose score is minus a distance: TransE and RotatE. Users see them as `kgeval.models.TransE`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ UNIT_TOLERANCE = 1e-3
 
 
 class TransE(EmbeddingModel):
-    """Minus the distance of s + p and o.
+    """Score: minus the distance between s + p and o.
 
     Parameters
     ----------
     entities, relations : real arrays, shapes (entities, d) and (relations, d)
     norm : int
-        1 or 2: which distance.
+        1: sum of the absolute differences; 2: Euclidean distance.
     inverse_relations : str, optional
 
     References
@@ -61,17 +61,18 @@ class TransE(EmbeddingModel):
 
 
 class RotatE(EmbeddingModel):
-    """Minus the distance of s p and o, complex, every number of p of modulus 1.
+    """Score: minus the distance between s p and o, complex vectors; each number of p has modulus 1.
 
     Parameters
     ----------
     entities : complex array, shape (entities, d), or real array, shape (entities, 2 d)
     relations : array
-        Like `entities`, each number of modulus 1 within 0.001; or phases in radians, real, shape (relations, d).
+        Rotations: an array as `entities`, each number with modulus 1 up to 0.001; or phases in radians, a real array,
+        shape (relations, d).
     norm : int
-        1: sum of the moduli of the differences, as in the paper's code; 2: their Euclidean norm.
+        1: sum of the moduli of the differences, as in the paper's code; 2: Euclidean norm of the differences.
     layout : str
-        Of real arrays: ``"halves"`` or ``"interleaved"``.
+        Order of real arrays: ``"halves"`` (all real parts, then all imaginary parts) or ``"interleaved"``.
     inverse_relations : str, optional
 
     References
@@ -99,11 +100,12 @@ class RotatE(EmbeddingModel):
         self.relations = in_halves("relations", relations, layout)
         check_width(entities=self.entities, relations=self.relations)
         self.geometry = norm_geometry(norm, {1: "modulus", 2: "l2"})
-        off = np.abs(np.hypot(*parts(on_host(self.relations), 2)) - 1.0)
-        if (off > UNIT_TOLERANCE).any():
-            row, k = np.argwhere(off > UNIT_TOLERANCE)[0]
+        # gap[row, k]: by how much the modulus of number k of a relation row differs from 1, shape (rows, d).
+        gap = np.abs(np.hypot(*parts(on_host(self.relations), 2)) - 1.0)
+        if (gap > UNIT_TOLERANCE).any():
+            row, k = np.argwhere(gap > UNIT_TOLERANCE)[0]
             raise DataError(
-                f"RotatE: relation row {row}, number {k} has modulus {1 + off[row, k]:.4g} or {1 - off[row, k]:.4g}; "
+                f"RotatE: relation row {row}, number {k} has modulus {1 + gap[row, k]:.4g} or {1 - gap[row, k]:.4g}; "
                 "rotations have modulus 1. Divide by the modulus, or give phases"
             )
         super().__init__(self.entities, len(self.relations), inverse_relations)

@@ -1,4 +1,7 @@
-"""Models that score by a product of vectors: DistMult, ComplEx, CP, SimplE, HolE and QuatE."""
+"""Models whose score is a product of vectors: DistMult, ComplEx, CP, SimplE, HolE and QuatE.
+
+Users see them as `kgeval.models.DistMult` and so on.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from kgeval.scorers.models.base import (
 
 
 class DistMult(EmbeddingModel):
-    """Sum of s p o over the dimensions.
+    """Score: sum over the dimensions of s p o.
 
     Parameters
     ----------
@@ -50,13 +53,13 @@ class DistMult(EmbeddingModel):
 
 
 class ComplEx(EmbeddingModel):
-    """Real part of the sum of s p conj(o).
+    """Score: real part of the sum over the dimensions of s p conj(o).
 
     Parameters
     ----------
     entities, relations : complex arrays, shape (n, d), or real arrays, shape (n, 2 d)
     layout : str
-        Of real arrays: ``"halves"`` (all real parts, then all imaginary ones) or ``"interleaved"``.
+        Order of real arrays: ``"halves"`` (all real parts, then all imaginary parts) or ``"interleaved"``.
     inverse_relations : str, optional
 
     References
@@ -87,7 +90,7 @@ class ComplEx(EmbeddingModel):
 
 
 class CP(EmbeddingModel):
-    """Sum of s p o with one table for subjects and one for objects.
+    """Score: sum over the dimensions of s p o, with one table for subjects and one for objects.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ class CP(EmbeddingModel):
 
 
 class SimplE(EmbeddingModel):
-    """Mean of two CP scores, one of them through the inverse relation.
+    """Score: mean of two CP scores, of (s, p, o) and of (o, inverse of p, s).
 
     Parameters
     ----------
@@ -174,7 +177,7 @@ class SimplE(EmbeddingModel):
 
 
 class HolE(EmbeddingModel):
-    """p . corr(s, o), circular correlation.
+    """Score: dot product of p and corr(s, o), the circular correlation.
 
     Parameters
     ----------
@@ -202,6 +205,7 @@ class HolE(EmbeddingModel):
     def _object_queries(self, s: Ids, row: Ids) -> Array:
         vectors, weights = rows(self.entities, s), rows(self.relations, row)
         result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
+        # result[n, j] becomes the sum over k of weights[n, k] * vectors[n, j - k mod d], so result . o is the score.
         for k in range(vectors.shape[1]):
             result += weights[:, k, None] * roll(vectors, k, 1)
         return result
@@ -209,20 +213,21 @@ class HolE(EmbeddingModel):
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
         vectors, weights = rows(self.entities, o), rows(self.relations, row)
         result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
+        # result[n, i] becomes the sum over k of weights[n, k] * vectors[n, i + k mod d], so result . s is the score.
         for k in range(vectors.shape[1]):
             result += weights[:, k, None] * roll(vectors, -k, 1)
         return result
 
 
 class QuatE(EmbeddingModel):
-    """(s times p) . o, Hamilton product, every quaternion of p of norm 1.
+    """Score: dot product of s p (Hamilton product) and o, each quaternion of p divided by its norm.
 
     Parameters
     ----------
     entities, relations : real arrays, shapes (entities, 4 d) and (relations, 4 d)
         Relations are divided by the norm of each of their quaternions, as in the paper.
     layout : str
-        ``"halves"``: all of the first parts, then all of the second, third and fourth;
+        ``"halves"``: all first parts, then all second, third and fourth parts;
         ``"interleaved"``: quaternion by quaternion.
     inverse_relations : str, optional
 
@@ -255,6 +260,7 @@ class QuatE(EmbeddingModel):
         return self._rotated(o, row, -1.0)
 
     def _rotated(self, entity: Ids, row: Ids, sign: float) -> Array:
+        """Return entity vectors times unit relation quaternions, conjugated where `sign` is -1, shape (n, 4 d)."""
         a, b, c, d = parts(rows(self.entities, entity), 4)
         w, x, y, z = parts(rows(self.relations, row), 4)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""Models with a matrix or a tensor between the vectors: RESCAL and TuckER."""
+"""Models with a matrix or a core tensor between the vectors: RESCAL and TuckER, with its batch normalisation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kgeval.scorers.models.base import EmbeddingModel, times_matrices
 
 
 class RESCAL(EmbeddingModel):
-    """s' W o with one matrix W per relation.
+    """Score: s' W o, with one matrix W per relation.
 
     Parameters
     ----------
     entities : real array, shape (entities, d)
     relations : real array, shape (relations, d, d)
-        Row index belongs to the subject.
+        The row index of a matrix belongs to the subject.
     inverse_relations : str, optional
 
     References
@@ -49,14 +49,14 @@ class RESCAL(EmbeddingModel):
 
 
 class TuckER(EmbeddingModel):
-    """Core tensor times s, p and o.
+    """Score: the core tensor times s, p and o.
 
     Parameters
     ----------
     entities : real array, shape (entities, d)
     relations : real array, shape (relations, d_relation)
     core : real array, shape (d, d_relation, d)
-        Indices belong to subject, relation, object.
+        The indices belong to subject, relation and object, in this order.
     subject_norm, product_norm : BatchNorm, optional
         Applied to the subject vector, and to the product of subject, relation and core.
     inverse_relations : str, optional
@@ -92,10 +92,11 @@ class TuckER(EmbeddingModel):
             for norm in (subject_norm, product_norm)
         )
         super().__init__(self.entities, len(self.relations), inverse_relations)
-        if inverse_relations is None:  # the constant of a subject query is a weight on a column of ones
+        if inverse_relations is None:  # a column of ones: it adds the constant term of a subject query
             self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
 
     def _matrix(self, row: int) -> Array:
+        """Return the core tensor times one relation vector, float64, shape (d, d)."""
         weights = as_double(self.relations[row])
         total = like(self.core, np.zeros((self.core.shape[0], self.core.shape[2])))
         for k in range(len(weights)):
@@ -114,13 +115,14 @@ class TuckER(EmbeddingModel):
 
 
 class BatchNorm:
-    """Batch normalisation as it stands after training: (x - mean) / sqrt(var + eps) * weight + bias.
+    """Batch normalisation after training: (x - mean) / sqrt(var + eps) * weight + bias.
 
     Parameters
     ----------
     weight, bias, mean, var : real arrays, shape (d,)
-        Tensors are fetched to the host, so that they may lie elsewhere than the model's.
+        Tensors are copied to the host, so they may lie on another device than the model.
     eps : float
+        Added to the variance.
 
     Examples
     --------
@@ -144,7 +146,7 @@ class BatchNorm:
         self._shift = arrays["bias"] - arrays["mean"] * self._scale
 
     def affine(self, d: int) -> tuple[Reals, Reals]:
-        """Return the scale and the shift that the normalisation amounts to, shape (d,) each."""
+        """Return scale and shift, float64, shape (d,) each: the normalisation maps x to scale * x + shift."""
         if self._scale.shape != (d,):
             raise DataError(f"batch normalisation must have shape ({d},); got {self._scale.shape}")
         return self._scale, self._shift

@@ -71,7 +71,7 @@ def test_c36_the_order_h_t_r_is_suspected(tmp_path, order):
     (tmp_path / "test.txt").write_text(ring.to_csv(sep="\t", index=False, header=False))
     said = (
         "the second column has 6 distinct labels, 6 of them entities too, and the third 2; "
-        "are the columns subject, object, relation? Expected is subject, relation, object"
+        "are the columns subject, object, relation? The expected order is subject, relation, object"
     )
     dataset = kg.read_dataset(tmp_path)
     assert dataset.observations() == ([said] if order == "sop" else [])

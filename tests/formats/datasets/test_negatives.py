@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from grids import light
 
 import kgeval as kg
 from kgeval.errors import DataError
@@ -100,7 +101,7 @@ def test_folders_without_negatives(tmp_path):
     assert said.endswith("expected valid.txt and test.txt (or .tsv); the folder holds train.txt")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", light(range(40), 4))
 def test_labelled_files_against_a_loop(seed, tmp_path):
     """Random labelled files: positives are the splits, negatives the rest, in order; all lines name the labels.
 

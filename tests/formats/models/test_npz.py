@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from grids import light
 
 import kgeval
 from kgeval import DataError, Dataset, ProtocolError, ScoreError, load_model
@@ -78,7 +79,7 @@ def failure(path, dataset, **settings):
     return str(caught.value).removeprefix(f"{path}: ")
 
 
-@pytest.mark.parametrize("inverse", [None, "after", "alternating"])
+@pytest.mark.parametrize("inverse", light([None, "after", "alternating"], 1))
 @pytest.mark.parametrize("kind", MODELS)
 def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
     """Rows in another order, with rows for labels that the dataset lacks, are the model in the order of the ids."""
@@ -102,7 +103,7 @@ def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
     assert ranks(more, dataset).equals(ranks(direct, dataset))
 
 
-@pytest.mark.parametrize("inverse", [None, "after", "alternating"])
+@pytest.mark.parametrize("inverse", light([None, "after", "alternating"], 1))
 @pytest.mark.parametrize("kind", MODELS)
 def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
     """Without rows for what train lacks the model says so, and by default its triples are dropped."""
@@ -295,7 +296,7 @@ def test_damaged_files(dataset, tmp_path):
     whole = path.read_bytes()
     for n in (0, 1, 4, 30, 100, len(whole) // 2, len(whole) - 22, len(whole) - 1):
         path.write_bytes(whole[:n])
-        assert failure(path, dataset).startswith("is damaged, cut off, or no .npz archive")
+        assert failure(path, dataset).startswith("is damaged, cut off, or not an .npz archive")
     at = whole.index(tables("transe")["entities"].tobytes()) + 20
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     assert "CRC" in failure(path, dataset)
@@ -339,7 +340,7 @@ def test_paths(dataset, tmp_path):
     saved(tmp_path, "b.npz", model="transe", **tables("transe"))
     assert failure(tmp_path, dataset) == said.format(2)
     (tmp_path / "text.npz").write_text("not an archive")
-    assert failure(tmp_path / "text.npz", dataset).startswith("is damaged, cut off, or no .npz archive")
+    assert failure(tmp_path / "text.npz", dataset).startswith("is damaged, cut off, or not an .npz archive")
 
 
 def pykeen_folder(folder, inverse=None, config=None, **pipeline):

@@ -9,6 +9,7 @@ import numpy as np
 import oracle_pointwise as oracle
 import pandas as pd
 import pytest
+from grids import few_or_all, light
 
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.decisions import MCC, Accuracy, FBeta
@@ -39,7 +40,7 @@ UNDEFINED = {
     "mcc": ([1, 0], [0.9, 0.9], "all labels or all decisions are of one class: 0 / 0"),
     "auc": ([0, 0], [0.9, 0.1], "no positive example"),
     "ap": ([0, 0], [0.9, 0.1], "no positive example"),
-    "gauc": ([0, 1], [0.9, 0.1], "every group is of one class"),
+    "gauc": ([0, 1], [0.9, 0.1], "every group has only one class"),
     "pcopc": ([0, 0], [0.9, 0.1], "no positive example: the sum of the labels is 0"),
 }
 ONLY_EMPTY = {"accuracy", "log_loss", "brier", "ece", "field_ece", "rmse", "mae"}
@@ -156,16 +157,17 @@ def test_texts(metric, text, heading):
 
 
 @each_metric
-def test_value_equals_oracle(metric):
+@pytest.mark.parametrize("n_cases", few_or_all(150, 1500))
+def test_value_equals_oracle(metric, n_cases):
     """1,500 random tables against the loop-only reference; where it has no value neither has kgeval."""
     defined = 0
-    for labels, predictions, groups in TABLES:
+    for labels, predictions, groups in TABLES[:n_cases]:
         wanted = oracle.metric(metric.name, labels, predictions, groups, **parameters(metric))
         found = compute(metric, labels, predictions, groups)
         assert math.isnan(found.value) == (wanted is None) == bool(found.reason)
         assert wanted is None or close(found.value, wanted), (labels, predictions, groups)
         defined += wanted is not None
-    assert defined > 300
+    assert defined > n_cases / 5
 
 
 @pytest.mark.parametrize("name", [cls.name for cls in REGISTERED.values() if cls.needs in ("scores", "values")])
@@ -218,6 +220,7 @@ def test_the_class_that_lacks_is_named():
 
 
 @each_metric
+@pytest.mark.thorough
 def test_bounds_and_best(metric):
     """Nothing lies outside the bounds, what is called perfect is the best, and the worst can happen.
 
@@ -238,6 +241,7 @@ def test_bounds_and_best(metric):
 
 
 @each_metric
+@pytest.mark.thorough
 def test_order_does_not_matter(metric):
     """Any permutation of the examples gives the same value and the same counts of what is excluded."""
     rng = random.Random(3)
@@ -251,6 +255,7 @@ def test_order_does_not_matter(metric):
 
 
 @pytest.mark.parametrize("metric", [m for m in ALL if m.needs == "scores"], ids=str)
+@pytest.mark.thorough
 def test_only_the_order_of_scores_counts(metric):
     """A strictly rising transform of the scores changes no bit; constant scores know nothing."""
     for labels, predictions, groups in TABLES[:400]:
@@ -264,7 +269,7 @@ def test_only_the_order_of_scores_counts(metric):
 
 
 @each_metric
-@pytest.mark.parametrize("form", [np.float16, np.float32, pd.Series, tuple], ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", light([np.float16, np.float32, pd.Series, tuple], 1), ids=lambda form: form.__name__)
 def test_narrow_floats_and_containers(metric, form):
     """float16 and float32 are widened, not computed with; lists, tuples and Series mean the same."""
     for labels, predictions, groups in TABLES[:100]:
@@ -288,6 +293,7 @@ def test_arguments_are_not_modified(metric):
 
 
 @pytest.mark.parametrize("name", [cls.name for cls in REGISTERED.values() if cls.needs == "decisions"])
+@pytest.mark.thorough
 def test_decisions_are_numbers_at_least_the_threshold(name):
     """Bools, 0/1 and numbers against a threshold are the same decisions; equality is positive."""
     for labels, predictions, _ in TABLES[:300]:
@@ -300,7 +306,7 @@ def test_decisions_are_numbers_at_least_the_threshold(name):
 
 def test_a_base_class_has_no_formula():
     """A subclass that forgets `read` or `measure` says so."""
-    with pytest.raises(TypeError, match="PointMetric does not say what it reads"):
+    with pytest.raises(TypeError, match=r"PointMetric does not define read\("):
         PointMetric().read([1], [1])
-    with pytest.raises(TypeError, match="GAUC does not say its formula"):
+    with pytest.raises(TypeError, match=r"GAUC does not define measure\("):
         GAUC().measure(np.array([True]), np.array([1.0]))

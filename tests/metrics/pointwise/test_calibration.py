@@ -155,7 +155,7 @@ def test_platt_says_when_it_found_no_maximum(monkeypatch):
     """What did not settle is not given out as a fit."""
     monkeypatch.setattr(calibration, "MAX_STEPS", 2)
     assert fails(ScoreError, lambda: calibrate([-1, -1, 0.25 + 2**-30, 0.25, 1, 1], [0, 0, 0, 1, 1, 1])) == (
-        "the scores all but separate positives from negatives: Platt's slope was not found exactly enough; "
+        "the scores almost separate positives from negatives, so Platt's slope could not be fitted exactly enough; "
         "use method='isotonic', or more and harder validation examples"
     )
 
@@ -276,8 +276,8 @@ def test_raw_scores_become_probabilities():
             MetricError,
             "calibrate needs examples of both classes; got no positive one among 0",
         ),
-        (lambda: calibrate([1], [0, 1]), DataError, "expected one of scores per label; got 2 labels and 1 scores"),
-        (lambda: calibrate([1, 2], [-1, 1]), DataError, "labels must be 0/1 or bool; got -1 at index 0. Of labels -1"),
+        (lambda: calibrate([1], [0, 1]), DataError, "expected as many scores as labels; got 2 labels and 1 scores"),
+        (lambda: calibrate([1, 2], [-1, 1]), DataError, "labels must be 0/1 or bool; got -1 at index 0. For labels -1"),
         (lambda: calibrate([1, math.nan], [0, 1]), ScoreError, "scores must be real numbers; got nan at index 1."),
         (lambda: calibrate([1, math.inf], [0, 1]), ScoreError, "scores must be finite; got inf at index 1"),
         (
@@ -331,7 +331,7 @@ def test_calibrators_are_values():
         assert one.method == method
         with pytest.raises(AttributeError):
             one.slope = 1.0
-    with pytest.raises(TypeError, match="Calibrator does not say its formula"):
+    with pytest.raises(TypeError, match=r"Calibrator does not define transform\(values\)"):
         Calibrator()([1.0])
 
 

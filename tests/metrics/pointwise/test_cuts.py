@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from grids import light
 
 from kgeval.errors import ScoreError
 from kgeval.metrics.pointwise.cuts import choose_thresholds, decide_by_threshold, exact_doubles, thresholds_by_group
@@ -37,7 +38,7 @@ def chosen_for(labels, scores, groups):
     return dict(zip(found[0].tolist(), found[1].tolist()))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", light(range(40), 4))
 def test_thresholds_equal_the_loop(seed):
     """Ties, infinities, signed zeros, single examples, one class; each group by itself and all together."""
     rng = random.Random(seed)
@@ -51,7 +52,7 @@ def test_thresholds_equal_the_loop(seed):
         assert choose_thresholds(np.array(labels), np.array(scores))[1].tolist() == [best_cut(examples)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_groups_of_one_class_take_the_threshold_of_all(seed):
     """A group has its own threshold only if it has a positive and a negative."""
     rng = random.Random(seed)
@@ -67,7 +68,7 @@ def test_groups_of_one_class_take_the_threshold_of_all(seed):
             assert found.threshold[group] == (best_cut(mine) if has_both else overall)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_order_and_scale_do_not_matter(seed):
     """Shuffled examples give the same thresholds, and rising functions of the scores the function of them."""
     rng = random.Random(seed)

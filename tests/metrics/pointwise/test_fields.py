@@ -7,6 +7,7 @@ from fractions import Fraction
 import oracle_pointwise as oracle
 import pandas as pd
 import pytest
+from grids import few_or_all
 
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.base import MetricValue
@@ -32,6 +33,7 @@ def close(found, wanted):
     return math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-12)
 
 
+@pytest.mark.thorough
 def test_gauc_with_weights_equals_oracle():
     """The value, how many groups of one class are left out, and their share of the weight."""
     rng, n_out = random.Random(4), 0
@@ -59,9 +61,10 @@ def test_gauc_of_one_group_is_auc():
     assert value("auc", labels, scores) == 0.75
 
 
-def test_by_field():
+@pytest.mark.parametrize("n_cases", few_or_all(20, 200))
+def test_by_field(n_cases):
     """Any metric per value of a field: most examples first, undefined rows with their reason."""
-    for labels, predictions, groups in TABLES[:200]:
+    for labels, predictions, groups in TABLES[:n_cases]:
         for metric in ("pcopc", "auc", Accuracy(), "rmse", ECE(2)):
             frame = by_field(metric, labels, predictions, groups)
             assert sorted(frame.index) == sorted(set(groups))
@@ -115,7 +118,7 @@ def test_confusion_equals_counts():
         ([math.nan, None], "groups must not be missing; none at index 0 and 1 more"),
         (pd.DataFrame({"a": [1, 2]}), "groups must have shape (n,); got (2, 1)"),
         ([["a"], ["b"]], "groups must hold hashable values, such as labels, ids or tuples; unhashable type: 'list'"),
-        (["a"], "expected one of groups per label; got 2 labels and 1 groups"),
+        (["a"], "expected one value of groups per label; got 2 labels and 1 values"),
     ],
     ids=str,
 )

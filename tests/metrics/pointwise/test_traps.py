@@ -103,6 +103,12 @@ def test_large_integer_scores_are_not_rounded():
         assert value("gauc", [0, 1], np.array([low, low + 1], dtype=dtype), ["a", "a"]) == 1.0
 
 
+def test_nearly_equal_scores_do_not_tie():
+    """1e-6 and 9e-6 differ, and neighbouring floats too: 1 of 1 pairs is right, not one half as in a tie."""
+    for low, high in ((1e-6, 9e-6), (1.0, math.nextafter(1.0, 2.0))):
+        assert value("auc", [0, 1], [low, high]) == value("ap", [0, 1], [low, high]) == 1.0
+
+
 def test_counts_do_not_overflow():
     """100,000 positives and negatives: twice the pairs, 2e10, is no int32; MCC's product, 2.5e19, no int64."""
     labels = np.arange(200_000) % 2
@@ -195,7 +201,7 @@ def test_gauc_counts_what_it_leaves_out():
     assert (none.excluded, none.excluded_weight) == (1, 0.0)
     assert math.isnan(none.value)
     alone = GAUC().compute([1, 0, 1], [3, 2, 1], ["a", "b", "c"])
-    assert (alone.reason, alone.excluded, alone.excluded_weight) == ("every group is of one class", 3, 1.0)
+    assert (alone.reason, alone.excluded, alone.excluded_weight) == ("every group has only one class", 3, 1.0)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -203,7 +209,7 @@ def test_gauc_counts_what_it_leaves_out():
     ("labels", "message"),
     [
         ([1, 0, -1], "-1 at index 2. Give bools that say which examples are positive"),
-        ([1, -1, 1], "-1 at index 1. Of labels -1 and 1 give labels > 0"),
+        ([1, -1, 1], "-1 at index 1. For labels -1 and 1, give labels > 0"),
         ([1, 0, 2], "2 at index 2. Give bools that say which examples are positive"),
         ([0.5, 0, 0.5], "0.5 at index 0 and 1 more. Give bools that say which examples are positive"),
         ([1, math.nan, 0], "nan at index 1. Leave examples without a label out, and say how many"),
@@ -269,10 +275,10 @@ def test_lengths_must_agree(name):
     """Both lengths are said; also of groups."""
     metric = POINTS.parse(name)
     found = fails(DataError, lambda: metric.compute([1, 0, 1], [0.5, 0.5], groups_for(name, 3)))
-    assert found == "expected one of predictions per label; got 3 labels and 2 predictions"
+    assert found == "expected as many predictions as labels; got 3 labels and 2 predictions"
     if metric.takes_groups:
         found = fails(DataError, lambda: metric.compute([1, 0], [0.5, 0.5], ["a"]))
-        assert found == "expected one of groups per label; got 2 labels and 1 groups"
+        assert found == "expected one value of groups per label; got 2 labels and 1 values"
 
 
 @pytest.mark.parametrize("name", PROBABILISTIC)
@@ -308,7 +314,7 @@ def test_raw_scores_are_no_estimates_of_binary_labels(name):
 def test_raw_scores_need_a_threshold_of_their_own():
     """0.5 was not chosen for them; another threshold, or decisions, is the way out."""
     wanted = (
-        "{0} compares with the threshold 0.5 unless told another, so predictions must lie in [0, 1]; got -3.5 at "
+        "{0} uses the threshold 0.5 by default, so predictions must lie in [0, 1]; got -3.5 at "
         "index 0 and 1 more. For raw ranking scores give a threshold chosen on validation, {0}(threshold=...), or "
         "decisions as bool"
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import oracle_lists as oracle
 import pytest
+from grids import light
 from list_metric_cases import AVERAGES, each_metric, one, per_query
 from random_lists import SCORES, close, made_as_run, made_of_scores, random_tables, same
 
@@ -51,7 +52,7 @@ def variants(name):
 
 
 @each_metric
-@pytest.mark.parametrize("name", ["tiny", "negative", "bytes", "singles"])
+@pytest.mark.parametrize("name", light(["tiny", "negative", "bytes", "singles"], 1))
 def test_scores_only_order(metric, name):
     """Any strictly increasing function of the scores, in any dtype, leaves every value as it was, bit for bit."""
     for before, after in variants(name):
@@ -150,12 +151,12 @@ def test_ties_and_averages_have_names(metric):
             call(lists, "best")
         with pytest.raises(MetricError) as caught:
             call(replace(lists, place=None), "stable")
-        said = "lists made from counts know no order of tied items; choose other ties than 'stable'"
+        said = "lists made from counts do not record the order of tied items; choose ties other than 'stable'"
         assert str(caught.value) == said
     with pytest.raises(MetricError, match=re.escape("average must be one of 'macro', 'micro'; got 'mean'") + "$"):
         metric.compute(lists, "expected", "mean")
     found = metric.compute(lists, "realistic")
-    said = f"{metric} has no realistic ties: several answers have no one mean rank; ask for expected"
+    said = f"{metric} has no realistic ties: several answers have no single mean rank; ask for expected"
     assert (math.isnan(found.value), found.reason) == (True, said)
     assert np.isnan(metric.per_query(lists, "realistic")).tolist() == [True]
 
@@ -168,7 +169,7 @@ def test_an_unknown_order_does_not_matter_without_ties():
 
 def test_a_metric_without_formula_says_so():
     """The base class has no ratio."""
-    with pytest.raises(TypeError, match="ListMetric does not say its ratio"):
+    with pytest.raises(TypeError, match=r"ListMetric does not define ratio\(lists\)"):
         ListMetric().ratio(from_ranking([1]))
 
 
@@ -187,7 +188,7 @@ def single_answers(seed, n=60):
 
 
 @pytest.mark.parametrize("ties", LIST_TIES[:3])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", light(range(10), 2))
 def test_identities_of_one_relevant_item(seed, ties):
     """AP = RR, R-precision = success@1, P@k = hits@k / k, F1@k = 2 hits@k / (k + 1), ERR = RR / 2, ...
 

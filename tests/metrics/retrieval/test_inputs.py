@@ -273,11 +273,11 @@ MASKED = "scores must not be a masked array; leave the masked items out, or give
         (NO_ORDER, lambda: from_run({"q": {"A"}}, {"q": {"A", "B"}})),
         (NO_ORDER, lambda: from_run({"q": {"A"}}, {"q": frozenset("AB")})),
         (
-            "the item labels of qrels and run differ in type, such as 1 and '1', and never meet",
+            "the item labels of qrels and run differ in type, such as 1 and '1', and never match",
             lambda: from_run({"q": {1: 1}}, {"q": {"1": 0.5}}),
         ),
         (
-            "the query labels of qrels and run differ in type, such as '7' and 7, and never meet",
+            "the query labels of qrels and run differ in type, such as '7' and 7, and never match",
             lambda: from_run({"7": ["a"]}, {7: ["a"]}),
         ),
     ],
@@ -309,6 +309,20 @@ def test_integer_scores_stay_integers():
     unlisted = from_run({"q": {"b": 1, "c": 1}}, {"q": {"a": first, "b": second}})
     assert RR().compute(unlisted).value == 0.5
     assert RR().per_query(from_scores([[0, 1], [1]], [[first, second], [0.5]]))[0] == 0.5
+
+
+def test_nearly_equal_scores_do_not_tie():
+    """1e-6 and 9e-6 differ, and neighbouring floats too: RR 1/2 of the lower one, not 3/4 as in a tie."""
+    for low, high in ((1e-6, 9e-6), (0.375, np.nextafter(0.375, 1.0)), (1e9, np.nextafter(1e9, 2e9))):
+        assert RR().compute(from_scores([1, 0], [low, high])).value == 0.5
+        assert RR().compute(from_run({"q": {"b": 1}}, {"q": {"a": high, "b": low}})).value == 0.5
+
+
+def test_large_integer_labels_stay_apart():
+    """2^53 and 2^53 + 1 are one number in float64, but two items and two queries: RR 1/2, and 1 in the second query."""
+    first, second = 2**53, 2**53 + 1
+    lists = from_run({first: {second: 1}, second: {second: 1}}, {first: [first, second], second: [second, first]})
+    assert RR().per_query(lists).tolist() == [0.5, 1.0]
 
 
 def test_cut_off_beyond_64_bits():

@@ -82,6 +82,7 @@ def test_large_tie_group_after_other_items(first, k):
         assert one(f"success@{k}", lists) == near(float(1 - missed))
 
 
+@pytest.mark.thorough
 def test_a_million_tied_items():
     """H(n) = ln n + gamma + 1/(2n) - 1/(12n^2): RR = AP = H(n) / n of one relevant item; no hit in 1000: 0.999."""
     n = 10**6

@@ -98,10 +98,15 @@ def test_stable_order_of_a_run_is_by_falling_label(labels, order):
 
 
 NO_NUMBER = [
-    (DataError, {"q": {"a": "x"}}, {"q": ["a"]}, "qrels: grade of item 'a' of query 'q' is 'x', no number"),
-    (DataError, {"q": {"a": 1, "b": None}}, {"q": ["a"]}, "qrels: grade of item 'b' of query 'q' is nan, no number"),
-    (ScoreError, {"q": {"a": 1}}, {"q": {"b": 1.5, "a": NAN}}, "run: score of item 'a' of query 'q' is nan, no number"),
-    (ScoreError, {7: {"a": 1}}, {7: {1: 1.5, 3: "?"}}, "run: score of item 3 of query 7 is '?', no number"),
+    (DataError, {"q": {"a": "x"}}, {"q": ["a"]}, "qrels: grade of item 'a' of query 'q' is 'x', not a number"),
+    (DataError, {"q": {"a": 1, "b": None}}, {"q": ["a"]}, "qrels: grade of item 'b' of query 'q' is nan, not a number"),
+    (
+        ScoreError,
+        {"q": {"a": 1}},
+        {"q": {"b": 1.5, "a": NAN}},
+        "run: score of item 'a' of query 'q' is nan, not a number",
+    ),
+    (ScoreError, {7: {"a": 1}}, {7: {1: 1.5, 3: "?"}}, "run: score of item 3 of query 7 is '?', not a number"),
 ]
 
 
@@ -116,14 +121,14 @@ def test_grades_and_scores_that_are_no_numbers(error, qrels, run, message):
     [
         ("qrels: expected a mapping by query or a DataFrame; got list", [], {}),
         ("run: expected a mapping by query or a DataFrame; got str", {}, "run.txt"),
-        ("run: item 'a' stands twice in query 'q'; keep one", {"q": ["a"]}, {"q": ["a", "b", "a"]}),
-        ("qrels: item 'b' stands twice in query 'q'; keep one", {"q": ["a", "b", "b"]}, {"q": ["a"]}),
+        ("run: duplicate item 'a' in query 'q'; keep one", {"q": ["a"]}, {"q": ["a", "b", "a"]}),
+        ("qrels: duplicate item 'b' in query 'q'; keep one", {"q": ["a", "b", "b"]}, {"q": ["a"]}),
         (
             "run: expected columns query, item, score; got ['query', 'item', 'grade']",
             *(pd.DataFrame({"query": ["q"], "item": ["a"], "grade": [1]}) for _ in range(2)),
         ),
         (
-            "qrels: grade of item 'a' of query 'q' is inf, no number",
+            "qrels: grade of item 'a' of query 'q' is inf, not a number",
             {"q": {"a": INF}},
             {"q": ["a"]},
         ),
@@ -192,7 +197,7 @@ def test_table_of_no_queries():
 
 
 SPELLINGS = "auc, dcg, err, fbeta, iap, iprec, map, ndcg, precision, recall, rprec, rr, success@10"
-WORTHS = "gain must be 'linear', 'exponential', or worths of at least 0 of distinct positive grades such as '1:3;2:9'"
+WORTHS = "gain must be 'linear', 'exponential', or gains of at least 0 for distinct positive grades such as '1:3;2:9'"
 GAINS = ("lin", "1:-3", "1:nan", "1:inf", "1", "1:2;", ":2", "0:5", "-1:5", "nan:5", "1:2;1:3")  # grade 0 has no worth
 PARAMETERS = [
     ("mapp", f"unknown list metric 'mapp'; did you mean 'map'?; known: {SPELLINGS}"),
@@ -207,7 +212,7 @@ PARAMETERS = [
     ("ndcg(base=2)@3", "ndcg takes gain=, empty=; got 'base=2' in 'ndcg(base=2)@3'"),
     ("rr(empty=skip)", "rr takes no parameters; got 'empty=skip' in 'rr(empty=skip)'"),
     ("map()", "map takes empty=; got '' in 'map()'"),
-    ("map(empty=skip,empty=nan)", "empty stands twice in 'map(empty=skip,empty=nan)'"),
+    ("map(empty=skip,empty=nan)", "duplicate parameter empty in 'map(empty=skip,empty=nan)'"),
     ("map(empty=skp)", "empty of map must be one of 'skip', 'zero', 'nan'; got 'skp'; did you mean 'skip'?"),
     ("ndcg(empty=none)", "empty of ndcg must be one of 'skip', 'zero', 'nan'; got 'none'; did you mean 'nan'?"),
     ("p(short=cat)@3", "short of precision must be one of 'pad', 'cut'; got 'cat'; did you mean 'cut'?"),
@@ -256,7 +261,7 @@ def test_a_grade_above_g_max_is_refused():
 
 def test_unlisted_judgements_are_checked_too():
     """An infinite grade of an item that the list lacks would make the ideal DCG infinite."""
-    said = "qrels: grade of item 'a' of query 'q' is inf, no number"
+    said = "qrels: grade of item 'a' of query 'q' is inf, not a number"
     refused(DataError, said, lambda: from_run({"q": {"a": INF, "b": 1}}, {"q": ["b"]}))
 
 

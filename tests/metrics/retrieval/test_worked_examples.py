@@ -7,6 +7,7 @@ import numpy as np
 import oracle_lists as oracle
 import pandas as pd
 import pytest
+from grids import light
 from random_lists import same
 
 from kgeval.metrics.retrieval.base import LISTS
@@ -69,7 +70,7 @@ def test_linear_dcg():
     assert value("ndcg@6", sorted_lists) == value("ndcg", sorted_lists) == 1.0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", light(range(20), 3))
 def test_scores_only_order_the_worked_list(seed):
     """Any eight falling scores, in any order of the items, give the nDCG@6 of 0.81835419 above."""
     rng = random.Random(seed)

@@ -63,8 +63,8 @@ def test_wrong_vectors(scorer, message):
 
 def test_relation_rows_beyond_the_dataset():
     """Twice the rows are inverse relations that nobody declared; ignoring them would rank with wrong rows."""
-    message = "TransE has rows for 4 relations, dataset 'dataset' has 2; does its table hold inverse relations? Say "
-    with raises(message + "inverse_relations='after' or 'alternating'"):
+    message = "TransE has rows for 4 relations, dataset 'dataset' has 2; does its table hold inverse relations? Then "
+    with raises(message + "set inverse_relations='after' or 'alternating'"):
         kg.evaluate(TransE(np.arange(24.0).reshape(N, 4), np.ones((4, 4))), dataset())
 
 
