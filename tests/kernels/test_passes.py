@@ -399,7 +399,9 @@ def test_no_positives_and_no_known_answers():
 def test_known_answers_are_counted_by_value_at_every_size(dtype):
     """Infinities, both zeros, subnormals and neighbours: float32, sorted as integers, counts as float64 does."""
     tiny = float(np.finfo(np.float32).smallest_subnormal)
-    values = np.array([-np.inf, -3e38, -1.0, -tiny, -0.0, 0.0, tiny, 1.0, np.nextafter(np.float32(1), 2), np.inf])
+    values = np.array(
+        [-np.inf, -3e38, -1.0, -tiny, -0.0, 0.0, tiny, 1.0, np.nextafter(np.float32(1), np.float32(2)), np.inf]
+    )
     rows, n = np.repeat([0, 1], len(values)), len(values)
     places = Places(rows, np.tile(np.arange(n), 2), rows, np.tile(np.arange(n), 2))
     known, mine = np.concatenate([values, -values]), np.concatenate([values, values[::-1]])

@@ -318,6 +318,13 @@ def test_nearly_equal_scores_do_not_tie():
         assert RR().compute(from_run({"q": {"b": 1}}, {"q": {"a": high, "b": low}})).value == 0.5
 
 
+def test_the_order_of_the_input_breaks_no_tie():
+    """A tie of one relevant and one irrelevant item: RR (1 + 1/2) / 2, whichever came first or has the greater name."""
+    for relevance in ([1, 0], [0, 1]):
+        assert RR().compute(from_scores(relevance, [0.5, 0.5])).value == 0.75
+        assert RR().compute(from_run({"q": dict(zip("ab", relevance))}, {"q": {"a": 0.5, "b": 0.5}})).value == 0.75
+
+
 def test_large_integer_labels_stay_apart():
     """2^53 and 2^53 + 1 are one number in float64, but two items and two queries: RR 1/2, and 1 in the second query."""
     first, second = 2**53, 2**53 + 1
