@@ -1,0 +1,586 @@
+"""Mutation test: faults that other evaluators had are put into kgeval one at a time, and a light test must notice each.
+
+``python tests/mutants.py`` tries every mutant, ``python tests/mutants.py nan_positive_wins`` those that are named. A
+light test needs no optional library and no real dataset, and is not marked ``thorough``; optional libraries that are
+installed are hidden. The package and the tests are copied to a temporary folder, so the working tree stays as it is.
+Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example because the unmutated tests fail.
+
+C1 to C38 number the traps in the project's notes on other evaluators.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "plotly", "pytrec_eval", "ir_measures", "ranx")
+COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")
+FAILED = re.compile(r"^FAILED ([^\s\[]+)", re.M)
+
+
+class Mutant(NamedTuple):
+    """One trap: `old`, which stands once in `file` of the package, becomes `new`; a test in `tests` must notice.
+
+    Lines of `new` after its first one are indented like the line in which `old` stands.
+    """
+
+    number: str
+    name: str
+    file: str
+    tests: str
+    old: str
+    new: str
+
+
+BOOTSTRAP = "stats/test_intervals.py"
+CLASSES = "classification/test_classification_result.py"
+CLASSIFIED = "classification/test_classifier.py"
+COMPARED = "comparison/test_comparing.py"
+DRAWN = "data/test_sample_negatives.py"
+FILTER = "data/test_filter_traps.py"
+FORMULAS = "scorers/models/test_formulas.py"
+KERNELS = "kernels/test_numpy_kernels.py"
+LABELS = "formats/datasets/test_column_and_label_traps.py"
+LISTS = "metrics/retrieval/test_inputs.py"
+LISTS_OF_RUNS = "metrics/retrieval/test_runs.py"
+PLAIN_RANKS = "metrics/test_plain_ranks.py"
+POINTS = "metrics/pointwise/test_traps.py"
+PROTOCOL = "data/test_protocol.py"
+RUNS = "trec/test_run_files.py"
+TIES = "ranking/test_tie_traps.py"
+
+# fmt: off
+MUTANTS = (
+    # C1 to C15: ranking and ties
+    Mutant("C1", "tied_rivals_do_not_count", "kernels/rows.py", TIES,
+        "equal[i] = np.count_nonzero(np.equal(cells, thresholds[i], out=mask))",
+        "equal[i] = 1"),
+    Mutant("C1", "tied_rivals_of_many_positives_do_not_count", "kernels/rows.py", TIES,
+        "np.searchsorted(cells, thresholds[part])",
+        '(np.searchsorted(cells, thresholds[part], side="right") - 1)'),
+    Mutant("C1", "positive_is_first_among_equals_by_default", "metrics/ranks.py", TIES,
+        '"realistic": 0.5',
+        '"realistic": 0.0'),
+    Mutant("C2", "ties_are_broken_by_the_place_of_the_positive", "kernels/rows.py", TIES,
+        "np.count_nonzero(np.equal(cells, thresholds[i], out=mask))",
+        "np.count_nonzero(np.equal(cells, thresholds[i], out=mask)[: places.answers[i] + 1])"),
+    Mutant("C3", "equal_scores_count_as_better_in_rows", "kernels/rows.py", TIES,
+        "np.greater(cells, thresholds[i], out=mask)",
+        "np.greater_equal(cells, thresholds[i], out=mask)"),
+    Mutant("C3", "equal_scores_count_as_better_among_known_answers", "kernels/counts.py", FILTER,
+        "return ends - n_not_above,",
+        "return ends - np.searchsorted(known_keys, positive_keys),"),
+    Mutant("C3", "equal_scores_count_as_better_in_single_pairs", "kernels/numpy_kernels.py", KERNELS,
+        "which[exact > job.scores[which]]",
+        "which[exact >= job.scores[which]]"),
+    Mutant("C3", "equal_scores_count_as_better_in_crowded_rows", "kernels/numpy_kernels.py", KERNELS,
+        "np.count_nonzero(exact > scores[part], axis=1)",
+        "np.count_nonzero(exact >= scores[part], axis=1)"),
+    Mutant("C3", "mean_rank_of_a_tie_is_rounded", "metrics/ranks.py", TIES,
+        "np.asarray(better + 1 + share * tied)",
+        "np.rint(better + 1 + share * tied)"),
+    Mutant("C3", "hits_have_a_tie_policy_of_their_own", "metrics/ranks.py", TIES,
+        "np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)",
+        "np.asarray(np.floor(np.asarray(rank)) <= self.k, dtype=np.float64)"),
+    Mutant("C4", "positive_is_scored_in_a_call_of_its_own", "ranking/ranker.py", TIES,
+        "counts = count_rows(rows, task.places(self.start, self.stop))",
+        "places, rows = task.places(self.start, self.stop), rows.copy()\n"
+        "again = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)\n"
+        "rows[places.rows, places.answers] = again[places.rows, places.answers]\n"
+        "counts = count_rows(rows, places)"),
+    Mutant("C4", "positive_is_scored_by_another_sum", "kernels/numpy_kernels.py", KERNELS,
+        "scores = self._exact(queries, places.rows, places.answers)",
+        "scores = self._exact(queries, places.rows, places.answers)\n"
+        'if self.geometry == "dot":\n'
+        '    scores = np.einsum("ij,ij->i", queries[places.rows], self.candidates[places.answers].astype(float))'),
+    Mutant("C4", "rounded_screening_scores_decide", "kernels/numpy_kernels.py", KERNELS,
+        "exact = self._exact(job.queries, rows[which], self.order[columns])",
+        "exact = self.of_pairs.pairs(job.states[self._pairs_at], rows[which], columns)"),
+    Mutant("C4", "a_triple_that_scores_differently_twice_passes", "scorers/check.py", TIES,
+        "= 1e-4, 2e-2",
+        "= 1.0, 1.0"),
+    Mutant("C5", "nearly_equal_scores_tie_in_rows", "kernels/rows.py", TIES,
+        "np.equal(cells, thresholds[i], out=mask)",
+        "np.isclose(cells, thresholds[i], rtol=1e-4, atol=1e-5)"),
+    Mutant("C5", "nearly_equal_scores_tie_in_single_pairs", "kernels/numpy_kernels.py", KERNELS,
+        "which[exact == job.scores[which]]",
+        "which[np.isclose(exact, job.scores[which], rtol=1e-4, atol=1e-5)]"),
+    Mutant("C5", "nearly_equal_scores_tie_in_crowded_rows", "kernels/numpy_kernels.py", TIES,
+        "np.count_nonzero(exact == scores[part], axis=1)",
+        "np.count_nonzero(np.isclose(exact, scores[part], rtol=1e-4, atol=1e-5), axis=1)"),
+    Mutant("C5", "nearly_equal_scores_are_one_step_of_a_curve", "metrics/pointwise/thresholds.py", POINTS,
+        "np.append(ranked[1:] != ranked[:-1], True)",
+        "np.append(~np.isclose(ranked[1:], ranked[:-1]), True)"),
+    Mutant("C5", "nearly_equal_scores_tie_in_lists", "metrics/retrieval/inputs.py", LISTS,
+        "np.unique(row, return_inverse=True)",
+        "np.unique(np.round(row, 5), return_inverse=True)"),
+    Mutant("C6", "nan_positive_wins", "scorers/values.py", TIES,
+        "first_nan(scores) if math.isnan(largest) else None",
+        "None"),
+    Mutant("C6", "nan_is_ranked_last", "ranking/ranker.py", TIES,
+        "largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)",
+        "rows = np.where(np.isnan(rows), -np.inf, rows)\n"
+        "largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)"),
+    Mutant("C6", "nan_in_a_query_vector_wins", "ranking/ranker.py", TIES,
+        "is_bad = ~(largest < MAX_SIZE)",
+        "is_bad = largest >= MAX_SIZE"),
+    Mutant("C6", "nan_in_an_embedding_wins", "ranking/ranker.py", TIES,
+        "np.flatnonzero(~(largest < MAX_SIZE))",
+        "np.flatnonzero(largest >= MAX_SIZE)"),
+    Mutant("C6", "nan_in_a_table_of_scores_wins", "evaluation/score_tables.py", TIES,
+        "if np.isnan(values.astype(np.float64)).any():",
+        "if False:"),
+    Mutant("C6", "nan_in_a_list_is_ranked_first", "metrics/retrieval/inputs.py", LISTS,
+        "if np.isnan(values).any():",
+        "if False:"),
+    Mutant("C6", "nan_in_a_curve_is_the_highest_score", "metrics/pointwise/examples.py", POINTS,
+        "if is_nan.any():",
+        "if False:"),
+    Mutant("C6", "nan_in_classification_is_called_false", "scorers/adapters.py", CLASSIFIED,
+        'np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)',
+        "np.zeros(len(scores), dtype=bool)"),
+    Mutant("C7", "filtered_answers_are_masked_by_minus_infinity", "ranking/counts.py", TIES,
+        "return self.raw - self.known",
+        "tied = self.raw.tied - self.known.tied + np.isneginf(self.scores) * (self.known.rivals - self.known.tied)\n"
+        "return RankCounts(self.raw.better - self.known.better, tied, self.raw.rivals - self.known.rivals)"),
+    Mutant("C7", "infinite_scores_are_no_candidates", "ranking/ranker.py", TIES,
+        "return replace(_without_positives(task, self.start, self.stop, counts), is_infinite=largest == np.inf)",
+        "counted = _without_positives(task, self.start, self.stop, counts)\n"
+        "counted.raw.rivals[:] = np.isfinite(rows).sum(axis=1)[task.places(self.start, self.stop).rows] - 1\n"
+        "return replace(counted, is_infinite=largest == np.inf)"),
+    Mutant("C8", "filtered_answers_score_one_below_the_positive", "ranking/counts.py", TIES,
+        "return self.raw - self.known",
+        "is_tied = np.isfinite(self.scores) & (self.scores - 1 == self.scores)\n"
+        "tied = self.raw.tied - self.known.tied + is_tied * self.known.rivals\n"
+        "return RankCounts(self.raw.better - self.known.better, tied, self.raw.rivals - self.known.rivals)"),
+    Mutant("C8", "filtered_answers_score_zero", "ranking/counts.py", TIES,
+        "return self.raw - self.known",
+        "above = (self.scores < 0) * self.known.rivals\n"
+        "tied, rivals = self.raw.tied - self.known.tied, self.raw.rivals - self.known.rivals\n"
+        "return RankCounts(self.raw.better - self.known.better + above, tied, rivals)"),
+    Mutant("C9", "ties_are_broken_by_the_ids_of_entities", "kernels/rows.py", TIES,
+        "better[i] = np.count_nonzero(np.greater(cells, thresholds[i], out=mask))",
+        "better[i] = np.count_nonzero(np.greater(cells, thresholds[i], out=mask))\n"
+        "better[i] += np.count_nonzero(cells[places.answers[i] + 1 :] == thresholds[i])"),
+    Mutant("C9", "tied_documents_stand_in_rising_order_of_names", "metrics/retrieval/inputs.py", LISTS_OF_RUNS,
+        "reverse=True",
+        "reverse=False"),
+    Mutant("C9", "sorting_turns_tied_items_round", "metrics/retrieval/lists.py", LISTS,
+        "order = np.lexsort((-code, query))",
+        "order = np.lexsort((-np.arange(len(code)), -code, query))"),
+    Mutant("C9", "order_of_input_breaks_ties_by_default", "metrics/retrieval/base.py", LISTS,
+        'def compute(self, lists: Lists, ties: str = "expected"',
+        'def compute(self, lists: Lists, ties: str = "stable"'),
+    Mutant("C10", "a_sigmoid_in_float32_makes_ties", "ranking/ranker.py", TIES,
+        "counts = count_rows(rows, task.places(self.start, self.stop))",
+        "counts = count_rows((1 / (1 + np.exp(-rows.astype(np.float32)))), task.places(self.start, self.stop))"),
+    Mutant("C10", "half_precision_makes_ties", "kernels/rows.py", TIES,
+        "dtype=np.float32 if scores.dtype == np.float16 else None",
+        "dtype=np.float16"),
+    Mutant("C10", "many_ties_are_not_said", "evaluation/assembly.py", TIES,
+        "if result.tie_rate > TIE_RATE_SAID_ALOUD:",
+        "if False:"),
+    Mutant("C11", "integers_are_cast_to_floats", "scorers/values.py", TIES,
+        "array = np.asarray(values)",
+        "array = np.asarray(values, dtype=np.float64)"),
+    Mutant("C11", "unsigned_scores_are_subtracted", "kernels/rows.py", TIES,
+        "np.greater(cells, thresholds[i], out=mask)",
+        "(cells - thresholds[i]) > 0"),
+    Mutant("C11", "integers_of_a_list_are_cast_to_floats", "metrics/retrieval/inputs.py", LISTS,
+        "np.unique(row, return_inverse=True)",
+        "np.unique(row.astype(np.float64), return_inverse=True)"),
+    Mutant("C11", "integers_of_a_curve_are_cast_to_floats", "metrics/pointwise/examples.py", POINTS,
+        'if array.dtype.kind == "f":',
+        "if True:"),
+    Mutant("C12", "ranks_start_at_zero", "metrics/ranks.py", TIES,
+        "np.asarray(better + 1 + share * tied)",
+        "np.asarray(better + share * tied)"),
+    Mutant("C12", "mrr_is_the_reciprocal_of_the_mean_rank", "metrics/ranks.py", TIES,
+        "return 1.0 / np.asarray(rank, dtype=np.float64)",
+        "return np.full(np.shape(rank), 1.0 / np.mean(rank))"),
+    Mutant("C12", "both_sides_are_divided_by_the_count_of_one", "stats/moments.py", TIES,
+        "return np.asarray(self.finish(self.values.mean(axis=0)))",
+        "return np.asarray(self.finish(self.values.sum(axis=0) / max(1, len(self.values) // 2)))"),
+    Mutant("C12", "ranks_of_another_tool_are_taken_for_zero_based", "metrics/plain_ranks.py", PLAIN_RANKS,
+        "better = np.floor(values).astype(np.int64) - 1",
+        "better = np.floor(values).astype(np.int64)"),
+    Mutant("C12", "rank_zero_of_another_tool_is_accepted", "metrics/plain_ranks.py", PLAIN_RANKS,
+        "(doubles >= 1)",
+        "(doubles >= 0)"),
+    Mutant("C13", "answer_is_its_own_rival", "ranking/ranker.py", TIES,
+        "RankCounts(counts.better, counts.equal - 1, n_rivals)",
+        "RankCounts(counts.better, counts.equal, n_rivals)"),
+    Mutant("C13", "answer_is_its_own_rival_where_it_is_known", "ranking/ranker.py", TIES,
+        "counts.known_equal - is_known, n_known - is_known",
+        "counts.known_equal, n_known"),
+    Mutant("C13", "answer_is_one_of_its_rivals_in_number", "ranking/ranker.py", TIES,
+        "len(task.candidates) - 1, dtype=np.int64",
+        "len(task.candidates), dtype=np.int64"),
+    Mutant("C13", "answer_is_its_own_rival_in_a_table_of_scores", "evaluation/score_tables.py", TIES,
+        "equal - is_self",
+        "equal"),
+    Mutant("C13", "answer_ranked_last_is_its_own_rival", "ranking/tasks.py", PROTOCOL,
+        "n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known",
+        "n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets))"),
+    Mutant("C14", "counts_of_a_batch_are_summed_together", "kernels/numpy_kernels.py", KERNELS,
+        "np.count_nonzero(exact > scores[part], axis=1)",
+        "np.count_nonzero(exact > scores[part])"),
+    Mutant("C14", "first_row_of_a_batch_serves_all", "kernels/rows.py", TIES,
+        "cells = comparable[row]",
+        "cells = comparable[0]"),
+    Mutant("C15", "trivial_hits_are_not_said", "metrics/ranks.py", TIES,
+        "float(np.mean(rivals + 1 <= self.k))",
+        "float(np.mean(rivals + 1 < self.k))"),
+    # C16 to C27: filters, sampling, unseen entities
+    Mutant("C16", "valid_triples_are_missing_from_the_filter", "data/protocol.py", FILTER,
+        "filter_splits = tuple(dataset.splits) if",
+        'filter_splits = tuple(split for split in dataset.splits if split != "valid") if'),
+    Mutant("C16", "every_split_is_in_the_filter_whatever_was_declared", "evaluation/evaluator.py", FILTER,
+        "known_triples(dataset, protocol.filter_splits or ())",
+        "known_triples(dataset, tuple(dataset.splits))"),
+    Mutant("C16", "results_of_different_filters_are_compared", "comparison/alignment.py", COMPARED,
+        'if field.name == "sides":',
+        'if field.name in ("sides", "filter_splits"):'),
+    Mutant("C17", "filter_keys_lack_the_side", "evaluation/evaluator.py", FILTER,
+        "KnownIndex.of(*query_parts(known, side))",
+        "KnownIndex.of(*query_parts(np.concatenate([known, known[:, ::-1]]), side))"),
+    Mutant("C17", "subject_queries_are_filtered_as_object_queries", "evaluation/evaluator.py", FILTER,
+        "KnownIndex.of(*query_parts(known, side))",
+        'KnownIndex.of(*query_parts(known, "object"))'),
+    Mutant("C17", "filter_keys_lack_the_relation", "evaluation/evaluator.py", FILTER,
+        "KnownIndex.of(*query_parts(known, side))",
+        "KnownIndex.of(\n"
+        "    *query_parts(\n"
+        "        np.concatenate([known * [1, 0, 1] + [0, p, 0] for p in range(len(dataset.relations))]), side\n"
+        "    )\n"
+        ")"),
+    Mutant("C17", "negatives_lack_the_side", "data/corruption.py", FILTER,
+        "is_negative[KnownIndex.of(*query_parts(known, side)).lookup(*given)[1]] = False",
+        "both = np.concatenate([known, known[:, ::-1]])\n"
+        "is_negative[KnownIndex.of(*query_parts(both, side)).lookup(*given)[1]] = False"),
+    Mutant("C17", "test_triples_never_reach_the_filter", "data/known.py", FILTER,
+        "for split in splits]",
+        'for split in splits if split != "test"]'),
+    Mutant("C18", "a_positive_that_the_filter_lacks_is_ranked_raw", "ranking/ranker.py", FILTER,
+        "RankCounts(counts.known_better, counts.known_equal - is_known, n_known - is_known)",
+        "RankCounts(\n"
+        "    counts.known_better * is_known, (counts.known_equal - is_known) * is_known, (n_known - 1) * is_known\n"
+        ")"),
+    Mutant("C18", "a_query_that_the_filter_lacks_has_answers_of_others", "data/known.py", "data/test_corruption.py",
+        "is_known = is_possible & (starts < stops)",
+        "is_known = starts < stops"),
+    Mutant("C19", "repeated_facts_are_filtered_twice", "data/known.py", FILTER,
+        "distinct_sorted(keys)",
+        "keys"),
+    Mutant("C19", "chosen_candidates_are_ignored", "evaluation/evaluator.py", FILTER,
+        "entities = np.arange(len(dataset.entities)) if all_kept else",
+        "entities = np.arange(len(dataset.entities)) if True else"),
+    Mutant("C19", "known_answers_that_are_no_candidates_are_filtered", "ranking/tasks.py", FILTER,
+        "row_of[is_candidate[known]], known[is_candidate[known]]",
+        "row_of, known"),
+    Mutant("C19", "entities_of_the_ranked_triples_alone_compete", "evaluation/evaluator.py", FILTER,
+        "entities = np.arange(len(dataset.entities)) if all_kept else",
+        "entities = np.unique(triples[:, [0, 2]]) if all_kept else"),
+    Mutant("C19", "chance_ignores_the_filter", "results/rank_table.py", "results/test_evaluation_result.py",
+        "return metric.chance(counts.rivals)",
+        'return metric.chance(self.counts("raw", rows).rivals)'),
+    Mutant("C20", "nothing_in_the_filter_is_a_crash", "data/known.py", FILTER,
+        "return np.concatenate(parts) if parts else",
+        "return np.concatenate(parts) if True else"),
+    Mutant("C20", "filter_of_the_first_query_serves_all_draws", "data/corruption.py", DRAWN,
+        "known[offsets[i] : offsets[i + 1]]",
+        "known[offsets[0] : offsets[1]]"),
+    Mutant("C20", "facts_of_train_count_as_true_in_test", "classification/classifier.py", CLASSIFIED,
+        "labels = np.arange(len(triples)) < len(dataset[part])",
+        'facts = set(map(tuple, dataset["train"].array.tolist())) if "train" in dataset else set()\n'
+        "labels = np.array([i < len(dataset[part]) or tuple(t) in facts for i, t in enumerate(triples.tolist())])"),
+    Mutant("C21", "subject_queries_take_the_row_of_the_relation_itself", "scorers/models/base.py", FORMULAS,
+        "relation + self.n_relations",
+        "relation"),
+    Mutant("C21", "rows_of_alternating_inverse_relations_are_mixed_up", "scorers/models/base.py", FORMULAS,
+        "2 * relation + 1",
+        "2 * relation"),
+    Mutant("C21", "doubled_relations_are_accepted", "scorers/check.py", "scorers/models/test_faults.py",
+        "scorer.n_relations != len(dataset.relations):",
+        "scorer.n_relations < len(dataset.relations):"),
+    Mutant("C21", "objects_alone_are_asked_by_default", "data/protocol.py", PROTOCOL,
+        "sides: Sequence[str] = SIDES",
+        'sides: Sequence[str] = ("object",)'),
+    Mutant("C22", "places_of_candidates_are_taken_for_ids", "ranking/tasks.py", FILTER,
+        "return np.searchsorted(self.candidates, ids)",
+        "return np.minimum(ids, len(self.candidates) - 1)"),
+    Mutant("C22", "columns_of_candidates_are_the_first_ones", "scorers/adapters.py", FILTER,
+        "else scores[:, candidates]",
+        "else scores[:, : len(candidates)]"),
+    Mutant("C22", "functions_are_given_places_for_ids", "scorers/adapters.py", FILTER,
+        "self._block(side, given[r], relation[r], candidates[c])",
+        "self._block(side, given[r], relation[r], np.arange(len(candidates))[c])"),
+    Mutant("C22", "vectors_of_candidates_are_the_first_ones", "scorers/adapters.py", FILTER,
+        "return raw if len(candidates) == self.n_entities else raw[candidates]",
+        "return raw[: len(candidates)]"),
+    Mutant("C22", "results_are_paired_by_id_not_by_label", "comparison/alignment.py", COMPARED,
+        "= joint.find(",
+        "= np.arange(len(joint))[: len(own)] if True else joint.find("),
+    Mutant("C23", "negatives_repeat_where_candidates_run_out", "data/corruption.py", DRAWN,
+        "rng.choice(n_allowed, size=min(last - first, n_allowed), replace=False)",
+        "rng.choice(n_allowed, size=last - first if n_allowed else 0, replace=True)"),
+    Mutant("C23", "no_candidate_left_is_a_crash", "data/corruption.py", DRAWN,
+        "size=min(last - first, n_allowed), replace=False",
+        "size=last - first, replace=n_allowed < last - first"),
+    Mutant("C23", "draws_ignore_the_seed", "data/corruption.py", DRAWN,
+        "rng = np.random.default_rng(check_seed(seed))",
+        "rng = np.random.default_rng()"),
+    Mutant("C23", "all_queries_share_one_draw", "data/corruption.py", DRAWN,
+        "rng.choice(n_allowed,",
+        "np.random.default_rng(0).choice(n_allowed,"),
+    Mutant("C23", "ranks_among_more_and_fewer_rivals_are_compared", "comparison/alignment.py", COMPARED,
+        "if is_different.any():",
+        "if False:"),
+    Mutant("C24", "keys_wrap_at_32_bits", "data/row_keys.py", FILTER,
+        "keys |= codes",
+        "keys |= codes\n"
+        "keys &= 0xFFFFFFFF"),
+    Mutant("C24", "keys_wrap_at_64_bits", "data/row_keys.py", FILTER,
+        "KEY_BITS = 63",
+        "KEY_BITS = 1000"),
+    Mutant("C24", "keys_are_rounded_to_53_bits", "data/row_keys.py", FILTER,
+        "keys |= codes",
+        "keys |= codes\n"
+        "keys[:] = keys.astype(np.float64)"),
+    Mutant("C24", "parts_of_a_key_overlap", "data/row_keys.py", FILTER,
+        "keys <<= n_bits  #",
+        "keys <<= max(n_bits - 1, 0)  #"),
+    Mutant("C25", "dropped_triples_are_not_counted", "evaluation/evaluator.py", FILTER,
+        'n_dropped = 0 if plan.protocol.unseen == "worst" else',
+        "n_dropped = 0 if True else"),
+    Mutant("C25", "unseen_triples_are_dropped_unasked", "evaluation/evaluator.py", PROTOCOL,
+        'self.protocol.resolved(self.dataset, "drop" if lacks else "rank")',
+        'self.protocol.resolved(self.dataset, "drop")'),
+    Mutant("C25", "positives_without_listed_negatives_vanish", "evaluation/score_tables.py", FILTER,
+        "int((~has_rivals[side]).sum())",
+        "0"),
+    Mutant("C25", "examples_without_a_vector_vanish", "classification/classifier.py", CLASSES,
+        "int(lacks.sum())",
+        "0"),
+    Mutant("C26", "repeated_triples_are_not_said", "data/dataset.py", FILTER,
+        "for split, n in self.duplicates.items() if n]",
+        "for split, n in self.duplicates.items() if n < 0]"),
+    Mutant("C26", "test_triples_in_train_are_not_said", "data/dataset.py", FILTER,
+        "for (a, b), n in self.overlaps.items() if n]",
+        "for (a, b), n in self.overlaps.items() if n < 0]"),
+    Mutant("C27", "drawn_negatives_give_test_away", "data/corruption.py", DRAWN,
+        "return tuple(dataset.splits) if",
+        "return tuple(dataset.splits) if True or"),
+    # C28 to C38: numbers, aggregation, files
+    Mutant("C28", "mean_of_means_of_batches", "stats/moments.py", FILTER,
+        "return np.asarray(self.finish(self.values.mean(axis=0)))",
+        "parts = [self.values[i : i + 2].mean(axis=0) for i in range(0, len(self.values), 2)]\n"
+        "return np.asarray(self.finish(np.mean(parts, axis=0)))"),
+    Mutant("C28", "sums_in_float32", "stats/moments.py", FILTER,
+        "return np.asarray(self.finish(self.values.mean(axis=0)))",
+        "sums = np.cumsum(self.values, axis=0, dtype=np.float32)[-1].astype(np.float64)\n"
+        "return np.asarray(self.finish(sums / len(self.values)))"),
+    Mutant("C28", "expectations_are_summed_in_float32", "metrics/ranks.py", FILTER,
+        "np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])",
+        "np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.float32, out=table[1:])"),
+    Mutant("C29", "some_positives_are_ranked_twice", "evaluation/evaluator.py", "data/test_candidates.py",
+        "if not np.array_equal(",
+        "if False and not np.array_equal("),
+    Mutant("C30", "results_of_workers_are_joined_in_another_order", "ranking/threads.py", TIES,
+        "yield pool.map",
+        "yield lambda function, items: list(pool.map(function, items))[::-1]"),
+    Mutant("C31", "order_of_a_sum_is_left_to_the_library", "kernels/geometry.py", "kernels/test_geometry.py",
+        "_tree_sum(terms), np.sqrt",
+        "terms.sum(axis=1), np.sqrt"),
+    Mutant("C32", "both_is_the_mean_of_the_sides", "results/rank_table.py", FILTER,
+        "return metric.compute(counts.better, counts.tied, counts.rivals, key.ties)",
+        "parts = [rows[(self.frame['side'] == side).to_numpy()[rows]] for side in self.protocol.sides]\n"
+        "found = [self.counts(key.setting, part) for part in parts if len(part)] or [counts]\n"
+        "values = [metric.compute(part.better, part.tied, part.rivals, key.ties) for part in found]\n"
+        "return values[0] if len(values) < 2 else MetricValue(float(np.mean([value.value for value in values])))"),
+    Mutant("C32", "macro_weighs_groups_by_their_size", "results/rank_table.py", "results/test_breakdowns.py",
+        "float(np.mean([moments.number for moments in parts]))",
+        "float(np.average([moments.number for moments in parts], weights=[len(moments) for moments in parts]))"),
+    Mutant("C33", "a_second_run_keeps_the_first_counts", "evaluation/evaluator.py", "evaluation/test_evaluator.py",
+        "counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)",
+        "counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)\n"
+        'counts = self.__dict__.setdefault("counts", counts)'),
+    Mutant("C33", "float64_scores_are_narrowed", "kernels/rows.py", TIES,
+        "dtype=np.float32 if scores.dtype == np.float16 else None",
+        "dtype=np.float32"),
+    Mutant("C33", "thresholds_are_chosen_on_test", "classification/classifier.py", CLASSIFIED,
+        "chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations))",
+        "judged = test.scored(rows, dataset)\n"
+        "chosen = thresholds_by_group(judged.labels, judged.scores, judged.relations, len(dataset.relations))"),
+    Mutant("C33", "no_threshold_calls_everything_false", "metrics/pointwise/cuts.py", "metrics/pointwise/test_cuts.py",
+        "np.inf, chosen)",
+        "chosen, chosen)"),
+    Mutant("C34", "bootstrap_takes_the_wrong_percentiles", "stats/intervals.py", BOOTSTRAP,
+        "alpha = (1.0 - confidence) / 2.0",
+        "alpha = confidence / 2.0"),
+    Mutant("C34", "robust_interval_has_one_tail", "stats/intervals.py", BOOTSTRAP,
+        "reach = student_quantile((1.0 + confidence) / 2.0,",
+        "reach = student_quantile(confidence,"),
+    Mutant("C34", "paired_interval_has_one_tail", "stats/paired.py", "stats/test_paired.py",
+        "t = student_quantile((1.0 + confidence) / 2.0,",
+        "t = student_quantile(confidence,"),
+    Mutant("C35", "labels_of_items_become_floats", "metrics/retrieval/inputs.py", LISTS,
+        "frame = frame.assign(**{value: numbers})",
+        "numbered = [float(item) if isinstance(item, int) else item for item in frame['item']]\n"
+        "frame = frame.assign(**{value: numbers, 'item': numbered})"),
+    Mutant("C35", "bootstrap_ignores_the_seed", "stats/intervals.py", BOOTSTRAP,
+        "rng = np.random.default_rng(seed)",
+        "rng = np.random.default_rng()"),
+    Mutant("C35", "p_values_ignore_the_seed", "stats/paired.py", "stats/test_paired.py",
+        "rng = np.random.default_rng(seed)",
+        "rng = np.random.default_rng()"),
+    Mutant("C36", "columns_are_read_by_place_whatever_their_names", "data/frames.py", LABELS,
+        "return [lowered.index(name) for name in names]",
+        "return [0, 1, 2]"),
+    Mutant("C36", "names_in_wrong_places_are_read_by_place", "data/frames.py", LABELS,
+        "if len(lowered) == 3 and not misplaced:",
+        "if len(lowered) == 3:"),
+    Mutant("C36", "a_header_is_read_by_place", "formats/datasets/tab_folder.py", LABELS,
+        "columns[:3] = [columns[first.index(name)] for name in names]",
+        "pass"),
+    Mutant("C36", "negative_ids_count_from_the_end", "checks.py", LABELS,
+        "wrong = (array < 0) | (array >= n)",
+        "wrong = array >= n"),
+    Mutant("C36", "order_h_t_r_is_not_suspected", "data/dataset.py", LABELS,
+        "[self.suspicious_order] if self.suspicious_order else []",
+        "[]"),
+    Mutant("C37", "label_na_becomes_a_missing_value", "formats/datasets/tab_folder.py", LABELS,
+        "na_filter=False",
+        "na_filter=True"),
+    Mutant("C37", "a_quote_in_a_label_swallows_lines", "formats/datasets/tab_folder.py", LABELS,
+        "quoting=csv.QUOTE_NONE",
+        "quoting=csv.QUOTE_MINIMAL"),
+    Mutant("C37", "labels_become_numbers", "formats/datasets/tab_folder.py", LABELS,
+        'frame = read("str")',
+        'frame = read("category")'),
+    Mutant("C37", "missing_labels_of_a_frame_become_text", "data/frames.py", LABELS,
+        "if not isinstance(value, str) and not is_integer:",
+        "if False:"),
+    Mutant("C37", "name_na_in_a_run_becomes_a_missing_value", "trec/run_files.py", RUNS,
+        "na_filter=False",
+        "na_filter=True"),
+    Mutant("C37", "a_quote_in_a_run_swallows_lines", "trec/run_files.py", RUNS,
+        "quoting=csv.QUOTE_NONE",
+        "quoting=csv.QUOTE_MINIMAL"),
+    Mutant("C38", "words_in_place_of_scores_are_zero", "trec/run_files.py", RUNS,
+        "scores = np.full(len(texts), np.nan)",
+        'scores = pd.to_numeric(frame["score"], errors="coerce").fillna(0.0).to_numpy()'),
+    Mutant("C38", "words_in_place_of_listed_scores_are_zero", "formats/scores.py", "evaluation/test_score_tables.py",
+        "float(text) if ok else np.nan",
+        "float(text) if ok else 0.0"),
+    Mutant("C38", "nan_in_a_run_is_sorted_somewhere", "trec/run_files.py", RUNS,
+        "is_odd = not np.isfinite(scores).all()",
+        "is_odd = np.isinf(scores).any()"),
+    Mutant("C38", "queries_that_the_run_lacks_are_left_out", "metrics/retrieval/inputs.py", LISTS_OF_RUNS,
+        'queries: str = "judged",',
+        'queries: str = "returned",'),
+    Mutant("C38", "option_c_leaves_queries_out", "trec/tables.py", "trec/test_tables.py",
+        "if not options.complete:",
+        "if True:"),
+    Mutant("C38", "queries_left_out_are_not_said", "trec/tables.py", "trec/test_tables.py",
+        "(len(judged - returned), f",
+        "(0, f"),
+)
+# fmt: on
+
+NOT_APPLICABLE = (
+    ("C26", "a splitter that makes duplicates: kgeval reads splits and never makes them"),
+    ("C29", "a distributed sampler that pads its shards: there is none; batches are slices of one array"),
+    ("C30", "remote tasks that run twice or fail after their work: there are none; work is done in one process"),
+    ("C31", "products of torch, TF32 and GPUs: no light test can have torch; tests/kernels has tests of them"),
+    ("C33", "raw pointers and count lines of files: no C library is called, and no format read has a count line"),
+    ("C35", "a seed that reaches one thread only: numbers are drawn in one thread; ignored seeds are mutants"),
+)
+
+
+def mutated(source: str, mutant: Mutant) -> str:
+    """Return the source with the mutant's text replaced; a ValueError says where it does not stand exactly once."""
+    count = source.count(mutant.old)
+    if count != 1:
+        raise ValueError(f"{mutant.name}: expected once in kgeval/{mutant.file}, found {count} times: {mutant.old}")
+    line = source[source.rfind("\n", 0, source.index(mutant.old)) + 1 :]
+    indent = line[: len(line) - len(line.lstrip())]
+    return source.replace(mutant.old, mutant.new.replace("\n", "\n" + indent))
+
+
+def run_tests(copy: Path, *tests: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run light tests in the copy, up to the first failure."""
+    nothing = copy / "no_shared_data"
+    nothing.mkdir(exist_ok=True)
+    hidden = f"import sys\n\nfor name in {EXTRAS}:\n    sys.modules.setdefault(name, None)\n"
+    (copy / "hide_extras.py").write_text(hidden, encoding="utf-8")
+    options = ["-x", "-q", "-rf", "-p", "hide_extras", "-p", "no:cacheprovider", "-m", "not thorough"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy), "KGEVAL_SHARED": str(nothing), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def try_mutant(copy: Path, mutant: Mutant) -> str:
+    """Return the first test that fails with the mutant, or why none does; the copy is then as before."""
+    path = copy / "kgeval" / mutant.file
+    source, before = path.read_text(encoding="utf-8"), path.stat().st_mtime
+    try:
+        path.write_text(mutated(source, mutant), encoding="utf-8")
+        os.utime(path, (before + 10, before + 10))  # so that no compiled file of the unmutated source is taken
+        done = run_tests(copy, mutant.tests, PYTHONDONTWRITEBYTECODE="1")
+    finally:
+        path.write_text(source, encoding="utf-8")
+        os.utime(path, (before, before))
+    failed = FAILED.search(done.stdout)
+    if failed:
+        return failed.group(1)
+    return "SURVIVES" if done.returncode == 0 else "DOES NOT RUN"
+
+
+def main(names: list[str]) -> int:
+    """Try the mutants with these names, or all; print a table."""
+    unknown = set(names) - {mutant.name for mutant in MUTANTS}
+    if unknown:
+        print(f"unknown mutants: {', '.join(sorted(unknown))}")
+        return 2
+    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    with tempfile.TemporaryDirectory() as folder:
+        copy, started, survivors = Path(folder), time.perf_counter(), []
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(ROOT / name, copy / name)
+        try:
+            for mutant in chosen:
+                mutated((copy / "kgeval" / mutant.file).read_text(encoding="utf-8"), mutant)
+            whole = run_tests(copy, *dict.fromkeys(mutant.tests for mutant in chosen))
+            if whole.returncode:
+                raise ValueError(f"the tests fail without any mutant\n{whole.stdout[-4000:]}{whole.stderr[-2000:]}")
+            width = max(len(mutant.name) for mutant in chosen)
+            for mutant in chosen:
+                found = try_mutant(copy, mutant)
+                survivors += [] if "::" in found else [mutant.name]
+                print(f"{mutant.number:<4} {mutant.name:<{width}} {found}", flush=True)
+        except ValueError as error:
+            print(error)
+            return 2
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught, {time.perf_counter() - started:.0f} s")
+    if not names:
+        print("not applicable:", *(f"{number:<4} {reason}" for number, reason in NOT_APPLICABLE), sep="\n")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
