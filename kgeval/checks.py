@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[Any]  # of any real dtype
 
 
-MAX_COMPARED = 50_000  # among more words, `suggest` does not search
+MAX_COMPARED = 50_000  # `suggest` does not search in more known words than this
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
@@ -36,7 +36,8 @@ def suggest(word: str, known: Iterable[str]) -> str:
     Returns
     -------
     str
-        ``"; did you mean 'x'?"``, or ``""`` if no known word is similar or there are more than `MAX_COMPARED`.
+        ``"; did you mean 'x'?"``, or ``""`` if no known word is similar or there are more than
+        `MAX_COMPARED` known words.
     """
     words = list(known)
     similar = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MAX_COMPARED else []
@@ -51,10 +52,10 @@ def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[Kgev
     name : str
         The name of the argument, for the message.
     value : object
-        What the caller passed; anything but a string is refused.
+        The value that the caller passed; a value that is not a string raises `error`.
     allowed : iterable of str
     error : type of KgevalError
-        The message names all of `allowed` and the most similar one.
+        The class of the error; its message lists `allowed` and the most similar allowed value.
 
     Returns
     -------
@@ -76,8 +77,9 @@ def check_positive_int(name: str, value: Any, error: type[KgevalError] = Protoco
     name : str
         The name of the argument, for the message.
     value : object
-        What the caller passed; bools, floats and strings are refused.
+        The value that the caller passed; bools, floats and strings raise `error`.
     error : type of KgevalError
+        The class of the error.
 
     Returns
     -------
@@ -94,8 +96,9 @@ def check_seed(value: Any, error: type[KgevalError] = ProtocolError) -> int:
     Parameters
     ----------
     value : object
-        What the caller passed as `seed`; bools, floats and strings are refused.
+        The value that the caller passed as `seed`; bools, floats and strings raise `error`.
     error : type of KgevalError
+        The class of the error.
 
     Returns
     -------
@@ -116,12 +119,13 @@ def check_number(
     name : str
         The name of the argument, for the message.
     value : object
-        What the caller passed; bools, strings and NaN are refused.
+        The value that the caller passed; bools, strings and NaN raise `error`.
     low, high : float
-        The bounds; they are not allowed values themselves.
+        The bounds; a value equal to a bound raises `error` too.
     says : str
         The allowed values in words, for the message; for example ``"a number above 0"``.
     error : type of KgevalError
+        The class of the error.
 
     Returns
     -------
@@ -141,11 +145,11 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     name : str
         The name of the array, for the message.
     values : array_like of integers
-        Floats, bools and strings are refused before any cast, so no value is rounded or wraps around.
+        Floats, bools and strings raise an error before any conversion, so no value is rounded or overflows.
     n : int
         The number of ids.
     shape : tuple
-        The expected shape; None stands for any length.
+        The expected shape; None means any length.
 
     Returns
     -------
@@ -166,7 +170,10 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype.kind not in "iu":
-        raise DataError(f"{name} must hold integer ids; got dtype {array.dtype}. Cast it yourself if that is meant")
+        raise DataError(
+            f"{name} must hold integer ids; got dtype {array.dtype}. "
+            "If these values are ids, convert them: array.astype(np.int64)"
+        )
     wrong = (array < 0) | (array >= n)
     if wrong.any():
         where = tuple(int(i) for i in np.argwhere(wrong)[0])

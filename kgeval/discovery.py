@@ -1,6 +1,6 @@
-"""Import all modules of a package, so that a new file in its folder is enough to add something.
+"""Import all modules of a package, so that a new file in the folder of the package is found without registration.
 
-The packages of commands, models, metrics and file formats call it.
+The packages of commands, models, metrics and file formats call `import_modules`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import ModuleType
 
 
 def import_modules(package: str, path: Iterable[str]) -> list[ModuleType]:
-    """Import every module in the folder of a package, in the order of their names.
+    """Import every module in the folder of a package, in the order of the module names.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ class ProtocolError(KgevalError, ValueError):
 
 
 class ScoreError(KgevalError, ValueError):
-    """The scores of a scorer cannot be ranked, for example because one is NaN."""
+    """The scores of a scorer cannot be ranked, for example because a score is NaN."""
 
 
 class MetricError(KgevalError, ValueError):

@@ -1,6 +1,6 @@
 """Read and write files: strict UTF-8 text, ``.npz`` archives without pickle, and files that appear only when complete.
 
-The packages that read formats, save results and export reports call it.
+The packages that read file formats, save results and export reports call these functions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     check_target(target, overwrite)
     objects = [name for name, array in arrays.items() if array.dtype.hasobject]
     if objects:
-        raise DataError(f"{target}: array {objects[0]!r} holds objects, which only a pickle could store")
+        raise DataError(
+            f"{target}: array {objects[0]!r} contains Python objects, which cannot be stored without pickle"
+        )
     text = json.dumps(header, allow_nan=False)
     with replacing(target, overwrite) as stream:
         np.savez_compressed(stream, **{"header": np.array(text), **arrays})  # type: ignore[arg-type]
@@ -55,7 +57,7 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
 def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a stream whose bytes become the file `path` at the end of the ``with`` block.
 
-    The bytes go to a temporary file in the same folder, which then replaces `path`. After an error, `path` is as before
+    The bytes go to a temporary file in the same folder, which then replaces `path`. After an error, `path` is unchanged
     and the temporary file is deleted.
 
     Parameters
@@ -67,11 +69,12 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     Yields
     ------
     binary stream
+        Write the bytes of the file to this stream.
 
     Raises
     ------
     DataError
-        As `check_target` does, or if the file cannot be written.
+        If `check_target` raises one, or the file cannot be written.
     """
     target = Path(path)
     check_target(target, overwrite)
@@ -96,7 +99,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def check_target(path: str | Path, overwrite: bool) -> None:
-    """Raise a DataError if `path` cannot be a new file; commands call it before a long computation.
+    """Raise a DataError if no file can be written to `path`; commands check this before a long computation.
 
     Parameters
     ----------
@@ -113,7 +116,7 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     if target.is_dir():
         raise DataError(f"{target} is a folder; give the name of a file")
     if target.exists() and not overwrite:
-        raise DataError(f"{target} exists; choose another name, or say overwrite=True (--overwrite)")
+        raise DataError(f"{target} exists; choose another name, or use overwrite=True (--overwrite)")
     if not target.parent.is_dir():
         raise DataError(f"{target}: the folder {target.parent} does not exist; create it first")
 
@@ -132,7 +135,7 @@ def read_bytes(path: str | Path) -> bytes:
     Raises
     ------
     DataError
-        If there is no such file, it cannot be read, or it is UTF-16.
+        If the file does not exist, cannot be read, or is encoded in UTF-16.
     """
     file = Path(path)
     if not file.is_file():
@@ -142,12 +145,12 @@ def read_bytes(path: str | Path) -> bytes:
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise DataError(f"{file}: is UTF-16 (byte order mark); expected UTF-8. Convert it first")
+        raise DataError(f"{file}: is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first")
     return raw.removeprefix(codecs.BOM_UTF8)
 
 
 def one_line_end(raw: bytes) -> bytes:
-    """Return text with LF at the end of each line.
+    """Return a text in which every line ends in LF.
 
     Parameters
     ----------
@@ -176,7 +179,7 @@ def read_text(path: str | Path) -> str:
     Raises
     ------
     DataError
-        As `read_bytes` does, and if the bytes are not UTF-8; names the line.
+        If `read_bytes` raises one, or the bytes are not UTF-8; the message names the line.
     """
     raw = read_bytes(path)
     try:
@@ -199,19 +202,19 @@ def check_no_nul(path: str | Path, raw: bytes) -> None:
     Raises
     ------
     DataError
-        If there is a NUL character; names the line of the first.
+        If there is a NUL character; the message names the line of the first NUL.
     """
     if b"\0" in raw:
         raise DataError(f"{path}, line {line_at(raw, raw.index(0))}: a NUL character; is this a text file?")
 
 
 def encoding_error(path: str | Path) -> DataError:
-    """Return the error to raise for a file whose bytes are not UTF-8; it names the line and the byte.
+    """Return the error for a file that is not UTF-8; its message names the line and the byte.
 
     Parameters
     ----------
     path : str or path
-        The file is read again.
+        The file; this function reads it again.
 
     Returns
     -------
@@ -247,7 +250,7 @@ def line_at(raw: bytes, place: int) -> int:
 
 
 def read_arrays(path: str | Path) -> Arrays:
-    """Read every array of an ``.npz`` file; arrays of objects (pickles) are never read.
+    """Read every array of an ``.npz`` file; arrays of Python objects (pickles) raise an error.
 
     Parameters
     ----------
@@ -260,7 +263,7 @@ def read_arrays(path: str | Path) -> Arrays:
     Raises
     ------
     DataError
-        If the file is missing, truncated, not an ``.npz``, or holds an array of objects.
+        If the file is missing, truncated, not an ``.npz``, or contains an array of Python objects.
     """
     source = Path(path)
     if not source.is_file():
@@ -275,7 +278,9 @@ def read_arrays(path: str | Path) -> Arrays:
         raise
     except Exception as error:  # numpy and zipfile raise many types of errors for damaged files
         if str(error).startswith("Object arrays"):
-            raise DataError(f"{source}: holds pickled objects, which are never read; save plain arrays") from error
+            raise DataError(
+                f"{source}: contains pickled objects, which kgeval never reads; save plain arrays"
+            ) from error
         reason = "it is neither .npz nor .npy" if "unsafely" in str(error) else str(error)
         raise DataError(
             f"{source}: is damaged, cut off, or not an .npz archive (pickles are never read): {reason}"
@@ -298,11 +303,12 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
     arrays : dict of str to array
         Without the header.
     header : dict
+        The header that `write_archive` stored.
 
     Raises
     ------
     DataError
-        As `read_arrays` does, and if there is no header that is a JSON object.
+        If `read_arrays` raises one, the header is missing, or the header is not a JSON object.
     """
     arrays = read_arrays(path)
     if "header" not in arrays or arrays["header"].dtype.kind != "U" or arrays["header"].ndim:

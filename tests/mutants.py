@@ -326,7 +326,7 @@ MUTANTS = (
         "return raw[: len(candidates)]"),
     Mutant("C22", "results_are_paired_by_id_not_by_label", "comparison/alignment.py", COMPARED,
         "= joint.find(",
-        "= np.arange(len(joint))[: len(own)] if True else joint.find("),
+        "= np.arange(len(joint))[: len(texts)] if True else joint.find("),
     Mutant("C23", "negatives_repeat_where_candidates_run_out", "data/corruption.py", DRAWN,
         "rng.choice(n_allowed, size=min(last - first, n_allowed), replace=False)",
         "rng.choice(n_allowed, size=last - first if n_allowed else 0, replace=True)"),

@@ -58,7 +58,7 @@ def test_an_existing_file_is_kept_unless_told(tmp_path):
     before = file.read_bytes()
     with pytest.raises(DataError) as caught:
         write_archive(file, {"a": np.array([2])}, {"n": 2})
-    assert str(caught.value) == f"{file} exists; choose another name, or say overwrite=True (--overwrite)"
+    assert str(caught.value) == f"{file} exists; choose another name, or use overwrite=True (--overwrite)"
     assert file.read_bytes() == before
     write_archive(file, {"a": np.array([2])}, {"n": 2}, overwrite=True)
     arrays, header = read_archive(file)
@@ -119,7 +119,7 @@ def test_arrays_of_objects_are_not_written(tmp_path):
     file = tmp_path / "run.kgeval"
     with pytest.raises(DataError) as caught:
         write_archive(file, {"n": np.arange(3), "a": np.array([None, "x"], dtype=object)}, {})
-    assert str(caught.value) == f"{file}: array 'a' holds objects, which only a pickle could store"
+    assert str(caught.value) == f"{file}: array 'a' contains Python objects, which cannot be stored without pickle"
     assert os.listdir(tmp_path) == []
 
 
@@ -178,7 +178,7 @@ def test_pickles_are_never_loaded(tmp_path):
 
     file = npz(tmp_path, header=np.array(json.dumps({})), a=np.array([Trap()], dtype=object))
     for read in (read_arrays, read_archive):
-        assert refusal(read, file) == "FILE: holds pickled objects, which are never read; save plain arrays"
+        assert refusal(read, file) == "FILE: contains pickled objects, which kgeval never reads; save plain arrays"
     assert not trap.exists()
     with np.load(file, allow_pickle=True) as loaded:
         loaded["a"]

@@ -1,6 +1,7 @@
-"""ClassificationResult: classified test triples with scores and thresholds; metrics are computed on demand.
+"""ClassificationResult: classified test triples with scores and thresholds; computes metrics on demand.
 
-`kgeval.classify` and `kgeval.load_result` return it; `kgeval.report` and the command line read it.
+`kgeval.classify` and `kgeval.load_result` return a `ClassificationResult`; `kgeval.report` and the command line
+read it.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ NO_PROBABILITIES = (
     "(--calibrate)"
 )
 _TABLE = {"s": "iu", "p": "iu", "o": "iu", "label": "b", "score": "f", "threshold": "f", "predicted": "b"}
-_ABOUT = (
+_ABOUT_KEYS = (
     "dataset", "dataset_fingerprint", "observations", "negatives", "negatives_sha256", "seed", "version",
     "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
 )  # fmt: skip
-FIRST_VERSION = 2  # the first version of the file format that has classifications
+FIRST_VERSION = 2  # the first version of the file format that supports classifications
 _THRESHOLDS = {
     "thresholds_threshold": "f",
     "thresholds_n_valid_positive": "iu",
@@ -69,23 +70,23 @@ class ClassificationResult:
         One row per test triple, positives first: ``s, p, o`` (ids), ``label`` (bool), ``score`` and ``threshold``
         (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated.
     thresholds : pandas.DataFrame
-        One row per relation (label) of validation or test: ``threshold``, ``n_valid_positive``, ``n_valid_negative``,
-        ``source`` (``"relation"``; or ``"global"`` if validation does not have both positives and negatives of the
-        relation), ``n_test``.
+        One row per relation (label) that occurs in validation or test: ``threshold``, ``n_valid_positive``,
+        ``n_valid_negative``, ``source`` (``"relation"``; or ``"global"`` if validation lacks positives or negatives of
+        the relation), ``n_test``.
     global_threshold : float
-        Chosen on all validation examples together.
+        The threshold that was chosen on all validation examples together.
     entities, relations : Vocabulary
     about : dict
-        JSON-able: dataset and its fingerprint, the negatives' source, seed and SHA-256, scorer, calibration, kgeval's
-        version, and numbers of examples.
+        JSON-able: dataset and its fingerprint; source, seed and SHA-256 of the negatives; scorer, calibration, version
+        of kgeval, and numbers of examples.
     dropped : dict of str to int
-        Number of examples that were not scored, by split and reason.
+        For each split and reason, the number of examples that were not scored.
     notes : sequence of str
         Cautions about the numbers.
     columns : pandas.DataFrame, optional
         Additional columns to break down by, one row per row of `table`.
     dataset : Dataset, optional
-        The dataset, as long as it is in memory; not saved.
+        The dataset, if it is in memory; not saved.
 
     Examples
     --------
@@ -123,7 +124,7 @@ class ClassificationResult:
         return ClassificationResult(**({**self._parts(), "dataset": self._dataset} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a saved file holds, by name."""
+        """Return the parameters of the class that a saved file contains: name -> value."""
         names = ("table", "thresholds", "global_threshold", "entities", "relations", "about", "dropped", "notes")
         return {name: getattr(self, name) for name in (*names, "columns")}
 
@@ -144,18 +145,18 @@ class ClassificationResult:
         return self.value(key).value
 
     def value(self, key: str | Metric) -> MetricValue:
-        """Return the number of `key`, or NaN with the reason.
+        """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
         Parameters
         ----------
         key : str or Metric
-            ``[average.]metric``. ``micro`` (default): the metric of all test triples together. ``macro``: the mean over
-            the test relations in which the metric is defined; ``excluded`` counts the other relations.
+            ``[average.]metric``. ``micro`` (default): the metric over all test triples. ``macro``: the mean over the
+            test relations for which the metric is defined; ``excluded`` is the number of the other relations.
 
         Raises
         ------
         MetricError
-            If the key cannot be read, or the metric has a threshold of its own.
+            If the key is not valid, or the metric has its own threshold.
         """
         average = "micro"
         if isinstance(key, str) and key.strip().lower().startswith(tuple(f"{name}." for name in AVERAGES)):
@@ -164,24 +165,24 @@ class ClassificationResult:
         return self._compute(metric, np.arange(len(self.table))) if average == "micro" else self._macro(metric)
 
     def _compute(self, metric: PointMetric, rows: Ids) -> MetricValue:
-        """Return the metric of some rows of the table."""
-        if self._lacks(metric):
+        """Return the metric over `rows` of the table."""
+        if self._needs_probabilities(metric):
             return MetricValue.undefined(NO_PROBABILITIES)
         labels, predictions = (self.table[name].to_numpy()[rows] for name in ("label", PREDICTIONS[metric.needs]))
         return metric.compute(labels, predictions, self.table["p"].to_numpy()[rows] if metric.takes_groups else None)
 
-    def _lacks(self, metric: PointMetric) -> bool:
-        """Tell whether the metric needs probabilities and the table has none."""
+    def _needs_probabilities(self, metric: PointMetric) -> bool:
+        """Return whether the metric needs probabilities but the table has no probabilities."""
         return PREDICTIONS[metric.needs] not in self.table
 
     def _macro(self, metric: PointMetric) -> MetricValue:
-        """Return the mean of the metric over the test relations in which it is defined."""
-        if self._lacks(metric):
+        """Return the mean of the metric over the test relations for which it is defined."""
+        if self._needs_probabilities(metric):
             return MetricValue.undefined(NO_PROBABILITIES)
         parts = [rows for _, rows in self._relations]
         values = [self._compute(metric, rows) for rows in parts]
         defined = [value.value for value in values if not value.reason]
-        # Number of relations without a value, and their share of the test triples.
+        # The number of relations without a value, and the share of test triples that have these relations.
         n_out = len(values) - len(defined)
         weight_out = sum(len(rows) for rows, value in zip(parts, values) if value.reason) / len(self.table)
         if not defined:
@@ -191,11 +192,11 @@ class ClassificationResult:
 
     @cached_property
     def _relations(self) -> list[tuple[tuple[str, ...], Ids]]:
-        """The label and the rows of each relation of test, relations with more rows first."""
+        """The label and the row indices of each test relation; relations with more rows come first."""
         return self._groups(["relation"])
 
     def _groups(self, names: Sequence[str]) -> list[tuple[tuple[str, ...], Ids]]:
-        """Return the groups of rows with the same values in the named columns; see `group_labels`."""
+        """Return the groups of rows with the same values in the columns `names`; see `group_labels`."""
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
@@ -210,7 +211,7 @@ class ClassificationResult:
         return check_one_of("by", name, dict.fromkeys(["relation", *self.columns.columns, *plain]), MetricError)
 
     def summary(self, metrics: Sequence[str | Metric] | str = CLASSIFIED_METRICS) -> pd.DataFrame:
-        """Return a table of metrics: over all test triples (micro), and as means over relations (macro).
+        """Return a table of metrics: over all test triples (micro), and averaged over relations (macro).
 
         Parameters
         ----------
@@ -219,8 +220,8 @@ class ClassificationResult:
         Returns
         -------
         pandas.DataFrame
-            Rows ``micro`` and ``macro``; columns ``n`` (test triples), each metric under its key, and ``reason``: why
-            a number is NaN.
+            Rows ``micro`` and ``macro``; columns ``n`` (number of test triples), each metric under its key, and
+            ``reason``: why a value is NaN.
         """
         parsed, all_rows = parse_points(metrics), np.arange(len(self.table))
         rows = [
@@ -237,14 +238,15 @@ class ClassificationResult:
         ----------
         *columns : str
             One or more of ``"relation"``; a feature of the dataset that does not depend on the side (``"cardinality"``,
-            ``"pattern"``, ``"relation_frequency"``, ``"seen"``); or a column of `with_columns`.
+            ``"pattern"``, ``"relation_frequency"``, ``"seen"``); or a column added by `with_columns`.
         metrics : sequence of str or Metric, or one string with commas
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by the groups (relations by label): groups with more triples first, buckets in ascending order.
-            Columns ``n``, ``share`` of all test triples, and the metrics as in `summary`.
+            One row per group (relations by label): larger groups first, buckets in ascending order. Columns: ``n``
+            (number of triples), ``share`` (``n`` divided by the number of test triples), and the metrics as in
+            `summary`.
         """
         parsed, names = parse_points(metrics), group_names(columns)
         groups = dict(self._groups(names))
@@ -260,14 +262,14 @@ class ClassificationResult:
         Parameters
         ----------
         columns : pandas.DataFrame or mapping of str to array
-            Either one row per row of `table`, in the same order; or a table with key columns that say to which triples
-            a row belongs: some of ``s``, ``p`` or ``relation``, ``o``. Keys are labels or ids; each combination occurs
-            once. See `kgeval.EvaluationResult.with_columns`.
+            Either one row per row of `table`, in the same order; or a table with key columns that tell to which triples
+            a row belongs: one or more of ``s``, ``p`` (or ``relation``), ``o``. Keys are labels or ids; each
+            combination of keys occurs once. See `kgeval.EvaluationResult.with_columns`.
 
         Raises
         ------
         DataError
-            If lengths or keys do not fit, or a name is taken.
+            If the number of rows or the keys do not match the table, or a column name is already in use.
         """
         taken = {"relation", "n", "share", REASON, *FEATURES, *self.table.columns, *self.columns.columns}
         joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
@@ -281,14 +283,15 @@ class ClassificationResult:
         Parameters
         ----------
         dataset : Dataset, optional
-            The dataset that was classified; not needed as long as the result has it in memory, after `kgeval.classify`.
+            The dataset that was classified. Not needed for a result of `kgeval.classify`, which has it in memory;
+            needed for a result that was loaded from a file.
         names : sequence of str, optional
             See `kgeval.features.features_of`.
 
         Raises
         ------
         DataError
-            If there is no dataset, or the result was made from another one.
+            If there is no dataset, or the result was computed from another dataset.
         """
         dataset = dataset_of(self.about, dataset, self._dataset, names or FEATURES)
         names = features_at_hand(dataset, has_sides=False) if names is None else names
@@ -298,7 +301,7 @@ class ClassificationResult:
         return self.__replace__(columns=pd.concat([kept, features], axis=1), notes=notes)
 
     def labelled(self) -> pd.DataFrame:
-        """Return the table with labels in place of ids."""
+        """Return the table with labels instead of ids."""
         return with_labels(self.table, self.entities, self.relations)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -308,7 +311,7 @@ class ClassificationResult:
         ----------
         path : path
         overwrite : bool
-            Whether an existing file is replaced.
+            Whether to replace an existing file.
 
         Raises
         ------
@@ -327,7 +330,7 @@ class ClassificationResult:
         write_result(path, "classification", arrays, header, overwrite)
 
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
-        """Return one caution for each average that leaves out relations without a value.
+        """Return one caution for each average that leaves out relations, because the metric is undefined for them.
 
         Parameters
         ----------
@@ -345,15 +348,15 @@ class ClassificationResult:
         return list(dict.fromkeys(texts))
 
     def header(self) -> list[str]:
-        """Return the lines above a table of numbers: dataset, thresholds, negatives, dropped triples, cautions."""
+        """Return the lines above a table of metrics: dataset, thresholds, negatives, dropped triples, cautions."""
         about = self.about
         seed = "" if about["seed"] is None else f", seed {about['seed']}"
-        n_with_own = int((self.thresholds["source"] == "relation").sum())
+        n_chosen = int((self.thresholds["source"] == "relation").sum())
         lines = [
             f"{about['dataset']}: {len(self.entities):,} entities, {len(self.relations):,} relations; "
             f"test {about['n_test_positive']:,} positives and {about['n_test_negative']:,} negatives, "
             f"{sum(self.dropped.values()):,} dropped",
-            f"{n_with_own:,} relations with a threshold of their own, {len(self.thresholds) - n_with_own:,} with the "
+            f"{n_chosen:,} relations with their own threshold, {len(self.thresholds) - n_chosen:,} with the "
             f"global threshold; chosen on valid ({about['n_valid_positive']:,} positives, "
             f"{about['n_valid_negative']:,} negatives)",
             f"negatives: {about['negatives']}{seed}, sha256 {about['negatives_sha256'][:8]}; "
@@ -364,7 +367,7 @@ class ClassificationResult:
         return lines + [f"note: {note}" for note in self.notes]
 
     def _lines(self) -> list[str]:
-        """Return the header, and the cautions of the default metrics."""
+        """Return the header lines and the cautions of the default metrics."""
         return [*self.header(), *(f"note: {caution}" for caution in self.cautions(CLASSIFIED_METRICS))]
 
     def __repr__(self) -> str:
@@ -375,19 +378,19 @@ class ClassificationResult:
 
 
 def _parse_point(key: str | Metric) -> PointMetric:
-    """Return the metric of a key; raise a MetricError if it has a threshold of its own."""
+    """Return the metric of a key; raise a MetricError if the metric has its own threshold."""
     metric = POINTS.parse(key)
-    names_threshold = isinstance(key, str) and "threshold" in key.lower()
-    if isinstance(metric, DecisionMetric) and (names_threshold or metric.threshold != DEFAULT_THRESHOLD):
+    has_threshold = isinstance(key, str) and "threshold" in key.lower()
+    if isinstance(metric, DecisionMetric) and (has_threshold or metric.threshold != DEFAULT_THRESHOLD):
         raise MetricError(
-            f"{metric} has a threshold of its own, but triples are classified by those chosen on validation; "
+            f"{metric} has its own threshold, but triples are classified by the thresholds chosen on validation; "
             f"use {metric.name!r}"
         )
     return metric
 
 
 def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
-    """Return metrics of predictions that apply to classified triples: without a threshold of their own.
+    """Return metrics of predictions for classified triples; these metrics cannot have their own threshold.
 
     Parameters
     ----------
@@ -400,33 +403,33 @@ def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
     Raises
     ------
     MetricError
-        If there is none, one is unknown, or one has a threshold of its own.
+        If `metrics` is empty, or a metric is unknown or has its own threshold.
     """
     given = split_list(metrics) if isinstance(metrics, str) else list(metrics)
     if not given:
-        raise MetricError("metrics names none; say which, such as 'accuracy,f1'")
+        raise MetricError("metrics is empty; name at least one, such as 'accuracy,f1'")
     return [_parse_point(metric) for metric in given]
 
 
 def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version: int) -> ClassificationResult:
-    """Return the result that `ClassificationResult.save` wrote, checked."""
+    """Check and return the result that `ClassificationResult.save` wrote."""
     if version < FIRST_VERSION:
-        raise DataError(f"version {version} of the format has no classifications")
-    check_about(header["about"], _ABOUT)
+        raise DataError(f"version {version} of the file format does not support classifications")
+    check_about(header["about"], _ABOUT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
     kinds |= {"probability": "f"} if "probability" in arrays else {}
     for name, allowed in kinds.items():
         if arrays[name].dtype.kind not in allowed:
-            raise DataError(f"{name} holds {arrays[name].dtype}")
+            raise DataError(f"array {name!r} has the wrong dtype {arrays[name].dtype}")
         if allowed == "f" and np.isnan(arrays[name]).any():
-            raise DataError(f"{name} holds NaN")
+            raise DataError(f"array {name!r} contains NaN")
     for names in ([*_TABLE, *(["probability"] if "probability" in kinds else [])], [*_THRESHOLDS, "thresholds_is_own"]):
         shapes = {name: arrays[name].shape for name in names}
         if len(set(shapes.values())) > 1 or arrays[names[0]].ndim != 1:
             raise DataError(f"columns differ in length: {shapes}")
     if not np.array_equal(arrays["predicted"], decide_by_threshold(arrays["score"], arrays["threshold"])):
-        raise DataError("column predicted is not score >= threshold")
+        raise DataError("column 'predicted' does not equal score >= threshold")
     table = pd.DataFrame({name: arrays[name] for name in kinds if name in _TABLE or name == "probability"})
     TripleSet(table[["s", "p", "o"]].to_numpy(), len(entities), len(relations), "columns s, p, o")
     relation_ids = check_ids("relation of a threshold", arrays["thresholds_relation"], len(relations), (None,))

@@ -1,4 +1,7 @@
-"""classify(): triple classification, with one threshold per relation that is chosen on the validation split alone."""
+"""classify(): triple classification with one threshold per relation, chosen on the validation split only.
+
+Users and the command ``kgeval classify`` call `classify`.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ from kgeval.scorers import (
 from kgeval.scorers.models import EmbeddingModel
 
 NO_VECTOR = "the model has no vector for an entity or relation"
-WORSE_THAN_CHANCE = -4.0  # in standard deviations of the AUC of random scores; a lower AUC gives a warning
+WORSE_THAN_CHANCE = -4.0  # z-score of the validation AUC under random scores; a lower z-score gives a warning
 
 
 def classify(
@@ -58,36 +61,36 @@ def classify(
 ) -> ClassificationResult:
     """Classify test triples as true or false by thresholds chosen on the validation split.
 
-    A triple is classified as true if its score is at least the threshold of its relation. The threshold is the one that
-    classifies most validation triples of the relation correctly (`kgeval.metrics.pointwise.cuts`). A relation without
-    both true and false triples in validation takes the global threshold, chosen on all validation triples; a note
-    counts these relations. No threshold uses the test split.
+    A triple is classified as true if its score is at least the threshold of its relation. This threshold classifies the
+    largest number of validation triples of the relation correctly (`kgeval.metrics.pointwise.cuts`). If validation
+    lacks true or false triples of a relation, the relation gets the global threshold, which is chosen on all validation
+    triples; a note contains the number of these relations. The test split is not used to choose thresholds.
 
     Parameters
     ----------
     scorer : function, object or model
-        See `kgeval.evaluate`. Embedding models and scorers of rows score triples on the object side (on the subject
-        side if a scorer has that side only).
+        See `kgeval.evaluate`. Embedding models and objects with ``score_objects`` score the triples as object queries;
+        an object that has only ``score_subjects`` scores them as subject queries.
     dataset : Dataset
-        Its splits valid and test are the true triples.
+        The true triples are its splits valid and test.
     negatives : path, mapping or str
         The false triples. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping from
         ``"valid"`` and ``"test"`` to ids, shape (n, 3), to DataFrames of labels, or to DataFrames from
         `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
         ``kgeval.sample_negatives(dataset, split, seed=seed)``. Negatives that are known triples, or that occur more
-        than once, are kept, and notes count them.
+        than once, are kept; notes contain their numbers.
     calibrate : str, optional
-        ``"platt"`` or ``"isotonic"``: fit probabilities on all validation scores together. Metrics such as log loss
-        require probabilities. Requires scikit-learn.
+        ``"platt"`` or ``"isotonic"``: fit probabilities on the scores of all validation triples together; metrics
+        such as log loss require probabilities. Requires scikit-learn.
     prior : float, optional
-        The share of true triples that the probabilities assume; by default the share in validation. Requires
-        `calibrate`.
+        The share of true triples that the probabilities assume; by default the share of true triples in validation.
+        Requires `calibrate`.
     seed : int
-        Seed of ``"uniform"`` negatives; other negatives do not use it.
+        Seed of ``"uniform"`` negatives; not used with other negatives.
     source : str, optional
-        The source of the negatives that the result names; by default the folder, ``"given"`` or ``"uniform"``.
+        The source of the negatives, which the result names; by default the folder, ``"given"`` or ``"uniform"``.
     max_pairs : int
-        The greatest length of the arrays that a scoring function gets.
+        The largest number of triples in one call of a scoring function.
 
     Returns
     -------
@@ -96,11 +99,12 @@ def classify(
     Raises
     ------
     DataError
-        If positives or negatives of valid or test are lacking, or name an entity or relation that the dataset lacks.
+        If positives or negatives of valid or test are missing, or contain an entity or relation that is not in the
+        dataset.
     ProtocolError
         If the dataset has no valid or no test split, or a setting is unknown.
     ScoreError
-        If the scorer gives a wrong shape or dtype, a NaN, or different scores for the same triple.
+        If the scorer returns a wrong shape or dtype, a NaN, or different scores for the same triple.
 
     References
     ----------
@@ -151,11 +155,11 @@ class _Examples:
         ``"valid"`` or ``"test"``.
     triples : int64 array, shape (n, 3)
     labels : bool array, shape (n,)
-        Whether the triple is true.
+        True for positives, False for negatives.
     n_dropped : int
-        Number of examples without scores, because the model has no vector for an entity or relation.
+        Number of examples that are left out, because the model has no vector for an entity or relation.
     scores : float64 array, shape (n,)
-        Empty before `scored`.
+        Empty until `scored` is called.
     """
 
     part: str
@@ -166,12 +170,12 @@ class _Examples:
 
     @classmethod
     def of(cls, dataset: Dataset, part: str, negatives: Ids, scorer: Any) -> _Examples:
-        """Return the positives and negatives of a split for which `scorer` has vectors; without scores.
+        """Return the positives and negatives of a split for which `scorer` has vectors, without scores.
 
         Raises
         ------
         DataError
-            If no positive, or no negative, is left.
+            If no positive or no negative is left.
         """
         triples = np.concatenate([dataset[part].array, negatives])
         labels = np.arange(len(triples)) < len(dataset[part])
@@ -181,8 +185,8 @@ class _Examples:
         for kind, n in (("positives", kept.n_positive), ("negatives", kept.n_negative)):
             if not n:
                 raise DataError(
-                    f"none of the {kind} of {part} is left: each names an entity or relation for which the model has "
-                    "no vector; was it trained on another dataset?"
+                    f"no {kind} of {part} are left: each contains an entity or relation for which the model has no "
+                    "vector; was the model trained on another dataset?"
                 )
         return kept
 
@@ -209,14 +213,14 @@ class _Examples:
 
 
 def _check_settings(dataset: Any, calibrate: Any, prior: Any) -> None:
-    """Raise a DataError or ProtocolError unless the arguments of `classify` are valid."""
+    """Raise a DataError or ProtocolError if an argument of `classify` is not valid."""
     if not isinstance(dataset, Dataset):
         raise DataError(f"expected a Dataset; got {dataset!r}. kgeval.read_dataset reads a folder")
     for part in PARTS:
         if part not in dataset:
             raise ProtocolError(
-                f"dataset {dataset.name!r} has no split {part!r}: thresholds are chosen on valid and judged on test. "
-                "Set aside a part of train as valid; thresholds chosen on test would be worthless"
+                f"dataset {dataset.name!r} has no split {part!r}: thresholds are chosen on valid and evaluated on "
+                "test. Set aside a part of train as valid; do not choose thresholds on test"
             )
         if not len(dataset[part]):
             raise DataError(f"split {part!r} of {dataset.name!r} has 0 triples; classification needs positives in it")
@@ -224,11 +228,11 @@ def _check_settings(dataset: Any, calibrate: Any, prior: Any) -> None:
         check_one_of("calibrate", calibrate, CALIBRATIONS)
         check_calibration(calibrate, prior)
     elif prior is not None:
-        raise ProtocolError("prior= requires calibrate=; say calibrate='platt' or calibrate='isotonic' as well")
+        raise ProtocolError("prior= requires calibrate=; set calibrate='platt' or calibrate='isotonic'")
 
 
 def _check_scorer(scorer: Any, rows: RowScorer, dataset: Dataset, examples: _Examples) -> list[str]:
-    """Check that different ways to score a few queries agree (see `probe`), and return the notes on the scorer."""
+    """Check that different calls give the same scores for a few queries (see `probe`); return notes on the scorer."""
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     report = probe(rows, dataset, examples.triples, candidates, (pair_side(rows),))
     return [*report.notes, *(scorer.notes if isinstance(scorer, EmbeddingModel) else ())]
@@ -246,7 +250,7 @@ def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator
 
 
 def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen: GroupThresholds) -> pd.DataFrame:
-    """Return the table of thresholds, one row per relation of valid or test; see `ClassificationResult`."""
+    """Return the table of thresholds, one row per relation in valid or test; see `ClassificationResult`."""
     n = len(dataset.relations)
     columns = {
         "threshold": chosen.threshold,
@@ -261,7 +265,7 @@ def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen
 
 
 def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds) -> list[str]:
-    """Return notes that count the test relations with the global threshold, one note for each reason."""
+    """Return notes with the number of test relations that use the global threshold, one note per reason."""
     relations, n_triples = np.unique(test.relations, return_counts=True)
     is_in_valid = np.isin(relations, valid.relations)
     notes = []
@@ -276,13 +280,13 @@ def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds)
 
 
 def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | None) -> list[str]:
-    """Return cautions about the scores: infinite scores, AUC on validation worse than chance, negative Platt slope."""
+    """Return cautions: infinite scores, a validation AUC worse than chance, a negative slope of Platt's calibration."""
     notes = []
     n_infinite = int(np.isinf(valid.scores).sum() + np.isinf(test.scores).sum())
     if n_infinite:
         notes.append(f"{n_infinite:,} scores are infinite; infinities are compared as numbers")
     auc = RocAuc().compute(valid.labels, valid.scores).value
-    # The standard deviation of the AUC of random scores.
+    # The standard deviation of the AUC under random scores.
     deviation = np.sqrt((len(valid.labels) + 1) / (12 * valid.n_positive * valid.n_negative))
     if auc - 0.5 < WORSE_THAN_CHANCE * deviation:
         notes.append(
@@ -299,7 +303,7 @@ def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | Non
 
 
 def _about(dataset: Dataset, valid: _Examples, test: _Examples) -> dict[str, Any]:
-    """Return the facts about dataset and examples that a result keeps."""
+    """Return the facts about dataset and examples that are stored in the result."""
     about: dict[str, Any] = {
         "dataset": dataset.name,
         "dataset_fingerprint": dataset.fingerprint,

@@ -1,4 +1,4 @@
-"""The negatives of triple classification: read from files, drawn, or given as arrays; checked and counted.
+"""The negatives of triple classification: read from files, sampled, or given as arrays; then checked.
 
 `kgeval.classify` calls `NegativeSets.of`.
 """
@@ -38,12 +38,12 @@ Negatives = Mapping[str, npt.ArrayLike | pd.DataFrame] | str | Path
 
 @dataclass(frozen=True)
 class NegativeSets:
-    """The negatives of valid and test, with their source and cautions.
+    """The negatives of the splits valid and test, with their source and cautions.
 
     Parameters
     ----------
     triples : dict of str to int64 array, shape (n, 3)
-        Under ``"valid"`` and ``"test"``; neither is empty.
+        Split (``"valid"``, ``"test"``) -> negatives; both arrays have at least one row.
     source : str
         ``"uniform"``, ``"given"``, or ``"files in FOLDER"``.
     notes : list of str
@@ -56,7 +56,7 @@ class NegativeSets:
 
     @classmethod
     def of(cls, dataset: Dataset, negatives: Any, seed: int) -> NegativeSets:
-        """Return the negatives of both splits, checked.
+        """Read or sample the negatives of both splits, and check them.
 
         Parameters
         ----------
@@ -69,13 +69,13 @@ class NegativeSets:
         Raises
         ------
         DataError
-            If negatives of valid or test are lacking, have the wrong form, or name something that the dataset lacks.
+            If negatives of valid or test are missing, have the wrong form, or contain an unknown entity or relation.
         """
         notes: list[str] = []
         if isinstance(negatives, str) and negatives == UNIFORM:
             source = UNIFORM
-            drawn = {part: sample_negatives(dataset, part, seed=seed, ids=True) for part in PARTS}
-            by_split = {part: frame[["s", "p", "o"]].to_numpy() for part, frame in drawn.items()}
+            samples = {part: sample_negatives(dataset, part, seed=seed, ids=True) for part in PARTS}
+            by_split = {part: frame[["s", "p", "o"]].to_numpy() for part, frame in samples.items()}
             n_short = {part: len(dataset[part]) - len(by_split[part]) for part in PARTS}
             notes += [
                 f"{part} has {n:,} negatives fewer than positives: no unknown entity was left"
@@ -97,7 +97,7 @@ class NegativeSets:
             if not len(by_split.get(part, ())):
                 raise DataError(
                     f"there are no negatives of {part}: add {part}_negatives.txt to the folder, or the key {part!r} "
-                    "to the mapping, or say negatives='uniform'; thresholds are chosen on valid and judged on test"
+                    "to the mapping, or use negatives='uniform'; thresholds are chosen on valid and evaluated on test"
                 )
         if "train" in by_split:
             notes.append(f"{len(by_split['train']):,} negatives of train are left out: thresholds are chosen on valid")
@@ -105,21 +105,21 @@ class NegativeSets:
         return cls(triples, source, notes + _cautions(dataset, triples))
 
     def about(self, dataset: Dataset, source: str | None) -> dict[str, Any]:
-        """Return the facts about the negatives that a result keeps: their source, or `source` if given, and SHA-256."""
+        """Return the facts that a result stores: `source` (or the default source) and SHA-256 of the negatives."""
         return {"negatives": source or self.source, "negatives_sha256": self.fingerprint(dataset)}
 
     def fingerprint(self, dataset: Dataset) -> str:
-        """Return the SHA-256 of the negatives; like that of a dataset, it does not depend on their order or on ids."""
+        """Return the SHA-256 of the negatives; the order of the rows and the ids do not change it."""
         return fingerprint_triples("kgeval negatives 1", dataset.entities, dataset.relations, self.triples)
 
 
 def _as_ids(dataset: Dataset, part: Any, given: Any) -> Ids:
     """Return the negatives of a split as checked ids, int64, shape (n, 3).
 
-    A DataFrame holds labels, unless it comes from ``sample_negatives(..., ids=True)``; an array holds ids.
+    A DataFrame contains labels, except a DataFrame from ``sample_negatives(..., ids=True)``; an array contains ids.
     """
     if part not in SPLITS:
-        raise DataError(f"negatives must be those of 'valid' and 'test'; got {part!r}{suggest(str(part), PARTS)}")
+        raise DataError(f"the keys of negatives must be 'valid' and 'test'; got {part!r}{suggest(str(part), PARTS)}")
     title = f"negatives of {part}"
     if isinstance(given, pd.DataFrame) and "positive" in given and given.dtypes.get("s") == np.int64:
         given = given[["s", "p", "o"]].to_numpy()
@@ -129,13 +129,13 @@ def _as_ids(dataset: Dataset, part: Any, given: Any) -> Ids:
 
 
 def _cautions(dataset: Dataset, triples: dict[str, Ids]) -> list[str]:
-    """Return cautions about negatives that are known triples, and about negatives that occur more than once."""
+    """Return cautions about negatives that are known triples or that occur more than once."""
     index = KnownIndex.of(*query_parts(known_triples(dataset, tuple(dataset.splits)), "object"))
     texts = []
     for part, rows in triples.items():
         s, p, o = rows.T
         n_known = int(index.contains(p, s, o).sum())
-        # `group_rows` returns one start per distinct triple, and one more at the end.
+        # The second array of `group_rows` has one element per distinct triple, and one more at the end.
         n_repeated = len(rows) - (len(group_rows(s, p, o)[1]) - 1)
         if n_known:
             texts.append(f"{n_known:,} of {len(rows):,} negatives of {part} are known triples; they count as false")

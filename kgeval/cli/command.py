@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """One command. A module of `kgeval.cli.commands` adds it by defining `COMMAND`.
+    """A command. Each module of `kgeval.cli.commands` defines one, as `COMMAND`.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Command:
     run : function
         Takes the parsed options; returns the text to print, or the text and the exit code.
     place : int
-        The place in the list of commands.
+        The position in the list of commands.
     """
 
     name: str

@@ -31,7 +31,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     ----------
     parser : argparse.ArgumentParser
     with_scores : bool
-        Whether a table of scores (``--scores``) may take the place of a scorer.
+        Whether a table of scores (``--scores``) may be given in place of a scorer.
     with_side : bool
         Whether to add ``--side``.
     """
@@ -43,7 +43,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
-    model = parser.add_argument_group("model settings (for a file that does not contain them)")
+    model = parser.add_argument_group("model settings (needed if the model file does not contain them)")
     model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
     model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
     model.add_argument("--layout", choices=LAYOUTS, help="order of the parts of complex numbers in the columns")
@@ -75,26 +75,27 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
     protocol.add_argument(
         "--unseen",
         choices=UNSEEN,
-        help="policy for entities and relations that train lacks (default: rank, or drop if the model has no vector)",
+        help="policy for triples with entities or relations that are not in train (default: rank; drop if the "
+        "model has no vectors for them)",
     )
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raise a ProtocolError for an option that the chosen scorer would ignore.
+    """Raise a ProtocolError for an option that has no effect on the chosen scorer.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed options.
     """
-    of_models = ("model_type", "norm", "layout", "inverse_relations", "device")
-    of_runs = ("batch_size", "block_size", "max_pairs", "threads")
-    ignored: tuple[str, ...] = () if options.model is not None else of_models
+    model_options = ("model_type", "norm", "layout", "inverse_relations", "device")
+    scorer_options = ("batch_size", "block_size", "max_pairs", "threads")
+    ignored: tuple[str, ...] = () if options.model is not None else model_options
     if getattr(options, "scores", None) is not None:
-        ignored += of_runs
+        ignored += scorer_options
     for name in ignored:
         if getattr(options, name, None) is not None:
-            kind = "--model" if name in of_models else "--model or --score"
+            kind = "--model" if name in model_options else "--model or --score"
             raise ProtocolError(f"--{name.replace('_', '-')} needs {kind}")
 
 
@@ -138,7 +139,7 @@ def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], lis
     -------
     results : list of EvaluationResult
     names : list of str
-        The names of ``--names``; else the file names; else, where file names repeat, the paths.
+        From ``--names``. By default the file names, or the paths if two file names are equal.
 
     Raises
     ------
@@ -169,7 +170,7 @@ def ranked_result(path: Path) -> EvaluationResult:
     """
     result = kgeval.load_result(path)
     if not isinstance(result, EvaluationResult):
-        raise DataError(f"{path}: holds a classification; this command takes what kgeval evaluate --out saved")
+        raise DataError(f"{path}: holds a classification; this command needs a result saved by kgeval evaluate --out")
     return result
 
 
@@ -191,7 +192,7 @@ def check_out(out: Path, overwrite: bool, read: Sequence[Path]) -> None:
 
 
 def written(path: Path) -> str:
-    """Return the last line of a command's output: the written file and its size.
+    """Return the line that reports the written file and its size.
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{name} is no Python file")
+        raise ImportError(f"{name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -289,7 +290,7 @@ def words(text: str) -> list[str]:
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """Return strict JSON, in ASCII where the terminal does not take Unicode.
+    """Return strict JSON; ASCII only if the output stream does not support Unicode.
 
     Parameters
     ----------

@@ -50,7 +50,9 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     output.add_argument(
         "--confidence", type=float, metavar="SHARE", help="confidence level of the intervals (default: 0.95)"
     )
-    output.add_argument("--no-intervals", dest="intervals", action="store_false", help="no intervals in the breakdown")
+    output.add_argument(
+        "--no-intervals", dest="intervals", action="store_false", help="leave out the intervals of the breakdown"
+    )
     output.add_argument(
         "--means-from",
         metavar="NAMES",
@@ -62,7 +64,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> None:
-    """Raise an error for options that cannot be shown, before anything is computed.
+    """Raise an error for wrong output options, before anything is computed.
 
     Parameters
     ----------
@@ -132,7 +134,7 @@ def result_text(
     options : argparse.Namespace
         The parsed options.
     further : sequence of str
-        Parts before the metrics, in the format "table" only.
+        Further parts of the text, printed before the metrics; in the format "table" only.
     last : str
         A last line, in the format "table" only.
     """
@@ -169,9 +171,11 @@ def result_text(
         reasons += undefined_lines(groups)
         if confidence is not None:
             reasons.append(f"note: {confidence:.0%} intervals, clustered by triple (query. metrics: by query)")
-        over = [name for name in words(options.by or "") if name in OVER_SPLITS]
-        if over and not says_splits(result.notes):
-            reasons.append(f"note: taken over all splits (--means-from train: over train): {', '.join(over)}")
+        split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
+        if split_columns and not says_splits(result.notes):
+            reasons.append(
+                f"note: computed from all splits (--means-from train: from train): {', '.join(split_columns)}"
+            )
     cautions = [f"note: {note}" for note in metric_cautions(result, metrics)]
     if cautions or reasons:
         parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))

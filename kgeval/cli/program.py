@@ -17,24 +17,36 @@ from kgeval.report import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code: 0, 2 after an error of the user's making, 1 as a command says."""
+    """Run the command line and return the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``kgeval``; by default those of the command line.
+
+    Returns
+    -------
+    int
+        0; 1 if ``check-table`` finds an impossible row, or the reader of the output stops; 2 after an error in the
+        input or the options; 130 after an interrupt.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a label must not end the program
+            stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result say the same
-            said = options.run(options)
-            text, status = said if isinstance(said, tuple) else (said, 0)
-            if text:  # empty: a pager has shown it
+            warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result have the same texts
+            output = options.run(options)
+            text, status = output if isinstance(output, tuple) else (output, 0)
+            if text:  # empty if a pager has shown the text
                 print(text)
             sys.stdout.flush()
     except KgevalError as error:
         if options.debug:
             traceback.print_exc()
-        lines = str(error).split("\n") if isinstance(error, ProtocolError) else [str(error)]  # a list of differences
+        lines = str(error).split("\n") if isinstance(error, ProtocolError) else [str(error)]  # may list differences
         print("kgeval: " + "\n".join(printable(line) for line in lines), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -47,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, like all others."""
+    """A parser that prints an error as one line, as kgeval prints all errors."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"kgeval: {message}; see {self.prog} --help\n")

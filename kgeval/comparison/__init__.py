@@ -1,4 +1,4 @@
-"""Paired comparison of results: alignment of rows, differences, tests, and contributions of relations."""
+"""Paired comparison of results: pairing of rows, differences, tests, and contributions of relations."""
 
 from kgeval.comparison.alignment import OVERRIDES, mismatches
 from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare

@@ -1,7 +1,7 @@
-"""Alignment: check that results may be compared, and pair the rows of their rank tables by labels.
+"""Alignment: check whether results may be compared, and pair the rows of their rank tables by labels.
 
-`kgeval.compare` calls `align`, which refuses results whose protocols, datasets, rows or rivals differ unless an
-override accepts the difference. The report page calls `mismatches`, which lists the differences.
+`kgeval.compare` calls `align`. If protocols, datasets, rows or rivals of the results differ, and no override accepts
+the difference, `align` raises an error. The report page calls `mismatches`, which lists the differences.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ OVERRIDES = {
     "splits": "accepts rows from different splits",
 }
 CHANGE_RIVALS = ("filter_splits", "unseen", "dataset")  # overrides that also accept different numbers of rivals
-TIE_RATES_APART = 0.01  # a larger difference between tie rates gives a caution
+TIE_RATES_APART = 0.01  # a larger difference between two tie rates gives a caution
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One difference between results that keeps them from being compared.
+    """One difference between results, which forbids a comparison unless an override accepts the difference.
 
     Parameters
     ----------
     field : str
         A field of the protocol, or ``"dataset"``, ``"entities"``, ``"relations"``, ``"queries"``, ``"rivals"``.
     said : str
-        The value in each result, as a text.
+        The value in each result, as text.
     overrides : tuple of str
-        Keys of `OVERRIDES`; any one of them accepts the difference. Empty if it cannot be overridden.
+        Keys of `OVERRIDES`; each of these keys accepts the difference. Empty if no override accepts it.
     """
 
     field: str
@@ -59,13 +59,13 @@ class Alignment:
     Parameters
     ----------
     rows : tuple of int64 arrays, shape (shared,)
-        One array per result: the places of the shared rows in the result's table. Element i of every array is the same
-        ranked triple. The rows are sorted by side, split and labels, so that neither ids nor the order of a table
-        matters.
+        One array per result: the indices of the shared rows in the result's table. Element i of every array is the same
+        ranked triple. The rows are sorted by side, split and labels; ids and the order of the tables do not change the
+        alignment.
     overridden : tuple of Mismatch
-        Differences that an override accepted.
+        The differences that an override accepted.
     unneeded : tuple of str
-        Overrides that accepted nothing, because the results agree.
+        Overrides that were given although the results do not differ in these fields.
     """
 
     rows: tuple[Ids, ...]
@@ -76,17 +76,17 @@ class Alignment:
 def align(
     results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key], override: Sequence[str]
 ) -> Alignment:
-    """Return the rows that all results have; raise if the results may not be compared.
+    """Return the rows that all results have; raise an error if the results may not be compared.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-        The name of each result, for messages.
+        The name of each result, for error messages.
     keys : sequence of Key
-        The metrics that will be compared; only the rows of their sides are paired.
+        The metrics to compare; only rows of the sides of these metrics are paired.
     override : sequence of str
-        Differences to accept, keys of `OVERRIDES`.
+        Differences to accept: keys of `OVERRIDES`.
 
     Returns
     -------
@@ -95,8 +95,8 @@ def align(
     Raises
     ------
     ProtocolError
-        If the results differ in something that changes a number and no override accepts it; the message lists every
-        difference.
+        If the results differ in something that changes the value of a metric, and no override accepts the difference.
+        The message lists every difference.
     """
     for name in override:
         check_one_of("override", name, OVERRIDES)
@@ -108,12 +108,12 @@ def align(
     return Alignment(
         rows=tuple(np.ascontiguousarray(column) for column in shared.T),
         overridden=tuple(differences),
-        unneeded=tuple(o for o in dict.fromkeys(override) if o not in mismatched),
+        unneeded=tuple(name for name in dict.fromkeys(override) if name not in mismatched),
     )
 
 
 def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return every difference between results that makes their numbers not comparable, in any metric.
+    """Return every difference between results because of which their metrics are not comparable.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> lis
     Returns
     -------
     list of Mismatch
-        Differences of protocol, sides, dataset, rows and numbers of rivals. Empty for results that may be compared
+        Differences in protocol, sides, dataset, rows and numbers of rivals. Empty for results that may be compared
         without an override, and for a single result.
     """
     sides = _values_by_name([_shown_value(tuple(result.protocol.sides)) for result in results], names)
@@ -134,24 +134,24 @@ def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> lis
 
 
 def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
-    """Return the sides that every result ranks."""
+    """Return the sides that were ranked in every result."""
     return [side for side in SIDES if all(side in result.protocol.sides for result in results)]
 
 
 def _differences(
-    results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], of_sides: Sequence[Mismatch]
+    results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], side_mismatches: Sequence[Mismatch]
 ) -> tuple[list[Mismatch], Ids]:
-    """Return every mismatch, including `of_sides`, and the places of the shared rows of `sides`.
+    """Return all mismatches, including `side_mismatches`, and the indices of the shared rows of `sides`.
 
-    The places are int64, shape (shared, results): one row per shared ranked triple, one column per result.
+    The indices are int64, shape (shared, results): one row per shared ranked triple, one column per result.
     """
-    places = pair_rows(results, sides)
-    shared = places[(places >= 0).all(axis=1)]
+    paired_rows = pair_rows(results, sides)
+    shared = paired_rows[(paired_rows >= 0).all(axis=1)]
     differences = [
         *_protocol_mismatches(results, names),
-        *of_sides,
+        *side_mismatches,
         *_dataset_mismatches(results, names),
-        *(_row_mismatches(results, names, places) if sides else []),
+        *(_row_mismatches(results, names, paired_rows) if sides else []),
     ]
     mismatched = {field for mismatch in differences for field in mismatch.overrides}
     causes = tuple(override for override in CHANGE_RIVALS if override in mismatched)
@@ -159,31 +159,33 @@ def _differences(
 
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
-    """Return the error message: every difference, and which of them may be overridden."""
+    """Return the error message: every difference, and the override that accepts the difference."""
     lines, needed = [f"{listed(names)} cannot be compared as they are; they differ in"], []
     for mismatch in differences:
         if set(override) & set(mismatch.overrides):
             remedy = " (overridden)"
         elif mismatch.overrides:
-            ways = " or ".join(f"override {name!r} {OVERRIDES[name]}" for name in mismatch.overrides)
-            remedy = f" ({ways})"
+            options = " or ".join(f"override {name!r} {OVERRIDES[name]}" for name in mismatch.overrides)
+            remedy = f" ({options})"
             needed.append(mismatch.overrides[0])
         else:
             remedy = " (cannot be overridden)"
         lines.append(f"  {mismatch}{remedy}")
     if all(mismatch.overrides for mismatch in differences):
-        wanted = tuple(dict.fromkeys([*override, *needed]))
-        lines.append(f"evaluate again under one protocol, or give override={wanted!r}: every output then says so")
+        all_overrides = tuple(dict.fromkeys([*override, *needed]))
+        lines.append(
+            f"evaluate again under one protocol, or use override={all_overrides!r}; all outputs then name the overrides"
+        )
     else:
         lines.append("evaluate again under one protocol, on the same dataset")
     return "\n".join(lines)
 
 
 def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
-    """Return the place of each ranked triple in the table of each result.
+    """Return the index of each ranked triple in the table of each result.
 
-    Two rows are the same ranked triple if their labels, side and split are equal. If a split holds a triple twice, its
-    first occurrences are paired with each other, then its second occurrences.
+    Two rows are the same ranked triple if their labels, side and split are equal. If a split contains a triple
+    twice, the first occurrence is paired with the first, and the second with the second.
 
     Parameters
     ----------
@@ -194,13 +196,13 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
     Returns
     -------
     int64 array, shape (distinct rows, results)
-        Sorted by side, split and labels; -1 where a result lacks the row. For two results whose tables hold the triples
-        a, b, c and c, a, d it is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
+        Sorted by side, split and labels; -1 if a result does not have the row. If the tables of two results contain the
+        triples a, b, c and c, a, d, the array is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
     """
-    # One id array per result: the ids of equal labels become equal across results.
+    # One array per result: old id -> joint id; equal labels have the same joint id in all results.
     entities = _joint_ids([result.entities for result in results], [result.table[["s", "o"]] for result in results])
     relations = _joint_ids([result.relations for result in results], [result.table[["p"]] for result in results])
-    # One part per result, int64, shape (rows, 7): side, split, p, s, o, number of the result, place in its table.
+    # One part per result, int64, shape (rows, 7): side, split, p, s, o, number of the result, index in its table.
     parts = []
     for i, result in enumerate(results):
         side, split = (_codes(result.table[name], words) for name, words in (("side", SIDES), ("split", SPLITS)))
@@ -208,32 +210,33 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
         s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
-    # Seven arrays over the rows of all results together, shape (all rows,).
+    # Seven arrays of shape (all rows,), which contain the rows of all results.
     *columns, result_number, position = np.concatenate(parts).T
-    # Groups of equal rows within one result. occurrence: 0 for the first row of its group, 1 for the second, ...: the
-    # place in the sorted order minus the place where the group starts.
+    # First grouping: equal rows within one result. occurrence (all rows,): 0 for the first row of a group, 1 for the
+    # second, ...; it is the position in the sorted order minus the position at which the group starts.
     order, starts = group_rows(*columns, result_number)
     occurrence = np.empty(len(order), dtype=np.int64)
     occurrence[order] = np.arange(len(order)) - np.repeat(starts[:-1], np.diff(starts))
-    # Groups of equal rows across results; with the occurrence as a key, each has at most one row of each result.
+    # Second grouping: equal rows of all results. The occurrence is a key, so a group has at most one row per result.
     order, starts = group_rows(*columns, occurrence)
-    places = np.full((len(starts) - 1, len(results)), -1, dtype=np.int64)
-    # Row g of `places` is group g: each member writes its place into the column of its result.
-    places[np.repeat(np.arange(len(places)), np.diff(starts)), result_number[order]] = position[order]
-    return places
+    paired_rows = np.full((len(starts) - 1, len(results)), -1, dtype=np.int64)
+    # Row g of `paired_rows` is group g. Each row of the group writes its index into the column of its result.
+    paired_rows[np.repeat(np.arange(len(paired_rows)), np.diff(starts)), result_number[order]] = position[order]
+    return paired_rows
 
 
 def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[Ids]:
     """Return, for each vocabulary, an array that maps its ids to joint ids: equal labels have equal joint ids.
 
-    Joint ids are places in the sorted list of all labels that the tables use; ids that no table uses are mapped to -1.
+    A joint id is the index of a label in the sorted list of all labels that occur in the tables. Ids that do not occur
+    in the table of their result are mapped to -1.
 
     Parameters
     ----------
     vocabularies : sequence of Vocabulary
         One per result.
     used : sequence of pandas.DataFrame
-        One per result: the columns of its table that hold ids of the vocabulary.
+        One per result: the columns of its table that contain ids of the vocabulary.
 
     Returns
     -------
@@ -244,20 +247,20 @@ def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[
     joint = Vocabulary(sorted(set().union(*labels)))
     joint_ids = []
     for vocabulary, ids, texts in zip(vocabularies, ids_in_use, labels):
-        places = np.full(len(vocabulary), -1, dtype=np.int64)
-        places[ids] = joint.find(texts)
-        joint_ids.append(places)
+        id_map = np.full(len(vocabulary), -1, dtype=np.int64)
+        id_map[ids] = joint.find(texts)
+        joint_ids.append(id_map)
     return joint_ids
 
 
 def _codes(column: Any, words: Sequence[str]) -> Ids:
-    """Return the place among `words` of each value of a categorical column."""
-    places = np.array([words.index(word) for word in column.cat.categories], dtype=np.int64)
-    return np.asarray(places[column.cat.codes.to_numpy()])
+    """Return the index in `words` of each value of a categorical column."""
+    word_indices = np.array([words.index(word) for word in column.cat.categories], dtype=np.int64)
+    return np.asarray(word_indices[column.cat.codes.to_numpy()])
 
 
 def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return one mismatch for each field of the protocol, except the sides, in which results differ."""
+    """Return one mismatch per protocol field in which the results differ; the field ``sides`` is not compared here."""
     differing = []
     for field in dataclasses.fields(Protocol):
         if field.name == "sides":
@@ -272,19 +275,23 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Return the candidates, with each one that has no digest replaced by the first one of its kind that has.
+    """Replace candidates without a digest by the first candidates of the same kind that have a digest.
 
-    Without a digest (files of version 0.1.0) the content of a list of candidates is unknown and cannot be compared.
+    Files of version 0.1.0 have no digest. The content of their lists of candidates is unknown and cannot be compared.
     """
     with_content = {value.kind: value for value in reversed(values) if value.digest}
     return [value if value.digest else with_content.get(value.kind, value) for value in values]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
-    """Return one mismatch if a result lacks a side that a key needs, or if a key of both sides has different sides."""
+    """Return one mismatch if a result lacks the side of a key, or if a key is over both sides and the sides differ."""
     ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
-        need = f"{key.metric} needs both sides" if key.side == "both" else f"{key.side}.{key.metric} needs that side"
+        need = (
+            f"{key.metric} needs both sides"
+            if key.side == "both"
+            else f"{key.side}.{key.metric} needs the {key.side} side"
+        )
         if len(set(ranked_sides)) > 1 if key.side == "both" else any(key.side not in sides for sides in ranked_sides):
             shown = [_shown_value(sides) for sides in ranked_sides]
             values = _values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
@@ -293,7 +300,7 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
 
 
 def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return the differences in the fingerprint of the dataset, and in the labels of entities and relations."""
+    """Return the mismatches of dataset fingerprints, and of the labels of entities and relations."""
     differing = []
     if len({result.about["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.about['dataset']} {result.about['dataset_fingerprint'][:8]}" for result in results]
@@ -312,58 +319,58 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
 
 
 def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, second_name: str) -> str:
-    """Return how many labels are in only one of two vocabularies, and the first of them; empty if there are none."""
+    """Return a text on the labels that only one of two vocabularies has; empty if the labels are the same."""
     if first == second:
         return ""
     texts = []
-    for holder, lacker, name in ((first, second, first_name), (second, first, second_name)):
-        unshared = np.flatnonzero(lacker.find(holder.labels) < 0)
+    for vocabulary, other_vocabulary, name in ((first, second, first_name), (second, first, second_name)):
+        unshared = np.flatnonzero(other_vocabulary.find(vocabulary.labels) < 0)
         if len(unshared):
-            texts.append(f"{len(unshared):,} only in {name}, first {holder.labels[unshared[0]]!r}")
+            texts.append(f"{len(unshared):,} only in {name}, first {vocabulary.labels[unshared[0]]!r}")
     return ", ".join(texts)
 
 
-def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], places: Ids) -> list[Mismatch]:
-    """Return the rows that only some results have, comparing each result with the first.
+def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], paired_rows: Ids) -> list[Mismatch]:
+    """Compare the rows of each result with the rows of the first result, and return one mismatch per difference.
 
-    The override ``"queries"`` accepts them if at least one row is in all results.
+    The override ``"queries"`` accepts these mismatches if at least one row is in all results.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-    places : int64 array, shape (distinct rows, results)
+    paired_rows : int64 array, shape (distinct rows, results)
         See `pair_rows`.
     """
-    is_there = places >= 0
-    n_shared = int(is_there.all(axis=1).sum())
+    has_row = paired_rows >= 0
+    n_shared = int(has_row.all(axis=1).sum())
     overrides = ("queries",) if n_shared else ()
     differing = []
     for i in range(1, len(results)):
         texts = []
-        for holder, lacker in ((0, i), (i, 0)):
-            # Places in the table of `holder` of the rows that `lacker` does not have.
-            unshared = places[is_there[:, holder] & ~is_there[:, lacker], holder]
+        for with_row, without_row in ((0, i), (i, 0)):
+            # The rows that result `with_row` has and result `without_row` lacks: indices in the table of `with_row`.
+            unshared = paired_rows[has_row[:, with_row] & ~has_row[:, without_row], with_row]
             if len(unshared):
-                first = describe_row(results[holder], int(unshared.min()))
-                texts.append(f"{len(unshared):,} rows only in {names[holder]}, first {first}")
+                first = describe_row(results[with_row], int(unshared.min()))
+                texts.append(f"{len(unshared):,} rows only in {names[with_row]}, first {first}")
         if texts:
-            sizes = " and ".join(f"{int(is_there[:, j].sum()):,} in {names[j]}" for j in (0, i))
+            sizes = " and ".join(f"{int(has_row[:, j].sum()):,} in {names[j]}" for j in (0, i))
             rows = f"{n_shared:,} rows in all results" if n_shared else "no row in all results"
             differing.append(Mismatch("queries", f"{sizes}; {'; '.join(texts)}; {rows}", overrides))
-    if not len(places):
+    if not len(paired_rows):
         differing.append(Mismatch("queries", f"no row of the compared sides in {listed(names)}"))
     return differing
 
 
 def describe_row(result: EvaluationResult, row: int) -> str:
-    """Return the labels, the side and the split of one row, for messages.
+    """Return the labels, the side and the split of one row as text, for error messages.
 
     Parameters
     ----------
     result : EvaluationResult
     row : int
-        Place in the result's table.
+        Index of the row in the result's table.
 
     Returns
     -------
@@ -385,9 +392,9 @@ def _rival_mismatches(
     results : sequence of EvaluationResult
     names : sequence of str
     shared : int64 array, shape (shared, results)
-        The places of the shared rows in each table.
+        The indices of the shared rows in each table.
     causes : tuple of str
-        Overrides that explain different numbers of rivals; any of them accepts the mismatch.
+        Overrides that accept the mismatch, because they also accept different numbers of rivals.
     """
     differing = []
     for setting in SETTINGS:
@@ -397,18 +404,18 @@ def _rival_mismatches(
         for n_rivals in rivals[1:]:
             is_different |= n_rivals != rivals[0]
         if is_different.any():
-            places = np.flatnonzero(is_different)
-            # The differing row that comes first in the table of the first result.
-            first = places[shared[places, 0].argmin()]
+            differing_rows = np.flatnonzero(is_different)
+            # Of the rows that differ, the row that comes first in the table of the first result.
+            first = differing_rows[shared[differing_rows, 0].argmin()]
             values = _values_by_name([f"{n_rivals[first]:,}" for n_rivals in rivals], names)
             row = describe_row(results[0], int(shared[first, 0]))
-            counted = f"{len(places):,} of {len(shared):,} shared rows differ in their {setting} rivals"
+            counted = f"{len(differing_rows):,} of {len(shared):,} shared rows differ in their {setting} rivals"
             differing.append(Mismatch("rivals", f"{counted}, first {row}: {values}", causes))
     return differing
 
 
 def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
-    """Return cautions for comparable results: different tie rates or versions, equal scorer names, their own notes.
+    """Return cautions for comparable results: different tie rates or versions, equal scorer names, notes of results.
 
     Parameters
     ----------
@@ -423,10 +430,11 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     rates = [result.tie_rate for result in results]
     if max(rates) - min(rates) > TIE_RATES_APART:
         values = _values_by_name([f"{rate:.1%}" for rate in rates], names)
-        texts.append(f"tie rates differ, {values}; compare under pessimistic. and optimistic. ties too")
+        texts.append(f"tie rates differ, {values}; compare also with the prefixes pessimistic. and optimistic.")
     if any(result.protocol.candidates == Recorded("listed") for result in results):
         texts.append(
-            "files of version 0.1.0 do not say which negatives were listed; only their number per row was checked"
+            "files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "
+            "compared"
         )
     facts: tuple[tuple[str, Callable[[EvaluationResult], str]], ...] = (
         ("made with different versions of kgeval", lambda result: str(result.about["version"])),
@@ -445,7 +453,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
 
 
 def _shown_value(value: Any) -> str:
-    """Return the value of a field of a protocol as a text."""
+    """Return the value of a protocol field as text."""
     if value is None:
         return "not set"
     if isinstance(value, Candidates):
@@ -454,7 +462,7 @@ def _shown_value(value: Any) -> str:
 
 
 def _values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
-    """Return each distinct value with the names of the results that have it; empty if all have the same.
+    """Return each distinct value with the names of its results; empty if all results have the same value.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""compare() and Comparison: paired comparison of models, with tests, intervals and contributions of relations."""
+"""compare() and Comparison: paired comparison of models, with tests, intervals and contributions of relations.
+
+Users and the command ``kgeval compare`` call `compare`.
+"""
 
 from __future__ import annotations
 
@@ -35,22 +38,22 @@ class Comparison:
     ----------
     table : pandas.DataFrame
         One row per pair of results and metric: ``first, second, metric``; ``value_first, value_second, difference``
-        (first - second) with its interval ``low, high``; ``p`` of the paired randomization test and ``p_holm``,
-        corrected by Holm's method for all tests of the table; ``detectable``, the minimum detectable difference at a
-        power of 0.8; ``wins, ties, losses``, the number of observations (ranks, or queries) in which the first model
-        does better than the second, equally well, or worse, by the metric; ``n`` observations in ``n_clusters``
-        clusters; ``better``, the name of the model with the better value, whether the difference is significant or not;
-        ``reason``, why numbers are NaN.
+        (first minus second) with its interval ``low, high``; ``p``, the p-value of the paired randomization test, and
+        ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
+        detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
+        in which the metric of the first model is better than, equal to, or worse than that of the second; ``n``, the
+        number of observations; ``n_clusters``, the number of clusters; ``better``, the name of the model with the
+        better value (significant or not); ``reason``, why values are NaN.
     values : pandas.DataFrame
-        One row per model; columns are metrics under their keys, each with ``"<metric> low"`` and
+        One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
     names : tuple of str
         The names of the models.
     keys : dict of str to Key
-        The metrics that were compared, by the text of their keys.
+        The compared metrics: text of the key -> key.
     results : tuple of EvaluationResult
     alignment : Alignment
-        Which rows were compared, and which differences were overridden.
+        The rows that were compared, and the differences that were overridden.
     terms : Terms
         Confidence, clusters, number of swaps and seed.
     notes : tuple of str
@@ -68,14 +71,14 @@ class Comparison:
 
     @property
     def overridden(self) -> dict[str, str]:
-        """The fields in which the results differ although they were compared, each with the values of the results."""
+        """The overridden differences: field -> the values of the results in this field."""
         texts: dict[str, list[str]] = {}
         for mismatch in self.alignment.overridden:
             texts.setdefault(mismatch.field, []).append(mismatch.said)
         return {field: "; ".join(parts) for field, parts in texts.items()}
 
     def best(self, metric: str | Metric) -> str:
-        """Return the name of the model with the best value; of models with equal values, the first.
+        """Return the name of the model with the best value; if several models have it, the first of these models.
 
         Parameters
         ----------
@@ -85,16 +88,16 @@ class Comparison:
         Raises
         ------
         MetricError
-            If the metric was not compared, or no model has a value.
+            If the metric was not compared, or is undefined for all models.
         """
         label = self._label(metric)
         values = self.values[label].to_numpy()
         if np.isnan(values).all():
-            raise MetricError(f"no model has a value of {label} ({self.values['reason'].iloc[0]})")
+            raise MetricError(f"no model has a value for {label} ({self.values['reason'].iloc[0]})")
         return self.names[int(np.nanargmax(values) if self.keys[label].higher_is_better else np.nanargmin(values))]
 
     def significant(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return the rows of the table whose corrected p-value (``p_holm``) is at most `alpha`."""
+        """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`."""
         check_number("alpha", alpha, 0.0, 1.0, "between 0 and 1")
         return self.table[(self.table["p_holm"] <= alpha).to_numpy()].reset_index(drop=True)
 
@@ -111,12 +114,14 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            Indexed by relation (label), largest absolute contribution first. ``n`` observations of the relation and
-            their ``share``; ``value_first``, ``value_second``, ``difference`` with its interval ``low, high``, all
-            within the relation; ``contribution``; and ``reason``, why one of them is NaN. Contributions add up to the
-            difference between the models, which is ``attrs["difference"]``. For a mean, a contribution is
-            ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``. For another number, such as the GMR,
-            contributions are those of a linear approximation half-way between both models, and
+            One row per relation (label), largest absolute contribution first. Columns: ``n``, the number of
+            observations of the relation; ``share``, ``n`` divided by the number of all observations;
+            ``value_first``, ``value_second``, and ``difference`` with its interval ``low, high``, all computed within
+            the relation;
+            ``contribution``; and ``reason``, why a value is NaN. The contributions add up to the difference between the
+            models, which is ``attrs["difference"]``. If the metric is a mean, a contribution is ``share * difference``,
+            and ``attrs["contribution"]`` is ``"exact"``. For other metrics, such as the GMR, the contributions come
+            from a linear approximation of the metric, with the gradient half-way between both models, and
             ``attrs["contribution"]`` is ``"linearised"``.
 
         Raises
@@ -124,31 +129,30 @@ class Comparison:
         MetricError
             If the metric was not compared, or is not a function of means.
         ProtocolError
-            If there is no model of that name.
+            If no model has the name `first` or `second`, or both names are the same.
         """
-        i, j = self._places(first, second)
+        i, j = self._model_indices(first, second)
         key = self.keys[self._label(metric)]
         sample = Sample.of(self.results, self.alignment.rows, key, self.terms.cluster)
         return relation_table(self.results, sample, key, (i, j), self.terms.confidence)
 
-    def _places(self, first: str | None, second: str | None) -> tuple[int, int]:
-        """Return the places of two models by name."""
+    def _model_indices(self, first: str | None, second: str | None) -> tuple[int, int]:
+        """Return the indices of two models, given their names."""
         i = 0 if first is None else self.names.index(check_one_of("first", first, self.names))
-        other_places = [place for place in range(len(self.names)) if place != i]
-        j = other_places[0] if second is None else self.names.index(check_one_of("second", second, self.names))
+        j = int(i == 0) if second is None else self.names.index(check_one_of("second", second, self.names))
         if i == j:
-            raise ProtocolError(f"first and second must be two models; got {self.names[i]!r} twice")
+            raise ProtocolError(f"first and second must be two different models; got {self.names[i]!r} twice")
         return i, j
 
     def _label(self, metric: str | Metric) -> str:
-        """Return the key of a metric that was compared."""
+        """Return the text of the key of a compared metric; raise a MetricError if the metric was not compared."""
         key = str(Key.parse(metric))
         if key not in self.keys:
-            raise MetricError(f"{key} was not compared; there are {', '.join(self.keys)}")
+            raise MetricError(f"{key} was not compared; the compared metrics are {', '.join(self.keys)}")
         return key
 
     def header(self) -> list[str]:
-        """Return the lines above the table: what was compared, under which protocol, and how it was tested."""
+        """Return the lines above the table: compared results, protocol, overrides, test, and notes."""
         terms, n_tested = self.terms, int(self.table["p"].notna().sum())
         has_queries = any(isinstance(key.metric, QueryLevel) for key in self.keys.values())
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
@@ -180,7 +184,7 @@ class Comparison:
         return lines + [f"note: {note}" for note in self.notes]
 
     def _shown(self) -> pd.DataFrame:
-        """Return the table with intervals as texts and fewer columns, for people."""
+        """Return the table for display: fewer columns, and intervals as text."""
         table = self.table
         shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
         shown["interval"] = [
@@ -213,31 +217,31 @@ def compare(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
-    """Compare results in pairs, on the same ranks.
+    """Compare each pair of results on the same ranks.
 
-    Rows are paired by labels, side and split, never by ids or position.
+    Rows are paired by labels, side and split, not by ids or position.
 
     Parameters
     ----------
     results : sequence of EvaluationResult, or mapping of name to EvaluationResult
         At least two, with the same protocol, dataset and queries.
     names : sequence of str, optional
-        By default the names of the scorers, numbered if scorers share a name.
+        The names of the results; by default the names of their scorers, numbered if scorers share a name.
     metrics : sequence of str or Metric, or one string with commas
-        Keys ``[setting.][side.][ties.]metric`` of `EvaluationResult`.
+        Keys ``[setting.][side.][ties.]metric``, as in `EvaluationResult.value`.
     override : sequence of str, or one string with commas
-        Differences between the results to accept: ``"queries"`` (only rows that all results have are compared),
-        ``"dataset"`` (the same labels, other triples), ``"unseen"``, ``"filter_splits"``, ``"splits"``.
+        Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
+        ``"dataset"`` (same labels, different triples), ``"unseen"``, ``"filter_splits"``, ``"splits"``.
     confidence : float
         Nominal coverage of the intervals, such as 0.95.
     cluster : str
-        Which ranks depend on each other, and are swapped together: those of a ``"triple"`` or of a ``"query"``. In
-        ``query.`` metrics each query is its own cluster.
+        ``"triple"`` or ``"query"``: ranks of the same triple, or of the same query, depend on each other and are
+        swapped together. For ``query.`` metrics each query is one cluster.
     n_resamples : int
-        Number of random swaps of the test; no p-value is smaller than ``1 / (1 + n_resamples)``. All metrics of a call
-        share the swaps, so the p-value of a metric may differ slightly (by simulation error) if it is compared alone.
+        Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
+        use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).
     seed : int
-        Seed of the swaps.
+        Seed of the random swaps.
 
     Returns
     -------
@@ -246,8 +250,8 @@ def compare(
     Raises
     ------
     ProtocolError
-        If the results differ in something that changes a number and `override` does not accept it; the message lists
-        every difference.
+        If the results differ in something that changes the value of a metric, and `override` does not accept the
+        difference. The message lists every difference.
     MetricError
         If a metric is unknown.
 
@@ -268,7 +272,11 @@ def compare(
     ('good', ['good', 'good'])
     """
     if not isinstance(results, (list, tuple, Mapping)) or len(results) < 2:
-        got = f"{len(results)} of them" if isinstance(results, (list, tuple, Mapping)) else type(results).__name__
+        got = (
+            f"a {type(results).__name__} of length {len(results)}"
+            if isinstance(results, (list, tuple, Mapping))
+            else type(results).__name__
+        )
         raise ProtocolError(f"compare needs a list of at least two results, such as compare([a, b]); got {got}")
     named = name_results(results, names)
     names, results = tuple(named), tuple(named.values())
@@ -278,8 +286,8 @@ def compare(
     terms = Terms(
         confidence, cluster, check_positive_int("n_resamples", n_resamples, MetricError), check_seed(seed, MetricError)
     )
-    wanted = split_list(override) if isinstance(override, str) else list(override)
-    alignment = align(results, names, list(keys.values()), wanted)
+    overrides = split_list(override) if isinstance(override, str) else list(override)
+    alignment = align(results, names, list(keys.values()), overrides)
     samples = samples_of(results, alignment.rows, keys, cluster)
     values = value_table(results, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
@@ -287,9 +295,9 @@ def compare(
 
 
 def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
-    """Return the keys of the metrics by their texts; equal keys once."""
+    """Return the metrics as text of the key -> key; equal keys occur once."""
     given = split_list(metrics) if isinstance(metrics, str) else list(metrics)
     keys = {str(key): key for key in map(Key.parse, given)}
     if not keys:
-        raise MetricError("metrics names no metric to compare; name some, such as 'mrr,hits@10'")
+        raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")
     return keys

@@ -29,7 +29,7 @@ RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable")
 NO_RANKS = "no rank was compared"
 ALL_AGREE = "no interval: all clusters differ by the same amount, which gives no standard error"
-# Two sums of the same terms in different orders differ by less than this share of their size.
+# Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
 SUM_ROUNDING = 1e-12
 
 
@@ -45,19 +45,19 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The observations that all results share: the ranks of one or both sides, or the queries of these ranks.
+    """The shared observations of all results: ranks of one or both sides, or the queries of these ranks.
 
     Parameters
     ----------
     rows : tuple of int64 arrays, shape (ranks,)
-        One array per result: the places of the shared ranks in its table.
+        One array per result: the indices of the shared ranks in its table.
     orders : tuple of int64 arrays, shape (observations,), or None
-        One array per result, for query-level metrics: element q is the place of shared query q among the queries of the
-        result, which sorts them by its own ids. None if the observations are ranks.
+        Only for query-level metrics, else None. One array per result: element q is the index of shared query q in the
+        list of queries that the result sorts by its ids.
     clusters : int64 array, shape (observations,)
-        The cluster of each observation: 0, 1, ...
+        The number (0, 1, ...) of the cluster of each observation.
     relations : int64 array, shape (observations,)
-        The relation of each observation, an id of the first result.
+        The relation of each observation, as an id of the first result.
     """
 
     rows: tuple[Ids, ...]
@@ -72,7 +72,7 @@ class Sample:
 
     @classmethod
     def of(cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, cluster: str) -> Sample:
-        """Return the observations of `key` among the shared rows.
+        """Return the observations that `key` uses among the shared rows.
 
         Parameters
         ----------
@@ -81,33 +81,33 @@ class Sample:
             As in `Alignment`.
         key : Key
         cluster : str
-            ``"triple"`` or ``"query"``: how ranks are clustered.
+            ``"triple"`` or ``"query"``: ranks of the same triple, or of the same query, form a cluster.
         """
         if key.side != "both":
             is_of_side = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
-            rows = [places[is_of_side] for places in rows]
+            rows = [result_rows[is_of_side] for result_rows in rows]
         relations = results[0].table["p"].to_numpy()[rows[0]]
         if not isinstance(key.metric, QueryLevel):
             return cls(tuple(rows), None, results[0].rank_table.clusters(cluster, rows[0]), relations)
-        # (ranks,): the number of each rank's query, 0, 1, ..., which all results share.
+        # queries (ranks,): the number (0, 1, ...) of the query of each rank; all results use the same numbers.
         queries = results[0].rank_table.clusters("query", rows[0])
         orders = []
-        for result, places in zip(results, rows):
-            # order[starts[:-1]] holds one rank of each query, in the order in which this result sorts its queries.
-            # Their shared numbers are a permutation of 0, 1, ...; its inverse gives the place of each shared query.
-            order, starts = group_rows(*_query_columns(result, places))
+        for result, result_rows in zip(results, rows):
+            # order[starts[:-1]] (queries,): one rank per query, in the order in which this result sorts its queries.
+            # queries[...] gives their shared numbers, a permutation of 0, 1, ...; `argsort` inverts the permutation.
+            order, starts = group_rows(*_query_columns(result, result_rows))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
-        # (queries,): the first rank of each query, which tells its relation.
+        # first (queries,): the index of the first rank of each query; its relation is the relation of the query.
         _, first = np.unique(queries, return_index=True)
         return cls(tuple(rows), tuple(orders), np.arange(len(first)), relations[first])
 
     def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
-        """Return the number of `key` in `result`, which is the i-th; its observations are in the shared order.
+        """Return the metric `key` of `result`, number `i` of the results, over the shared observations, in their order.
 
         Raises
         ------
         MetricError
-            If no rank was compared, or the number is undefined or not a function of means.
+            If no rank was compared, or the metric is undefined or not a function of means.
         """
         if not len(self.clusters):
             raise MetricError(NO_RANKS)
@@ -115,49 +115,49 @@ class Sample:
         return moments if self.orders is None else Moments(moments.values[self.orders[i]], moments.finish)
 
     def part(self, result: EvaluationResult, i: int, key: Key, whole: Moments, rows: Ids) -> Moments:
-        """Return the number of `key` computed from some of the observations.
+        """Return the metric `key` over some of the observations.
 
         Parameters
         ----------
         result : EvaluationResult
         i : int
-            The place of `result` among the compared results.
+            The index of `result` among the compared results.
         key : Key
         whole : Moments
-            The number of all observations, from `moments`.
+            The metric over all observations, from `moments`.
         rows : int64 array
-            Places of the chosen observations. For metrics of ranks, the moments are computed again from these ranks,
-            since a number such as a z-score depends on the number of ranks.
+            Indices of the chosen observations. For metrics of ranks, the moments are computed again from these ranks,
+            since a metric such as a z-score depends on the number of ranks.
         """
         if self.orders is None:
             return result.rank_table.moments(key, self.rows[i][rows])
         return Moments(whole.values[rows], whole.finish)
 
     def interval(self, result: EvaluationResult, i: int, key: Key, confidence: float) -> Interval:
-        """Return the number of `key` in `result`, which is the i-th, with its interval."""
+        """Return the metric `key` of `result`, number `i` of the results, with its interval."""
         if not len(self.clusters):
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=NO_RANKS)
         return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=self.clusters)
 
     def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
-        """Return the numbers of observations in which result `i` does better than `j`, equally well, and worse."""
+        """Return in how many observations `key` is better, equal, and worse in result `i` than in result `j`."""
         signs = np.sign(self.merit(results[i], i, key) - self.merit(results[j], j, key))
         return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
 
     def merit(self, result: EvaluationResult, i: int, key: Key) -> Reals:
-        """Return the metric of each single observation in `result`, which is the i-th; higher is better.
+        """Return the metric of each single observation of `result`, number `i` of the results; higher is better.
 
-        The observations are ranks or queries. Values of metrics for which lower is better are negated. For an adjusted
-        metric or a z-score they are those of the metric that it wraps; for a micro average over queries, the numerator
-        of the query. The result is float64, shape (observations,); all zeros if the metric is undefined.
+        The observations are ranks or queries. If lower values of a metric are better, the values are negated. For an
+        adjusted metric or a z-score, the values are those of the wrapped metric; for a micro average over queries, they
+        are the numerators of the queries. Returns float64, shape (observations,); zeros if the metric is undefined.
         """
         metric = key.metric
         if isinstance(metric, QueryLevel):
             try:
                 values = self.moments(result, i, key).values[:, 0]
-            except MetricError:  # undefined; the column `reason` of the table says why
+            except MetricError:  # undefined; the column `reason` of the table contains the reason
                 values = np.zeros(len(self.clusters))
-            return np.asarray(values)  # higher is better in every list metric
+            return np.asarray(values)  # for every list metric, higher is better
         metric = metric.metric if isinstance(metric, AgainstChance) else metric
         counts = result.rank_table.counts(key.setting, self.rows[i])
         if key.ties not in metric.tie_policies:
@@ -170,15 +170,15 @@ class Sample:
 
 
 def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
-    """Return side, relation and given entity of the rows: the columns by which a result sorts its queries."""
+    """Return side, relation and given entity of each row; a result sorts its queries by these columns."""
     side = result.table["side"].cat.codes.to_numpy()[rows].astype(np.int64)
     triples = result.table[["s", "p", "o"]].to_numpy()[rows]
     is_subject = (result.table["side"] == "subject").to_numpy()[rows]
     return side, triples[:, 1], given_and_asked_where(triples, is_subject)[0]
 
 
-def _kind(key: Key) -> tuple[str, bool]:
-    """Return the side of a key, and whether it is query-level: keys that agree in both have the same observations."""
+def _observation_kind(key: Key) -> tuple[str, bool]:
+    """Return the side of a key and whether its metric is query-level; both together determine the observations."""
     return key.side, isinstance(key.metric, QueryLevel)
 
 
@@ -199,13 +199,13 @@ def samples_of(
     Returns
     -------
     dict of str to Sample
-        By the names of `keys`.
+        For each name in `keys`, its observations.
     """
     samples: dict[tuple[str, bool], Sample] = {}
     for key in keys.values():
-        if _kind(key) not in samples:
-            samples[_kind(key)] = Sample.of(results, rows, key, cluster)
-    return {label: samples[_kind(key)] for label, key in keys.items()}
+        if _observation_kind(key) not in samples:
+            samples[_observation_kind(key)] = Sample.of(results, rows, key, cluster)
+    return {label: samples[_observation_kind(key)] for label, key in keys.items()}
 
 
 def value_table(
@@ -221,7 +221,7 @@ def value_table(
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-        The names of the models: the index of the table.
+        The names of the models, which become the index of the table.
     keys : mapping of str to Key
     samples : mapping of str to Sample
         From `samples_of`.
@@ -246,7 +246,7 @@ def difference_table(
     values: pd.DataFrame,
     terms: Terms,
 ) -> pd.DataFrame:
-    """Return the differences of all pairs of results in all metrics.
+    """Return one row for each pair of results and each metric: difference, interval and test.
 
     Parameters
     ----------
@@ -266,10 +266,10 @@ def difference_table(
     pairs = list(itertools.combinations(range(len(results)), 2))
     moments, reasons = _moments(results, keys, samples)
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
-    for kind in dict.fromkeys(_kind(keys[label]) for label in moments):
-        labels = [label for label in moments if _kind(keys[label]) == kind]
+    for kind in dict.fromkeys(_observation_kind(keys[label]) for label in moments):
+        labels = [label for label in moments if _observation_kind(keys[label]) == kind]
         for i, j in pairs:
-            firsts, seconds = ([moments[label][place] for label in labels] for place in (i, j))
+            firsts, seconds = ([moments[label][number] for label in labels] for number in (i, j))
             clusters = samples[labels[0]].clusters
             differences = compare_paired(
                 firsts, seconds, clusters, confidence=terms.confidence, n_resamples=terms.n_resamples, seed=terms.seed
@@ -291,7 +291,7 @@ def difference_table(
 def _moments(
     results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
 ) -> tuple[dict[str, list[Moments]], dict[str, str]]:
-    """Return the moments of each key in every result, and the reason for each key that has none."""
+    """Return the moments of each key in every result, and a reason for each key without moments."""
     moments, reasons = {}, {}
     for label, key in keys.items():
         try:
@@ -302,7 +302,7 @@ def _moments(
 
 
 def _record(label: str, key: Key, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
-    """Return two values, their difference, and the name of the better model; empty if they are equal up to rounding."""
+    """Return two values, their difference, and the name of the better model, or "" if only rounding differs."""
     first, second = values
     difference = first - second
     advantage = difference if key.higher_is_better else -difference
@@ -319,7 +319,7 @@ def _record(label: str, key: Key, values: Sequence[float], names: Sequence[str])
 
 
 def _columns_of(difference: Difference) -> dict[str, Any]:
-    """Return the columns of the table that come from the interval and the test."""
+    """Return the values of one row of the table that come from the interval and the test."""
     return {
         "low": difference.low,
         "high": difference.high,
@@ -341,7 +341,7 @@ def relation_table(
         The observations of `key`.
     key : Key
     pair : tuple of int
-        The places of the two results.
+        The indices of the two results.
     confidence : float
         Nominal coverage of the intervals.
 
@@ -353,22 +353,22 @@ def relation_table(
     Raises
     ------
     MetricError
-        If the number of all observations is undefined, or not a function of means.
+        If the metric over all observations is undefined, or not a function of means.
     """
     first, second = (sample.moments(results[i], i, key) for i in pair)
     parts, is_exact = _contributions(first, second)
-    # Each element of the split holds the places of the observations of one relation.
+    # Each element of the split contains the indices of the observations of one relation.
     order, starts = group_rows(sample.relations)
     records = {}
     for rows in np.split(order, starts[1:-1]):
         record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts), "reason": ""}
         try:
-            numbers = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (first, second))]
-        except MetricError as error:  # undefined within the relation, such as an adjusted metric with one candidate
-            numbers, record["reason"] = [], str(error)
-        if numbers:
-            within = robust_interval(_difference_of_moments(*numbers), sample.clusters[rows], confidence)
-            record |= {"value_first": float(numbers[0].number), "value_second": float(numbers[1].number)}
+            both_moments = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (first, second))]
+        except MetricError as error:  # undefined in the relation, such as an adjusted metric with one candidate
+            both_moments, record["reason"] = [], str(error)
+        if both_moments:
+            within = robust_interval(_difference_of_moments(*both_moments), sample.clusters[rows], confidence)
+            record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             if not within.reason and not within.error > 0.0:
                 record |= {"low": np.nan, "high": np.nan, "reason": ALL_AGREE}
@@ -383,9 +383,10 @@ def relation_table(
 
 
 def _difference_of_moments(first: Moments, second: Moments) -> Moments:
-    """Return the difference of two numbers of the same observations as one `Moments`."""
+    """Return the difference of two metrics over the same observations as one `Moments`."""
     k = first.values.shape[1]
-    # (observations, 2k): the values of both, side by side; `finish` applies each one's own to its half of the means.
+    # values (observations, 2k): the values of both metrics, side by side. The new `finish` gets 2k means and subtracts
+    # second.finish(last k means) from first.finish(first k means).
     values = np.concatenate([first.values, second.values], axis=1)
     return Moments(values, lambda means: first.finish(means[..., :k]) - second.finish(means[..., k:]))
 
@@ -393,16 +394,16 @@ def _difference_of_moments(first: Moments, second: Moments) -> Moments:
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
     """Return the contribution of each observation to the difference, and whether the contributions are exact.
 
-    The mean of the contributions is the difference. They use a linear approximation of `finish` between the means of
-    both, with the gradient half-way: contribution i is ``difference + gradient @ (d_i - mean(d))``, where d_i is the
-    difference of the values of observation i. An observation in which both agree therefore contributes nothing but the
-    (third-order) error of the approximation. The contributions are exact if `finish` is linear between the means, as
-    for a plain mean.
+    The mean of the contributions is the difference. `finish` is approximated by a linear function, with the gradient
+    half-way between the means of both metrics: contribution i is ``difference + gradient @ (d_i - mean(d))``, where d_i
+    is the difference of the values of observation i. If both metrics have the same values in an observation, its
+    contribution is only the (third-order) error of the approximation. The contributions are exact if `finish` is linear
+    between the means, for example for a plain mean.
 
     Parameters
     ----------
     first, second : Moments
-        Numbers of the same observations, with the same `finish`.
+        Metrics over the same observations, with the same `finish`.
 
     Returns
     -------
@@ -412,9 +413,11 @@ def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
     total = float(first.number - second.number)
     value_gaps = first.values - second.values  # (observations, k)
     start, step = second.values.mean(axis=0), value_gaps.mean(axis=0)  # (k,): the means go from start to start + step
-    # The number on the way from second to first, minus a straight line; constant if `finish` is linear on the way.
+    # bends (5,): `finish` at five points between the means of second and first, minus a straight line. The values are
+    # equal if `finish` is linear between the means.
     bends = [float(first.finish(start + share * step)) - share * total for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     scale = max(abs(float(first.number)), abs(float(second.number)))
-    # Observations with the half-way means, and the deviations d_i - mean(d): `influences` applies the gradient to them.
+    # Moments whose means are half-way and whose deviations from these means are d_i - mean(d); `influences` multiplies
+    # the deviations by the gradient.
     parts = influences(Moments(start + step / 2 + (value_gaps - step), first.finish)) + total
     return parts, bool(np.ptp(bends) <= 1e-9 * scale)

@@ -1,4 +1,4 @@
-"""The names of results that are shown together. `kgeval.compare` and `kgeval.report` call this module."""
+"""Names of results that are shown together. `kgeval.compare` and `kgeval.report` call this module."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ Results = EvaluationResult | Sequence[EvaluationResult] | Mapping[str, Evaluatio
 
 
 def name_results(results: Results, names: Sequence[str] | None = None) -> dict[str, EvaluationResult]:
-    """Return results under distinct names.
+    """Give each result a distinct name.
 
     Parameters
     ----------
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     names : sequence of str, optional
         One per result. By default the names of a mapping, else the name of each result's scorer; scorers with the same
-        name are numbered by the place of the result, for example ``"ComplEx (2)"``.
+        name are numbered by the position of the result, for example ``"ComplEx (2)"``.
 
     Returns
     -------
     dict of str to EvaluationResult
-        In the order of `results`.
+        Name -> result, in the order of `results`.
 
     Raises
     ------
     ProtocolError
-        If there is no result, if an element is not an EvaluationResult, or if the names are too few, too many, empty
-        or not distinct.
+        If there is no result, an element is not an EvaluationResult, or `names` does not contain one distinct, nonempty
+        name per result.
     """
     if isinstance(results, Mapping):
         names, results = [str(name) for name in results] if names is None else names, list(results.values())
@@ -56,7 +56,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     n : int
         The expected number of names.
     of : str
-        What is named, for the message: ``"result"``.
+        The noun for a named object in the error message, such as ``"result"``.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     Raises
     ------
     ProtocolError
-        If they are not; the message shows `names`.
+        If `names` is not such a list; the message contains `names`.
     """
     given = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     is_right = len(given) == n == len(set(map(str, given))) and all(
@@ -77,7 +77,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
 
 
 def default_names(results: Sequence[EvaluationResult]) -> list[str]:
-    """Return the default names of results: their scorers', numbered by place where scorers share a name.
+    """Return the default names of results: the names of their scorers, numbered if scorers share a name.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def default_names(results: Sequence[EvaluationResult]) -> list[str]:
     Returns
     -------
     list of str
-        All different.
+        No two names are equal.
     """
     scorers = [str(result.about.get("scorer") or "model") for result in results]
     numbered = [f"{name} ({i})" for i, name in enumerate(scorers, start=1)]

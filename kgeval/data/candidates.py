@@ -1,7 +1,7 @@
 """Candidates: which entities compete with a positive.
 
-A value of a class in this module is the field `candidates` of `Protocol`; `evaluation` calls its method `pools`. Users
-know the module as `kgeval.candidates`.
+An instance of a class in this module is the field `candidates` of `Protocol`; `kgeval.evaluation` calls its method
+`pools`. Users import the module as `kgeval.candidates`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["All", "Candidates", "Recorded"]
 class Candidates:
     """Base class of every kind of candidates.
 
-    Queries that share the same candidates form a part; the set of these candidates is the pool of the part. A subclass
-    defines in `pools` what the parts are: all queries together (`All`), the queries of each relation, or each positive
-    alone. The ranker ranks the positives of a part among its pool. Two values are equal, and have the same hash, if
-    `kind` and `digest` are equal.
+    Queries that share the same candidates form a part; the set of these candidates is the pool of the part. The
+    method `pools` of a subclass defines the parts, for example all queries together (`All`), the queries of each
+    relation, or each positive alone. The ranker ranks the positives of a part among the pool of the part. Two instances
+    are equal, and have the same hash, if `kind` and `digest` are equal.
 
     Attributes
     ----------
     kind : str
-        One word; result files and fingerprints contain it.
+        One word that names the kind; result files and fingerprints contain this word.
     digest : str
         Digest of the content, for example of lists of candidates; empty if `kind` alone defines the candidates.
     """
@@ -42,27 +42,27 @@ class Candidates:
         Parameters
         ----------
         queries : Queries
-            Queries of one side. ``queries.rows`` are row numbers in the ranked splits, one split after another; -1
-            for a triple that is to be explained and is in none of these splits. A kind with one list of candidates per
-            positive has no list for such a triple.
+            Queries of one side. ``queries.rows`` are row numbers in the ranked splits, one split after another. The row
+            is -1 for a triple that is explained but occurs in no ranked split; a subclass with one list of candidates
+            per positive has no list for such a triple.
         entities : int64 array, shape (entities that may compete,)
-            Sorted ids: all entities, or only those of train if the protocol says so.
+            Sorted ids: all entities, or only the entities of train if the protocol drops unseen entities.
 
         Yields
         ------
         part : Queries
             Every positive of `queries` is in exactly one part.
         pool : int64 array, shape (candidates,)
-            Sorted distinct ids; it contains the answers of the part.
+            Sorted distinct ids; the pool contains the answers of the part.
         """
-        raise TypeError(f"{type(self).__name__} does not say its pools")
+        raise TypeError(f"{type(self).__name__} does not define pools()")
 
     def describe(self) -> str:
-        """Return a few words that describe the candidates to people; by default kind and start of the digest."""
+        """Return a short description for people; by default the kind and the start of the digest."""
         return f"{self.kind} candidates {self.digest[:8]}".strip()
 
     def to_json(self) -> Any:
-        """Return the JSON value that fingerprints and files hold: kind and digest."""
+        """Return the JSON value for fingerprints and files: kind and digest."""
         return {"kind": self.kind, "digest": self.digest}
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class All(Candidates):
     kind = "all"
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Yield one part: all queries, with all entities as its pool; see `Candidates.pools`."""
+        """Yield one part: all queries, with all entities as pool; see `Candidates.pools`."""
         yield queries, entities
 
     def describe(self) -> str:
@@ -103,8 +103,9 @@ class All(Candidates):
 class Recorded(Candidates):
     """The record of candidates in a result: kind and digest, without the lists of entities.
 
-    Results of tables of scores have it, and results that were read from a file, unless their candidates are `All`. It
-    is enough to check that two results have the same candidates, but not to rank.
+    Results of tables of scores contain a `Recorded`, and so do results that were read from a file, unless their
+    candidates are `All`. A record suffices to check that two results have the same candidates; it does not suffice to
+    rank triples.
 
     Parameters
     ----------
@@ -118,24 +119,24 @@ class Recorded(Candidates):
     digest: str = ""
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Raise a ProtocolError: there are no lists to rank with."""
+        """Raise a ProtocolError: a record has no lists of candidates."""
         raise ProtocolError(
-            f"the protocol says {self.describe()}, but does not hold the lists; for a table of scores use "
+            f"the protocol has {self.describe()}, but not the lists of candidates; for a table of scores use "
             "kgeval.evaluate_scores"
         )
 
     def to_json(self) -> Any:
-        """Return kind and digest; only the kind if the digest is unknown, as version 0.1.0 wrote it."""
+        """Return kind and digest; only the kind if the digest is unknown, as in files of version 0.1.0."""
         return super().to_json() if self.digest else self.kind
 
 
-def candidates_from_json(said: Any) -> Candidates:
-    """Return the candidates from their JSON value, as `Protocol.from_dict` reads it.
+def candidates_from_json(value: Any) -> Candidates:
+    """Return the candidates that a JSON value describes; `Protocol.from_dict` calls this function.
 
     Parameters
     ----------
-    said : JSON value
-        What `Candidates.to_json` returned, now or in version 0.1.0.
+    value : JSON value
+        The return value of `Candidates.to_json`, of this version or of version 0.1.0.
 
     Returns
     -------
@@ -145,12 +146,12 @@ def candidates_from_json(said: Any) -> Candidates:
     Raises
     ------
     ProtocolError
-        If `said` does not describe candidates.
+        If `value` does not describe candidates.
     """
-    if said == All.kind:
+    if value == All.kind:
         return All()
-    if said == "listed":  # by version 0.1.0, which kept no digest
-        return Recorded(said)
-    if isinstance(said, dict) and set(said) == {"kind", "digest"} and all(isinstance(v, str) for v in said.values()):
-        return Recorded(**said)
-    raise ProtocolError(f"expected 'all', or kind and digest of candidates; got {said!r}")
+    if value == "listed":  # written by version 0.1.0, which stored no digest
+        return Recorded(value)
+    if isinstance(value, dict) and set(value) == {"kind", "digest"} and all(isinstance(v, str) for v in value.values()):
+        return Recorded(**value)
+    raise ProtocolError(f"expected 'all', or kind and digest of candidates; got {value!r}")

@@ -29,7 +29,7 @@ def negatives(
     *,
     ids: bool = False,
 ) -> list[str] | Ids:
-    """Return the entities that make a negative of `triple` when they replace its entity on one side.
+    """Return the entities that can replace the subject or object of `triple` to form a negative.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def negatives(
     triple : sequence of three labels or ids
         Subject, relation, object.
     side : str
-        The side that is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
+        The side whose entity is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
     setting : str
-        ``"raw"``: every other entity. ``"filtered"``: every other entity that does not make a known triple.
+        ``"raw"``: every other entity. ``"filtered"``: every other entity whose triple is not known.
     filter_splits : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
     ids : bool
@@ -48,14 +48,14 @@ def negatives(
     Returns
     -------
     list of str, or int64 array
-        In id order, without the entity of `triple` itself.
+        The entities in id order, without the entity that `triple` has on this side.
 
     Raises
     ------
     DataError
-        If `dataset` is no Dataset, `triple` has not three parts, or a label or an id is unknown.
+        If `dataset` is not a Dataset, `triple` does not have three parts, or a label or an id is unknown.
     ProtocolError
-        If `side` or `setting` is not one of the above.
+        If `side` or `setting` is not listed above.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def negatives(
 
 
 def _known_splits(dataset: Dataset, filter_splits: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return the splits whose triples are known; a single name counts as a sequence of one, None as all splits."""
+    """Return the splits whose triples are known, as a tuple; None means all splits of the dataset."""
     names = (filter_splits,) if isinstance(filter_splits, str) else filter_splits
     return tuple(dataset.splits) if names is None else tuple(names)
 
@@ -99,21 +99,21 @@ def sample_negatives(
     *,
     ids: bool = False,
 ) -> pd.DataFrame:
-    """Draw `n` negatives for every positive of a split, uniformly from those that are not known triples.
+    """Draw `n` negatives for every positive of a split, uniformly from all negatives that are not known triples.
 
-    A negative replaces the subject or the object of its positive by an entity that makes no known triple. All negatives
-    of one query, (s, p, ?) or (?, p, o), are distinct, even if several positives share the query. A subject query and
-    an object query can give the same negative.
+    In a negative, another entity replaces the subject or the object of the positive, such that the triple is not known.
+    All negatives of one query, (s, p, ?) or (?, p, o), are distinct, even if several positives share the query. A
+    subject query and an object query can give the same negative.
 
     Parameters
     ----------
     dataset : Dataset
     split : str
     n : int
-        How many negatives each positive gets, both sides together.
+        The number of negatives for each positive, both sides together.
     sides : str or sequence of str
-        The sides that are replaced. With two sides, each gets n // 2 negatives of a positive; if n is odd, a fair coin
-        chooses for each positive the side that gets one more.
+        The sides whose entities are replaced. With two sides, each positive gets n // 2 negatives per side; if n is
+        odd, a fair coin chooses the side of the last negative.
     seed : int
         At least 0. The same seed gives the same negatives, whatever was drawn before.
     filter_splits : sequence of str, optional
@@ -126,13 +126,13 @@ def sample_negatives(
     -------
     pandas.DataFrame
         One row per negative, in the order of the positives: ``s, p, o``, the ``side`` that was replaced, and
-        ``positive``, the row of the positive in the split. If a query has too few entities that make no known triple,
-        all of these are drawn, and the frame has fewer than n rows per positive.
+        ``positive``, the row of the positive in the split. If a query has fewer unknown triples than
+        negatives to draw, all its unknown triples are drawn, and some positives have fewer than n rows.
 
     Raises
     ------
     ProtocolError
-        If the dataset has no such split, or `n`, `sides` or `seed` are not as above.
+        If the dataset has no such split, or `n`, `sides` or `seed` is invalid.
 
     References
     ----------
@@ -143,25 +143,27 @@ def sample_negatives(
     --------
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2]], n_entities=4, n_relations=1)
     >>> negatives = sample_negatives(dataset, "test", n=3, sides="object")
-    >>> sorted(negatives["o"])  # objects 1 and 2 make known triples, so only two entities are left
+    >>> sorted(negatives["o"])  # objects 1 and 2 make known triples, so only entities 0 and 3 are left
     ['0', '3']
     """
     n, side_names = check_positive_int("n", n), check_sides(sides)
     rng = np.random.default_rng(check_seed(seed))
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
-    coin = rng.integers(0, 2, size=len(positives))  # the side with one more negative, per positive, if n is odd
-    # Per side: the negatives, int64 (negatives, 3), the row of the positive of each, and the code of the side.
+    # if n is odd: the code of the side that gets one more negative, (positives,)
+    coin = rng.integers(0, 2, size=len(positives))
+    # One array per side: the negatives, int64 (negatives, 3); the row of each negative's positive; the code of the
+    # side.
     parts, positive_rows, side_codes = [], [], []
     for code, side in enumerate(side_names):
         has_one_more = (coin == code) & (n % len(side_names) == 1)
-        # The row of each positive, repeated as often as this side is to be replaced, (draws,).
+        # The row of each positive, once for each negative to draw on this side, (draws,).
         repeated_rows = np.repeat(np.arange(len(positives)), n // len(side_names) + has_one_more)
-        # Grouping the repeated positives by query lets all draws of one query be made together, without repeats.
+        # The draws are grouped by query, because the negatives of one query are drawn together, without repeats.
         queries = Queries.of(positives[repeated_rows], side)
         drawn = _draw_unknown(queries, KnownIndex.of(*query_parts(known, side)), len(dataset.entities), rng)
         is_drawn = drawn >= 0
-        # queries.rows points into repeated_rows, which points into positives, (negatives,).
+        # queries.rows are indices into repeated_rows, and repeated_rows are rows of `positives`; rows: (negatives,).
         rows = repeated_rows[queries.rows[is_drawn]]
         part = positives[rows]
         part[:, 0 if side == "subject" else 2] = drawn[is_drawn]
@@ -179,14 +181,14 @@ def sample_negatives(
 def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.random.Generator) -> Ids:
     """Draw one entity for each positive of `queries`, without repeats within a query.
 
-    The entities that may be drawn, in id order, are those that are no known answer of the query. A number k is drawn,
-    and the k-th of them (from 0) is the result. With 6 entities and the known answers 1 and 2, these are 0, 3, 4, 5;
-    k = 1 gives entity 3, because 2 known answers have lower ids: 1 + 2 = 3.
+    An entity is allowed if it is not a known answer of the query. A number k is drawn, and the k-th allowed entity
+    (from 0, in id order) is the result. Example: of 6 entities, 1 and 2 are known answers, so 0, 3, 4 and 5 are
+    allowed. k = 1 gives entity 3, because 2 known answers have lower ids: 1 + 2 = 3.
 
     Returns
     -------
     int64 array, shape (positives,)
-        In the order of ``queries.rows``; -1 where the query has no entity left.
+        In the order of ``queries.rows``; -1 where no allowed entity is left.
     """
     offsets, known = index.lookup(queries.relation, queries.given)
     drawn = np.full(len(queries.rows), -1, dtype=np.int64)
@@ -194,11 +196,11 @@ def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.
         known_answers = known[offsets[i] : offsets[i + 1]]  # sorted and distinct
         first, last = queries.offsets[i], queries.offsets[i + 1]
         n_allowed = n_entities - len(known_answers)
-        # The numbers k, distinct, each in 0 .. n_allowed - 1.
+        # (draws,): the numbers k, distinct, each in 0 .. n_allowed - 1.
         positions = rng.choice(n_allowed, size=min(last - first, n_allowed), replace=False)
-        # How many allowed entities have a lower id than each known answer; not decreasing.
+        # (known answers,): how many allowed entities have a lower id than each known answer; the numbers ascend.
         n_allowed_before = known_answers - np.arange(len(known_answers))
-        # How many known answers have a lower id than the k-th allowed entity: its id is k plus this number.
+        # (draws,): how many known answers have a lower id than the k-th allowed entity; its id is k plus this number.
         n_known_before = np.searchsorted(n_allowed_before, positions, side="right")
         drawn[first : first + len(positions)] = positions + n_known_before
     return drawn

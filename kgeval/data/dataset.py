@@ -1,6 +1,6 @@
 """`Dataset`: two vocabularies and the triples of named splits, with checks for faults in the data.
 
-Users and the readers of `kgeval.formats` make datasets; every package above `data` reads them.
+Users and the readers of `kgeval.formats` make datasets; all packages that evaluate read them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Dataset:
     Raises
     ------
     DataError
-        If there is no split, or a split has another name.
+        If there is no split, or the name of a split is not train, valid or test.
 
     Examples
     --------
@@ -85,14 +85,14 @@ class Dataset:
         ----------
         train, valid, test : pandas.DataFrame, optional
             Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
-            ``h, r, t``, in any order; all other columns are ignored. Or exactly three columns, which are
-            then read by position. Integers become their decimal string; floats and missing values raise
-            an error.
+            ``h, r, t``, in any order; all other columns are ignored. If a frame has exactly three columns
+            and other names, the columns are read by position: subject, relation, object. Integers become
+            their decimal string; floats and missing values raise an error.
 
         Raises
         ------
         DataError
-            If columns are not recognised, or a value is missing or a float; names frame and row.
+            If columns are not recognised, or a value is missing or a float; the message names frame and row.
         """
         frames = {"train": train, "valid": valid, "test": test}
         columns = {split: frame_labels(split, frame) for split, frame in frames.items() if frame is not None}
@@ -107,7 +107,7 @@ class Dataset:
         Parameters
         ----------
         columns : mapping of str to sequence of three pandas.Categorical of str, shape (n,)
-            The subjects, relations and objects of each split. Categories without a row become labels too.
+            The subjects, relations and objects of each split. Categories that occur in no row become labels too.
         name : str
 
         Raises
@@ -155,8 +155,8 @@ class Dataset:
         Raises
         ------
         DataError
-            If an id is outside its range, or an array does not hold integers; names split and row. Also if a
-            number or the labels are missing, or do not agree.
+            If an id is out of range, or an array does not hold integers; the message names split and row. Also
+            if both the number and the labels are missing, or if the two disagree.
         """
         entities = _declared_vocabulary("entity", n_entities, entity_labels)
         relations = _declared_vocabulary("relation", n_relations, relation_labels)
@@ -178,9 +178,9 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 (hexadecimal) over labels and triples; the order of rows does not matter.
+        """SHA-256 (hexadecimal) of the labels and triples; the order of the rows does not change it.
 
-        It includes entities that occur in no triple, because they are candidates.
+        The labels include entities that occur in no triple, because these entities are candidates.
         """
         parts = {split: triples.array for split, triples in sorted(self.splits.items())}
         return fingerprint_triples("kgeval dataset 1", self.entities, self.relations, parts, with_labels=True)
@@ -192,7 +192,7 @@ class Dataset:
 
     @cached_property
     def overlaps(self) -> dict[tuple[str, str], int]:
-        """For each pair of splits ``(earlier, later)``, how many rows of the later split the earlier contains."""
+        """For each pair of splits ``(earlier, later)``, how many rows of the later split also occur in the earlier."""
         names = list(self.splits)
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
         return {(a, b): int(self._is_in(self.splits[b], self.splits[a]).sum()) for a, b in pairs}
@@ -200,18 +200,18 @@ class Dataset:
     @staticmethod
     def _is_in(rows: TripleSet, reference: TripleSet) -> npt.NDArray[np.bool_]:
         """Return which of `rows` also occur in `reference`, bool (rows,)."""
-        both = np.concatenate([reference.array, rows.array])  # row numbers below len(reference) are the reference
+        both = np.concatenate([reference.array, rows.array])  # rows below len(reference) come from `reference`
         order, starts = group_rows(both[:, 0], both[:, 1], both[:, 2])
-        # Whether each group of equal triples contains one of `reference`, (groups,).
+        # in_reference, (groups,): whether each group of equal triples contains a triple of `reference`.
         in_reference = np.logical_or.reduceat(order < len(reference), starts[:-1]) if len(both) else np.zeros(0, bool)
-        # The same for each row of `both`, in the order of `both`.
+        # is_in, (rows of both,): the same for each row of `both`, in the order of `both`.
         is_in = np.empty(len(both), dtype=bool)
         is_in[order] = np.repeat(in_reference, np.diff(starts))
         return is_in[len(reference) :]
 
     @cached_property
     def is_seen_entity(self) -> npt.NDArray[np.bool_]:
-        """Which entities occur in train, shape (entities,); all of them if there is no train split."""
+        """Which entities occur in train, bool (entities,); all True if there is no train split."""
         seen = np.full(len(self.entities), "train" not in self.splits)
         if "train" in self.splits:
             seen[self.splits["train"].s] = True
@@ -220,7 +220,7 @@ class Dataset:
 
     @cached_property
     def is_seen_relation(self) -> npt.NDArray[np.bool_]:
-        """Which relations occur in train, shape (relations,); all of them if there is no train split."""
+        """Which relations occur in train, bool (relations,); all True if there is no train split."""
         seen = np.full(len(self.relations), "train" not in self.splits)
         if "train" in self.splits:
             seen[self.splits["train"].p] = True
@@ -233,7 +233,7 @@ class Dataset:
 
     @cached_property
     def unseen(self) -> dict[str, dict[str, int]]:
-        """For each split except train: the counts of unseen entities and relations, and of triples with any of them.
+        """For each split except train: the number of unseen entities, unseen relations, and triples with any of these.
 
         The keys of each split are ``"triples"``, ``"entities"`` and ``"relations"``.
         """
@@ -253,10 +253,10 @@ class Dataset:
     def suspicious_order(self) -> str:
         """A warning if the columns look like subject, object, relation (as in OpenKE's files), else empty.
 
-        The sign is that most labels in the second column are also labels of entities.
+        The columns look so if most labels in the second column are also labels of entities.
         """
         if all(label.isdecimal() for label in self.relations.labels):
-            return ""  # entities and relations can both be named by numbers
+            return ""  # numbers can be labels of entities and of relations alike
         n_objects = len(np.unique(np.concatenate([t.o for t in self.splits.values()])))
         n_shared = int((self.entities.find(self.relations.labels) >= 0).sum())
         if len(self.relations) < 3 or 2 * n_shared <= len(self.relations):
@@ -280,16 +280,16 @@ class Dataset:
         return pairs
 
     def observations(self) -> list[str]:
-        """Return one sentence for each doubt about the data.
+        """Return one sentence for each possible fault in the data.
 
-        Doubts are a suspicious order of the columns, near-duplicate labels, duplicate rows, rows in two splits, and
-        unseen entities or relations.
+        Possible faults are a suspicious order of the columns, near-duplicate labels, duplicate rows, rows in two
+        splits, and unseen entities or relations.
         """
         sentences = [self.suspicious_order] if self.suspicious_order else []
         if self.near_duplicates:
             earlier, later = self.near_duplicates[0]
             sentences.append(
-                f"{len(self.near_duplicates):,} entity labels differ from another one only in Unicode form or in "
+                f"{len(self.near_duplicates):,} entity labels differ from another label only in Unicode form or in "
                 f"spaces around them, first {earlier!r} and {later!r}"
             )
         sentences += [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
@@ -298,7 +298,7 @@ class Dataset:
             if counts["triples"]:
                 sentences.append(
                     f"{counts['triples']:,} triples of {split} name {counts['entities']:,} entities and "
-                    f"{counts['relations']:,} relations that train lacks"
+                    f"{counts['relations']:,} relations that do not occur in train"
                 )
         return sentences
 
@@ -325,7 +325,7 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
     if labels is None:
         if n is None:
             raise DataError(
-                f"say n_{plural}= (or {kind}_labels=): every declared {kind} counts, also one without triples"
+                f"set n_{plural}= (or {kind}_labels=): every declared {kind} counts, even if it occurs in no triple"
             )
         return Vocabulary(str(i) for i in range(check_positive_int(f"n_{plural}", n, DataError)))
     if n is not None and n != len(labels):

@@ -1,6 +1,7 @@
 """Fingerprints of triples, for datasets, tables of scores and sets of negatives.
 
-A fingerprint depends neither on the ids nor on the order of the rows.
+A fingerprint depends neither on the ids nor on the order of the rows. Datasets, evaluations and classifications
+compute fingerprints.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def fingerprint_triples(
     Parameters
     ----------
     title : str
-        What the fingerprint is of, and the version of its form; it enters the digest.
+        The kind of the data and the version of the digest's input; a part of that input.
     entities, relations : Vocabulary
         Each id is replaced by the position of its label among the sorted labels.
     parts : mapping of str to int64 array, shape (n, 3)
@@ -38,7 +39,7 @@ def fingerprint_triples(
         64 hexadecimal digits.
     """
     digest = hashlib.sha256(f"{title}\n".encode())
-    positions = []  # of entities, then of relations: the position of each id's label among the sorted labels
+    positions = []  # [entities, relations]: the position of each id's label among the sorted labels
     for vocabulary in (entities, relations):
         order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)  # the ids, sorted by label
         if with_labels:

@@ -1,6 +1,6 @@
-"""Data frames of triples: which columns hold subject, relation and object, and labels from and to ids.
+"""Data frames of triples: find the columns of subject, relation and object, and convert labels to ids and back.
 
-`Dataset.from_frames`, the readers of files and the tables of scores and of negatives use it.
+`Dataset.from_frames`, the readers of files and the tables of scores and of negatives call these functions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
     Raises
     ------
     DataError
-        If neither the names nor the number of columns say which columns hold s, p and o.
+        If the columns s, p and o cannot be recognised, neither by their names nor by their number.
     """
     lowered = [str(column).lower() for column in frame.columns]
     for names in COLUMN_NAMES:
@@ -78,7 +78,7 @@ def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
     Raises
     ------
     DataError
-        If `frame` is no DataFrame, its columns are not recognised, or a value is not a label; see `as_labels`.
+        If `frame` is not a DataFrame, its columns are not recognised, or a value is not a label; see `as_labels`.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
@@ -103,7 +103,7 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
     Raises
     ------
     DataError
-        If a label is unknown; names row and column (from 0).
+        If a label is unknown; the message names row and column (from 0).
     """
     positions = frame_columns(what, frame)
     columns = []
@@ -136,7 +136,8 @@ def with_labels(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary
     labelled = frame.copy()
     for column, vocabulary in zip("spo", (entities, relations, entities)):
         labels = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
-        labelled[column] = pd.Series(labels, index=frame.index, dtype=object)  # labels may be invalid Unicode
+        # dtype object, since a label may be invalid Unicode
+        labelled[column] = pd.Series(labels, index=frame.index, dtype=object)
     return labelled
 
 
@@ -150,7 +151,7 @@ def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorica
     values : object array, shape (n,)
         Strings or integers.
     column : int
-        The number of the column in error messages.
+        The index of the column in error messages.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorica
     Raises
     ------
     DataError
-        If a value is missing, a float or of another type; names row and column (from 0).
+        If a value is neither a string nor an integer; the message names row and column (from 0).
     """
     if infer_dtype(values, skipna=False) != "string":
         for row, value in enumerate(values):

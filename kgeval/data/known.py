@@ -1,6 +1,7 @@
-"""The index of known triples: the known answers of a query, which the filtered setting leaves out.
+"""`KnownIndex` finds the known answers of a query, which the filtered setting leaves out.
 
-`evaluation` builds it and `ranking` filters with it; `negatives`, features, explanations and reports look answers up.
+`evaluation` builds the index and `ranking` filters with it; `negatives`, features, explanations and reports look up
+answers in it.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ SETTINGS = ("raw", "filtered")
 
 @dataclass(frozen=True)
 class KnownIndex:
-    """The distinct known triples as one sorted array of keys, searched by the given parts of a query.
+    """The distinct known triples as one sorted array of keys; binary search finds the answers of a query.
 
-    A key holds the given columns first and the asked column last. Triples with the same given parts are therefore
-    neighbours in the array, and binary search finds them. The caller chooses the given columns: relation and object for
-    queries that ask for subjects, subject and object for queries that ask for relations. A time stamp or a qualifier
-    is one more given column.
+    A key holds the given columns first and the missing column last. Triples with the same given parts are therefore
+    neighbours in the array. The caller chooses the given columns: relation and object if the subject is missing,
+    subject and object if the relation is missing. A time stamp or a qualifier can be a further given column.
 
     Parameters
     ----------
     layout : RowKeys
-        How a key is made of the given parts and the answer.
+        The layout that packs the given parts and the answer into a key.
     keys : int64 array, shape (known,)
-        Sorted and distinct.
+        The keys of the known triples, sorted and distinct.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class KnownIndex:
         Parameters
         ----------
         given : sequence of int64 arrays, shape (triples,)
-            One or more given columns; for queries of one side, those of `query_parts`.
+            One or more given columns; `query_parts` returns the columns for queries of one side.
         asked : int64 array, shape (triples,)
-            The answers. A repeated triple counts once.
+            The missing column: the answers. A repeated triple counts once.
         """
         layout, keys = RowKeys.of(*given, asked)
         keys.sort()
@@ -63,7 +63,7 @@ class KnownIndex:
 
     @cached_property
     def answers(self) -> Ids:
-        """The answers of all queries, int64 (known,), in the order of `keys`; `spans` locates those of a query."""
+        """The answers of all queries, int64 (known,), in the order of `keys`; `spans` finds the answers of a query."""
         return self.layout.last_ids(self.keys)
 
     def lookup(self, *given: Ids) -> tuple[Ids, Ids]:
@@ -72,20 +72,21 @@ class KnownIndex:
         Parameters
         ----------
         *given : int64 arrays, shape (queries,)
-            The given parts, in the order in which they were indexed.
+            The given parts, in the order of the indexed columns.
 
         Returns
         -------
         offsets : int64 array, shape (queries + 1,)
         answers : int64 array, shape (answers of all queries,)
-            Those of query i are ``answers[offsets[i]:offsets[i + 1]]``, sorted and distinct.
+            The answers of query i are ``answers[offsets[i]:offsets[i + 1]]``, sorted and distinct.
         """
         # The keys of query i are keys[starts[i]:stops[i]].
         starts, stops = self.spans(*given)
-        # offsets[i]: how many answers all queries before i have, (queries + 1,).
+        # offsets[i], (queries + 1,): how many answers the queries before i have together.
         offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
-        # Where each answer's key is in `keys`, (answers,): the ranges starts[i], ..., stops[i] - 1 one after another.
-        # Output position j of query i reads from j + (starts[i] - offsets[i]).
+        # positions, (answers,): where the key of each answer is in `keys`. The positions of query i are the consecutive
+        # numbers starts[i], ..., stops[i] - 1. So answer j of the result, if it belongs to query i, has the position
+        # j + (starts[i] - offsets[i]).
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
         return offsets, self.layout.last_ids(self.keys[positions])
 
@@ -95,7 +96,7 @@ class KnownIndex:
         Parameters
         ----------
         *parts : int64 arrays, shape (n,)
-            The given parts of each triple, in the order in which they were indexed, then its answer.
+            The given parts of each triple, in the order of the indexed columns, then its answer.
 
         Returns
         -------
@@ -105,12 +106,12 @@ class KnownIndex:
         return rank_in(self.keys, wanted)[1] & is_possible
 
     def count_others(self, given: Sequence[Ids], asked: Ids) -> Ids:
-        """Return how many known answers the query of each triple has besides the triple's answer.
+        """Return how many known answers, other than the triple's answer, the query of each triple has.
 
         Parameters
         ----------
         given : sequence of int64 arrays, shape (n,)
-            The given parts of each triple, in the order in which they were indexed.
+            The given parts of each triple, in the order of the indexed columns.
         asked : int64 array, shape (n,)
             The answer of each triple; it may be unknown.
 
@@ -127,7 +128,7 @@ class KnownIndex:
         Parameters
         ----------
         *given : int64 arrays, shape (queries,)
-            The given parts, in the order in which they were indexed.
+            The given parts, in the order of the indexed columns.
 
         Returns
         -------

@@ -1,6 +1,7 @@
-"""`Protocol`: all settings that change a number of an evaluation, and no others.
+"""`Protocol`: exactly those settings of an evaluation that change its numbers.
 
-Users give one to `kgeval.evaluate`; every result holds one, and comparisons check those of both results.
+Users pass a protocol to `kgeval.evaluate`; every result holds its protocol, and comparisons check the protocols of
+both results.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ class Protocol:
     Parameters
     ----------
     sides : sequence of str
-        The sides that queries ask for: ``"subject"``, ``"object"`` (also head/tail, s/o).
+        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o).
     filter_splits : sequence of str, optional
-        The splits whose triples are known, and therefore no rivals in the filtered setting. None: all splits of the
-        dataset.
+        The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
+        splits of the dataset.
     unseen : str, optional
-        How triples with an entity or relation that train lacks are treated. None: ``"rank"``, or
-        ``"drop"`` if the model has no vector for some of them; the result says which.
-        ``"rank"``: they are ranked like all other triples, among all entities.
-        ``"drop"``: they are left out and counted; the candidates are the entities of train.
-        ``"worst"``: they get the last rank among all entities; the other triples are ranked against the
+        How triples are treated whose entity or relation does not occur in train. None: ``"rank"``, or
+        ``"drop"`` if the model has no vector for some of these entities or relations; the result records the choice.
+        ``"rank"``: such triples are ranked like all other triples, among all entities.
+        ``"drop"``: such triples are left out and counted; the candidates are the entities of train.
+        ``"worst"``: such triples get the last rank among all entities; the other triples are ranked against the
         entities of train, and an unseen entity counts as a rival that never wins.
         ``"error"``: such triples raise an error.
     splits : sequence of str
@@ -51,7 +52,7 @@ class Protocol:
     Raises
     ------
     ProtocolError
-        If a value is not one of the above.
+        If a setting has a value that is not listed above.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class Protocol:
         object.__setattr__(self, "sides", check_sides(self.sides))
         object.__setattr__(self, "splits", _check_splits("splits", self.splits))
         if not self.splits:
-            raise ProtocolError("splits must name at least one split; got none")
+            raise ProtocolError("splits is empty; name at least one, such as 'test'")
         if self.filter_splits is not None:
             object.__setattr__(self, "filter_splits", _check_splits("filter_splits", self.filter_splits))
         if self.unseen is not None:
@@ -85,14 +86,14 @@ class Protocol:
         Parameters
         ----------
         dataset : Dataset
-            Its splits become `filter_splits` if that is None.
+            Its splits replace `filter_splits` if `filter_splits` is None.
         unseen : str
-            Becomes `unseen` if that is None.
+            Replaces the field `unseen` if the field is None.
 
         Raises
         ------
         ProtocolError
-            If the protocol names a split that `dataset` lacks.
+            If the protocol names a split that is not in `dataset`.
         """
         filter_splits = tuple(dataset.splits) if self.filter_splits is None else self.filter_splits
         for split in (*self.splits, *filter_splits):

@@ -1,7 +1,7 @@
-"""The distinct queries of a set of positives, and the sides that queries ask for.
+"""The distinct queries of a set of positives, and the names of their missing sides.
 
-The rankers and scorers receive `Queries`, so that each query is scored only once; most packages name sides and split
-triples into given and asked parts with the functions here.
+The rankers and scorers receive `Queries`, so that each query is scored only once. Most packages check the names of
+sides, and split triples into given and missing parts, with the functions of this module.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def check_side(side: Any) -> str:
     Parameters
     ----------
     side : str
-        A key of `SIDE_NAMES`, in any case.
+        A key of `SIDE_NAMES`, in upper or lower case.
 
     Raises
     ------
     ProtocolError
-        If `side` is another value.
+        If `side` is not such a name.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def check_sides(sides: Any) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Distinct, at least one.
+        At least one side; no side twice.
 
     Raises
     ------
     ProtocolError
-        If a name is unknown, or there is none.
+        If a name is unknown, or there is no name.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def check_sides(sides: Any) -> tuple[str, ...]:
         raise ProtocolError(f"sides must be a sequence of names; got {sides!r}")
     chosen = {check_side(side) for side in sides}
     if not chosen:
-        raise ProtocolError("sides must name at least one of 'subject', 'object'; got none")
+        raise ProtocolError("sides is empty; name at least one of 'subject', 'object'")
     return tuple(side for side in SIDES if side in chosen)
 
 
@@ -84,17 +84,17 @@ def check_sides(sides: Any) -> tuple[str, ...]:
 class Queries:
     """The distinct queries of one side, each with its positives.
 
-    A query is a given entity and a relation; it asks for the entity on the other side. Several positives can share a
+    A query is a given entity and a relation; the entity on the other side is missing. Several positives can share a
     query: (a, likes, b) and (a, likes, c) share the query (a, likes, ?).
 
     Parameters
     ----------
     side : str
-        The side that the queries ask for, ``"subject"`` or ``"object"``.
+        The missing side, ``"subject"`` or ``"object"``.
     given, relation : int64 arrays, shape (queries,)
         The given entity and the relation of each query, sorted by relation, then by given entity.
     answers : int64 array, shape (positives,)
-        The true entity of each positive on the asked side, grouped by query.
+        The entity of each positive on the missing side, grouped by query.
     rows : int64 array, shape (positives,)
         The row of each positive in the array that the queries were built from, grouped by query; -1 for a triple that
         is not in that array.
@@ -111,7 +111,7 @@ class Queries:
 
     @classmethod
     def of(cls, triples: Ids, side: str, rows: Ids | None = None) -> Queries:
-        """Return the queries of `triples` that ask for `side`.
+        """Return the queries of `triples` whose missing side is `side`.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Queries:
         side : str
             ``"subject"`` or ``"object"``.
         rows : int64 array, shape (n,), optional
-            The number of each triple in `Queries.rows`; by default its row in `triples`.
+            The value of each triple in `Queries.rows`; by default the row of the triple in `triples`.
 
         Examples
         --------
@@ -132,7 +132,8 @@ class Queries:
         (array([0, 2]), array([1, 3, 1]), array([0, 2, 3]))
         """
         given, answer = given_and_asked(triples, side)
-        # order: the triples sorted by (relation, given entity), (n,); offsets: where each query starts in it.
+        # order, (n,): the triples sorted by (relation, given entity); offsets, (queries + 1,): where each query starts
+        # in `order`.
         order, offsets = group_rows(triples[:, 1], given)
         first = order[offsets[:-1]]  # one triple of each query, (queries,)
         sorted_rows = order if rows is None else rows[order]
@@ -142,7 +143,7 @@ class Queries:
         return len(self.given)
 
     def part(self, start: int, stop: int) -> Queries:
-        """Return the queries ``start:stop`` with their positives; offsets start at 0 again."""
+        """Return the queries ``start:stop`` with their positives; the offsets of the result start at 0."""
         first, last = self.offsets[start], self.offsets[stop]
         return Queries(
             self.side,
@@ -154,12 +155,12 @@ class Queries:
         )
 
     def take(self, places: Ids) -> Queries:
-        """Return the queries at `places` with their positives.
+        """Return the queries at the positions `places`, with their positives.
 
         Parameters
         ----------
         places : int64 array, shape (n,)
-            Positions of queries, in the order in which the result has them.
+            Positions of queries; the result has the queries in this order.
 
         Examples
         --------
@@ -168,14 +169,14 @@ class Queries:
         (array([1]), array([1, 3]))
         """
         sizes = np.diff(self.offsets)[places]  # positives of each taken query, (n,)
-        offsets = np.append(0, np.cumsum(sizes))  # where they start in the result, (n + 1,)
-        # Where each positive of the result is in `answers` and `rows`, (positives,): the range of each taken query,
-        # self.offsets[place], self.offsets[place] + 1, ..., one after another.
+        offsets = np.append(0, np.cumsum(sizes))  # where the positives of each query start in the result, (n + 1,)
+        # Where each positive of the result is in `self.answers` and `self.rows`, (positives,). The indices of one query
+        # are consecutive: self.offsets[place], self.offsets[place] + 1, ...; the queries follow each other.
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[places] - offsets[:-1], sizes)
         return Queries(self.side, self.given[places], self.relation[places], self.answers[at], self.rows[at], offsets)
 
     def one_each(self) -> Queries:
-        """Return one query for each positive, for candidates that differ between positives of the same query.
+        """Return one query for each positive; needed if positives of the same query have different candidates.
 
         Examples
         --------
@@ -188,38 +189,39 @@ class Queries:
 
 
 def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
-    """Return the given and the asked entity of each triple, for queries of one side.
+    """Return the given and the missing entity of each triple, for queries of one side.
 
     Parameters
     ----------
     triples : int64 array, shape (n, 3)
         Columns s, p, o.
     side : str
-        The side that the queries ask for, ``"subject"`` or ``"object"``.
+        The missing side of the queries, ``"subject"`` or ``"object"``.
 
     Returns
     -------
     given, asked : int64 arrays, shape (n,)
+        The given entity, and the entity on the missing side.
     """
     return (triples[:, 2], triples[:, 0]) if side == "subject" else (triples[:, 0], triples[:, 2])
 
 
 def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, Ids], Ids]:
-    """Return the given parts and the asked entity of each triple, in the form that `KnownIndex` takes.
+    """Return the given parts and the missing entity of each triple, as arguments for `KnownIndex`.
 
     Parameters
     ----------
     triples : int64 array, shape (n, 3)
         Columns s, p, o.
     side : str
-        The side that the queries ask for, ``"subject"`` or ``"object"``.
+        The missing side of the queries, ``"subject"`` or ``"object"``.
 
     Returns
     -------
     given : tuple of two int64 arrays, shape (n,)
         The relations and the given entities.
     asked : int64 array, shape (n,)
-        The entities on the asked side.
+        The entities on the missing side.
 
     Examples
     --------
@@ -231,18 +233,19 @@ def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, Ids], Ids]:
 
 
 def given_and_asked_where(triples: Ids, is_subject: npt.NDArray[np.bool_]) -> tuple[Ids, Ids]:
-    """Return the given and the asked entity of each triple, for queries of both sides.
+    """Return the given and the missing entity of each triple, for queries of both sides.
 
     Parameters
     ----------
     triples : int64 array, shape (n, 3)
         Columns s, p, o.
     is_subject : bool array, shape (n,)
-        True where the query asks for the subject, False where it asks for the object.
+        True where the subject is missing, False where the object is missing.
 
     Returns
     -------
     given, asked : int64 arrays, shape (n,)
+        The given entity, and the entity on the missing side.
 
     Examples
     --------

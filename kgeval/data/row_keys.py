@@ -1,7 +1,7 @@
-"""Rows of ids packed into single int64 keys.
+"""Functions that pack each row of ids into one int64 key.
 
-`RowKeys` packs rows and looks them up, for `KnownIndex`, the pattern features and the tables of scores. `group_rows`
-finds equal rows; most packages of kgeval call it.
+`RowKeys` packs rows and finds packed rows again, for `KnownIndex`, the pattern features and the tables of scores.
+`group_rows` finds equal rows; most packages of kgeval call it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids
 from kgeval.errors import DataError
 
-KEY_BITS = 63  # of a non-negative int64
+KEY_BITS = 63  # the number of bits of a non-negative int64
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class KeyPart:
 class RowKeys:
     """The layout of the keys of a set of indexed rows: equal rows have equal keys, and keys sort like rows.
 
-    A key is a non-negative int64. The bits of the last column are the lowest, those of the first column the highest. If
-    the columns together need more than 63 bits, the key of the columns before is replaced by its rank among the indexed
-    rows; if that is not enough, the ids of the column are replaced by their ranks too. A rank needs only as many bits
-    as the number of rows, so no key overflows.
+    A key is a non-negative int64. The last column has the lowest bits, the first column the highest bits. If a
+    column does not fit into the remaining bits, the key of the earlier columns is replaced by its rank among the
+    distinct keys. If the column still does not fit, its ids are replaced by their ranks too. A rank needs at most as
+    many bits as the number of rows, so no key overflows.
 
     Parameters
     ----------
     parts : tuple of KeyPart
-        One per column, the most significant first.
+        One part for each column, the most significant column first.
     n_bits : int
-        The number of bits that hold the greatest key.
+        The number of bits of the greatest key.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class RowKeys:
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
-            The most significant first. Not modified.
+            The most significant column first. Not modified.
 
         Returns
         -------
@@ -85,9 +85,9 @@ class RowKeys:
         Raises
         ------
         DataError
-            If even ranks need more than 63 bits, which takes more than 2**31 rows.
+            If ranks also need more than 63 bits; this needs more than 2**31 rows.
         """
-        # After each turn, `keys` holds the key of each row's columns so far, and `n_used` how many bits it takes.
+        # After each step, `keys`, (n,), holds the key of each row's columns so far; `n_used` is the number of its bits.
         keys, n_used, parts = np.zeros(len(columns[0]), dtype=np.int64), 0, []
         for column in columns:
             codes, n_bits, before, ids = column, _bits_of(column), None, None
@@ -98,7 +98,7 @@ class RowKeys:
                 ids, codes = _ranks(column)
                 n_bits = _bits_of(codes)
             if n_used + n_bits > KEY_BITS:
-                raise DataError(f"{len(keys):,} rows are too many to be told apart by {KEY_BITS} bits")
+                raise DataError(f"{len(keys):,} rows are too many for keys of {KEY_BITS} bits")
             keys <<= n_bits  # makes space for the column in the low bits
             keys |= codes
             n_used += n_bits
@@ -106,21 +106,22 @@ class RowKeys:
         return cls(tuple(parts), n_used), keys
 
     def encode(self, *columns: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-        """Return the keys of any rows under this layout, and which of them the indexed rows can contain.
+        """Return the keys of any rows under this layout, and whether each row can be an indexed row.
 
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
-            All columns, or only the first of them: then the keys are those of the rows cut off there. Not modified.
+            All columns, or only the first columns; then a key covers only these columns. Not modified.
 
         Returns
         -------
         keys : int64 array, shape (n,)
         is_possible : bool array, shape (n,)
-            False where an id does not fit the layout, so that the row is certainly not an indexed one. Its key has no
-            meaning then.
+            False where an id does not fit the layout: the row is certainly not an indexed row, and its key has no
+            meaning.
         """
-        # After each turn, `keys` holds the key of each row's columns so far; impossible rows hold any number.
+        # After each step, `keys`, (n,), holds the key of each row's columns so far; keys of impossible rows have no
+        # meaning.
         keys, is_possible = np.zeros(len(columns[0]), dtype=np.int64), np.ones(len(columns[0]), dtype=bool)
         for part, column in zip(self.parts, columns):
             keys = self._shifted(part, keys, is_possible)
@@ -128,8 +129,8 @@ class RowKeys:
                 is_possible &= (column >> part.n_bits) == 0  # False for ids that are negative or too great
                 keys |= column
             else:
-                rank, is_there = rank_in(part.ids, column)
-                is_possible &= is_there
+                rank, is_contained = rank_in(part.ids, column)
+                is_possible &= is_contained
                 keys |= rank
         return keys, is_possible
 
@@ -144,7 +145,7 @@ class RowKeys:
         Returns
         -------
         least, greatest : int64 arrays, shape (n,)
-            The keys with only zeros and with only ones in the bits of the last column.
+            The key whose bits of the last column are all 0, and the key whose bits of the last column are all 1.
         is_possible : bool array, shape (n,)
             See `encode`.
         """
@@ -170,13 +171,13 @@ class RowKeys:
         Writes False into `is_possible` where a key is not in `part.before`.
         """
         if part.before is not None:
-            keys, is_there = rank_in(part.before, keys)
-            is_possible &= is_there
+            keys, is_contained = rank_in(part.before, keys)
+            is_possible &= is_contained
         return keys << part.n_bits
 
 
 def rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    """Return the position of each wanted value in a sorted array, and whether the array contains it.
+    """Return the position of each value of `wanted` in a sorted array, and whether the array contains the value.
 
     Parameters
     ----------
@@ -187,8 +188,8 @@ def rank_in(values: Ids, wanted: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
     Returns
     -------
     rank : int64 array, shape (n,)
-        Positions in `values`; without meaning where `is_there` is False.
-    is_there : bool array, shape (n,)
+        Positions in `values`; without meaning where `is_contained` is False.
+    is_contained : bool array, shape (n,)
 
     Examples
     --------
@@ -219,7 +220,7 @@ def distinct_sorted(values: Ids) -> Ids:
 
 
 def _is_first(values: Ids) -> npt.NDArray[np.bool_]:
-    """Return where a value differs from the one before it, bool (n,); True for the first value."""
+    """Return where a value differs from the value before it, bool (n,); True for the first value."""
     is_first = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=is_first[1:])
     return is_first
@@ -234,10 +235,10 @@ def _ranks(column: Ids) -> tuple[Ids, Ids]:
     """Return the distinct ids of a column, sorted, and the rank of each row's id among them, int64 (n,)."""
     order = np.argsort(column)
     ordered = column[order]
-    # rank[i] is the rank of ordered[i]: it grows by 1 wherever the id differs from the one before.
+    # rank[i] is the rank of ordered[i]; the rank grows by 1 wherever an id differs from the id before it.
     rank = np.zeros(len(column), dtype=np.int64)
     np.cumsum(ordered[1:] != ordered[:-1], out=rank[1:])
-    # ranks[row] is the same rank, back in the order of the rows.
+    # ranks[row] is the rank of column[row]: the same ranks, in the order of the rows.
     ranks = np.empty_like(rank)
     ranks[order] = rank
     return distinct_sorted(ordered), ranks
@@ -267,15 +268,15 @@ def group_rows(*columns: Ids) -> tuple[Ids, Ids]:
     """
     layout, keys = RowKeys.of(*columns)
     n = len(keys)
-    n_bits = max(n - 1, 0).bit_length()  # enough for a row number
+    n_bits = max(n - 1, 0).bit_length()  # the number of bits of a row number
     if layout.n_bits + n_bits <= KEY_BITS:
-        # Each entry becomes key << n_bits | row number. One plain sort of these is several times faster than a stable
-        # argsort of the keys, and equal keys stay in the order of their rows.
+        # Each entry becomes key << n_bits | row number. A plain sort of these entries is several times faster than a
+        # stable argsort of the keys, and rows with equal keys keep their order.
         keys <<= n_bits
         keys |= np.arange(n)
         keys.sort()
         order = keys & ((1 << n_bits) - 1)  # the row numbers, in the order of the keys
-        keys >>= n_bits  # the keys alone, sorted
+        keys >>= n_bits  # the sorted keys, without the row numbers
     else:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]

@@ -21,14 +21,14 @@ class TripleSet:
     array : array_like of int, shape (n, 3)
         Columns s, p, o. Copied.
     n_entities, n_relations : int
-        Numbers of entities and relations; ids must be below them.
+        Numbers of entities and relations; every id must be below the respective number.
     name : str
         The name of the array in error messages.
 
     Raises
     ------
     DataError
-        If the shape is wrong, or an id is not an integer or out of range; names the row.
+        If the shape is wrong, or an id is not an integer or out of range; the message names the row.
 
     Examples
     --------

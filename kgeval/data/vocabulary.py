@@ -1,4 +1,4 @@
-"""`Vocabulary`: the labels of entities or relations and their ids; a `Dataset` holds one of each."""
+"""`Vocabulary`: the labels of entities or relations and their ids; a `Dataset` holds two vocabularies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Vocabulary:
     Parameters
     ----------
     labels : iterable of str
-        Distinct labels in id order. Compared exactly: no case folding, no Unicode normalisation.
+        Distinct labels in id order. Labels are compared exactly: no case folding, no Unicode normalisation.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class Vocabulary:
         ----------
         labels : sequence of str
         what : str
-            What a label is, for messages; for example ``"entity"``.
+            The word for a label in messages; for example ``"entity"``.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class Vocabulary:
         Raises
         ------
         DataError
-            If a label is unknown; names it and the most similar known label.
+            If a label is unknown; the message names this label and the most similar known label.
         """
         ids = self.find(labels)
         if (ids < 0).any():
@@ -103,7 +103,7 @@ class Vocabulary:
 
 
 def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str | int]) -> Ids:
-    """Return the ids of a triple that is given by labels, by ids or by both.
+    """Return the ids of a triple whose parts are labels or ids.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Evaluation: a dataset, a scorer and a protocol in, a result out.
+"""Evaluation: compute a result from a dataset, a scorer and a protocol.
 
-`evaluate` and `Evaluator` rank with a scorer, `evaluate_scores` ranks the rows of a table of scores.
+`evaluate` and `Evaluator` rank with a scorer; `evaluate_scores` ranks the positives in a table of scores.
 """
 
 from kgeval.evaluation.evaluator import Evaluator, evaluate

@@ -1,4 +1,4 @@
-"""From counts to a result: the positives of a protocol, the ranks table, and the cautions that a result gets.
+"""Build a result from counts: the positives of a protocol, the table of ranks, and the cautions of the result.
 
 `Evaluator.evaluate` and `evaluate_scores` build their result with `Positives` and `assemble`.
 """
@@ -22,8 +22,10 @@ from kgeval.errors import DataError, KgevalWarning
 from kgeval.ranking import RankCounts
 from kgeval.results import EvaluationResult, Source
 
-TIE_RATE_SAID_ALOUD = 0.01
-BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0  # standard deviations of the mean rank
+TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
+# A z-score of the mean rank below the first value gives a caution; with at least MANY_RANKS ranks, also one below the
+# second value.
+BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
 
 
@@ -46,7 +48,7 @@ class Positives:
 
     @classmethod
     def of(cls, dataset: Dataset, protocol: Protocol) -> Positives:
-        """Return the triples of the protocol's splits, in their order; raise a DataError if there is none."""
+        """Return the triples of the protocol's splits, in the order of the splits; a DataError if there are none."""
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
         if not len(triples):
@@ -57,7 +59,7 @@ class Positives:
     def frame(
         self, side: str, protocol: Protocol, score: npt.NDArray[Any], counts: dict[str, RankCounts]
     ) -> pd.DataFrame:
-        """Return the ranks table of one side, one row per positive.
+        """Return the table of ranks of one side, one row per positive.
 
         Parameters
         ----------
@@ -68,9 +70,9 @@ class Positives:
         counts : dict of str to RankCounts
             ``"raw"`` and ``"filtered"``: the counts of each positive, shape (n,).
         """
-        place = list(protocol.sides).index(side)
+        side_index = list(protocol.sides).index(side)
         columns: dict[str, Any] = dict(zip("spo", self.triples.T))
-        columns["side"] = pd.Categorical.from_codes(np.full(len(self.triples), place), pd.Index(protocol.sides))
+        columns["side"] = pd.Categorical.from_codes(np.full(len(self.triples), side_index), pd.Index(protocol.sides))
         columns["split"] = pd.Categorical.from_codes(self.splits, pd.Index(protocol.splits))
         columns["score"] = score
         for setting in SETTINGS:
@@ -90,22 +92,22 @@ def assemble(
     source: Source,
     notes: Sequence[str] = (),
 ) -> EvaluationResult:
-    """Build the result from one ranks table per side; each caution becomes a note and a warning.
+    """Build the result from one table of ranks per side; add each caution as a note, and warn with it.
 
     Parameters
     ----------
     dataset : Dataset
     protocol : Protocol
-        Resolved: every field has its final value.
+        With final values in all fields (`Protocol.resolved`).
     positives : Positives
     frames : sequence of DataFrame
-        The ranks tables, as `Positives.frame` returns them, perhaps without some rows.
+        The tables of ranks from `Positives.frame`; rows of dropped positives are left out.
     dropped : dict of str to int
-        Number of ranks left out, by reason; reasons with 0 ranks are omitted.
+        For each reason, the number of ranks that were left out; reasons with 0 ranks are not stored.
     about : dict
-        ``scorer`` and ``n_queries``; dataset, version and counts are added here.
+        ``scorer`` and ``n_queries``; this function adds dataset, version and counts.
     source : Source
-        Scores a query again when a rank is to be explained.
+        Re-scores a query to explain a rank.
     notes : sequence of str
         Further notes for the result.
 
@@ -139,7 +141,7 @@ def assemble(
 
 
 def _cautions(result: EvaluationResult) -> list[str]:
-    """Return one sentence for each reason to distrust the numbers."""
+    """Return one caution for each reason why the metrics may be misleading."""
     cautions = []
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(
@@ -169,7 +171,7 @@ def _amri(result: EvaluationResult, side: str) -> str:
 
 
 def _frames_inside() -> int:
-    """Return how many stack frames of this package lie between this function and the user's code."""
+    """Return the number of stack frames of kgeval between this function and the user's code."""
     frame, n = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "kgeval":
         frame, n = frame.f_back, n + 1

@@ -1,7 +1,7 @@
 """evaluate() and the class Evaluator: rank the positives of a dataset with a scorer.
 
-Users and the command line call them. An `Evaluator` makes the plan (positives, queries, candidates, filter) once;
-`kgeval.ranking.rank` counts, `kgeval.evaluation.assembly` builds the result.
+Users and the command line call `evaluate` and `Evaluator`. An `Evaluator` makes the plan (positives, queries,
+candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evaluation.assembly` builds the result.
 """
 
 from __future__ import annotations
@@ -51,27 +51,27 @@ def evaluate(
     Parameters
     ----------
     scorer : function, object or model
-        A function ``score(s, p, o)`` of three int64 id arrays of equal length that returns one score
-        per triple; an object with ``score_objects(s, p)`` and ``score_subjects(p, o)`` that return
-        shape (n, entities), numpy or torch; or a model of `kgeval.models` (anything with
-        ``geometry``, ``query_vectors`` and ``candidate_vectors``). Higher scores are better, always.
+        A function ``score(s, p, o)``, which gets three int64 id arrays of equal length and returns one score per
+        triple; an object whose methods ``score_objects(s, p)`` and ``score_subjects(p, o)`` return numpy or torch
+        arrays of shape (n, entities); or a model of `kgeval.models` (any object with ``geometry``, ``query_vectors``
+        and ``candidate_vectors``). Higher scores are always better.
     dataset : Dataset
     protocol : Protocol, optional
         By default ``Protocol()``.
     batch_size : int, optional
-        Queries at a time.
+        Number of queries that are scored together.
     block_size : int, optional
-        Candidates at a time.
+        Number of candidates that are scored together.
     max_pairs : int
         The largest number of triples in one call of a function.
     threads : int, optional
-        Workers for embedding models; by default one per processor.
+        Number of threads for embedding models; by default one per processor.
     device : str, optional
-        The device on which embedding models are ranked: ``"numpy"``; ``"cpu"``, which first screens dot products with
-        torch's products of bytes; ``"cuda"`` or ``"cuda:1"``. By default numpy for arrays, and for tensors the device
-        on which they are. The counts are the same on every device.
+        The device that computes the counts for embedding models: ``"numpy"``; ``"cpu"``, which uses torch and first
+        estimates dot products with 8-bit integers; ``"cuda"`` or ``"cuda:1"``. By default numpy for numpy arrays, and
+        the device of the tensors for torch tensors. The counts are the same on every device.
     progress : bool
-        Whether a terminal shows a progress bar.
+        Whether to show a progress bar, if the output is a terminal.
 
     Returns
     -------
@@ -80,9 +80,9 @@ def evaluate(
     Raises
     ------
     ScoreError
-        If the scorer gives a wrong shape or dtype, a NaN, or different scores for the same triple.
+        If the scorer returns a wrong shape or dtype, a NaN, or different scores for the same triple.
     ProtocolError
-        If the protocol does not fit the dataset or the scorer, or the machine lacks the device.
+        If the dataset or the scorer does not support the protocol, or the machine does not have the device.
     MissingExtra
         If the device needs torch and torch is not installed.
     DataError
@@ -112,11 +112,22 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Plan:
-    """A protocol applied to a dataset: which positives are ranked, which entities compete, and the ranker's tasks.
+    """A protocol applied to a dataset: the positives to rank, the candidates, and the tasks of the ranker.
 
-    ``kept`` are the rows of ``positives.triples`` that are ranked, shape (kept,). ``entities`` are the ids that may
-    compete. ``all_rivals`` is empty except under unseen='worst', where it holds for each side and setting the number of
-    rivals of every positive, shape (n,): a positive that train lacks gets the last rank among them.
+    Parameters
+    ----------
+    protocol : Protocol
+        With final values in all fields.
+    positives : Positives
+        All n positives, including those that are not ranked.
+    kept : int64 array, shape (kept,)
+        The rows of ``positives.triples`` that are ranked.
+    entities : int64 array
+        The ids of the entities that may be candidates.
+    tasks : list of Task
+    all_rivals : dict of (str, str) to int64 array, shape (n,)
+        Empty unless unseen='worst'. Then it contains, for each side and setting, the number of rivals of each positive
+        among all entities; a positive with an entity or relation that does not occur in train gets the last rank.
     """
 
     protocol: Protocol
@@ -128,12 +139,12 @@ class _Plan:
 
     @property
     def table_rows(self) -> Ids:
-        """The row of ``positives.triples`` of each row of the ranks table, the same for each side."""
+        """For each row of the table of ranks of one side, its row in ``positives.triples``; equal for both sides."""
         return np.arange(len(self.positives.triples)) if self.protocol.unseen == "worst" else self.kept
 
 
 class Evaluator:
-    """Builds queries and filter once for many evaluations on one dataset, as in a training loop.
+    """Evaluate many scorers on one dataset, for example in a training loop; queries and filter are built once.
 
     Parameters
     ----------
@@ -156,7 +167,7 @@ class Evaluator:
         if protocol is not None and not isinstance(protocol, Protocol):
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
-        self.protocol.resolved(dataset)  # a wrong split raises before any scoring
+        self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
         self._plans: dict[Protocol, _Plan] = {}
 
     def evaluate(
@@ -170,7 +181,7 @@ class Evaluator:
         device: str | None = None,
         progress: bool = True,
     ) -> EvaluationResult:
-        """Rank with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
+        """Rank with `scorer`; has the same parameters, result and errors as `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
             if value is not None:
                 check_positive_int(name, value)
@@ -185,18 +196,18 @@ class Evaluator:
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the candidates that `scorer` ranks above a triple, known ones too; see `EvaluationResult.explain`.
+        """Return the candidates above a triple or tied with it, also known answers; see `EvaluationResult.explain`.
 
         Parameters
         ----------
         scorer : function, object or model
             See `kgeval.evaluate`.
         s, p, o : str or int
-            Labels or ids. The triple need not be in the dataset.
+            Labels or ids. The triple may be one that is not in the dataset.
         side : str
-            ``"object"``: candidates that replace the object; ``"subject"``: those that replace the subject.
+            ``"object"``: candidates replace the object; ``"subject"``: candidates replace the subject.
         limit : int, optional
-            Number of candidates to return.
+            Return at most this many candidates above the triple, and at most this many tied candidates.
 
         Returns
         -------
@@ -211,7 +222,7 @@ class Evaluator:
         return explain_triple(self._source(plan, rows), plan.protocol, check_side(side), triple, row, limit)
 
     def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
-        """Return notes about the scorer: how its file was read, which vectors it lacks, infinite scores."""
+        """Return notes about the scorer: how its file was read, missing vectors, infinite scores."""
         notes = list(scorer.notes) if isinstance(scorer, EmbeddingModel) else []
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
             lacks = {kind: len(missing_ids(scorer, kind)) for kind in ("entities", "relations")}
@@ -225,14 +236,14 @@ class Evaluator:
         return notes
 
     def _protocol_for(self, scorer: Any) -> Protocol:
-        """Return the resolved protocol; its default policy for unseen labels depends on the vectors of `scorer`."""
+        """Return the protocol with final values; the default of `unseen` depends on the vectors that `scorer` has."""
         lacks = [kind for kind in ("entities", "relations") if len(missing_ids(scorer, kind))]
         if lacks and self.protocol.unseen in ("rank", "error"):
             vocabulary = self.dataset.entities if lacks[0] == "entities" else self.dataset.relations
             missing = missing_ids(scorer, lacks[0])
             raise ProtocolError(
                 f"unseen={self.protocol.unseen!r} needs a vector for every candidate, but the model has none for "
-                f"{len(missing)} {lacks[0]} that train lacks, first {vocabulary.labels[missing[0]]!r}; "
+                f"{len(missing)} {lacks[0]} that do not occur in train, first {vocabulary.labels[missing[0]]!r}; "
                 "choose unseen='drop' or unseen='worst'"
             )
         return self.protocol.resolved(self.dataset, "drop" if lacks else "rank")
@@ -259,15 +270,16 @@ class Evaluator:
         return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, plan.table_rows)
 
     def _side_frame(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> pd.DataFrame:
-        """Return the ranks table of one side, with the counts in the order of the positives.
+        """Return the table of ranks of one side, with the counts in the order of the positives.
 
-        Tasks hold the positives in another order. With unseen='worst', a positive that train lacks was not ranked: all
-        its rivals count as better.
+        The tasks have the positives in another order. With unseen='worst', positives with an entity or relation that
+        does not occur in train were not ranked: all their rivals count as better.
         """
-        of_side = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
-        # joined[i] holds the counts of positive rows[i]; the arrays below are indexed by positive, shape (n,).
-        rows = np.concatenate([task.queries.rows for task, _ in of_side])
-        joined = TaskCounts.joined([part for _, part in of_side])
+        side_tasks = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
+        # Element i of `joined` has the counts of positive rows[i]. The arrays below have shape (n,), one element per
+        # positive.
+        rows = np.concatenate([task.queries.rows for task, _ in side_tasks])
+        joined = TaskCounts.joined([part for _, part in side_tasks])
         n, is_worst = len(plan.positives.triples), plan.protocol.unseen == "worst"
         by_setting = {}
         for setting, part in (("raw", joined.raw), ("filtered", joined.filtered)):
@@ -293,13 +305,16 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
         s, p, o = triples[np.flatnonzero(~is_seen)[0]]
         labels = triple_labels(dataset, s, p, o)
         raise DataError(
-            f"{int((~is_seen).sum())} triples to rank name an entity or relation that train lacks, first {labels}; "
+            f"{int((~is_seen).sum())} triples to rank contain an entity or relation that does not occur in train, "
+            f"first {labels}; "
             "choose unseen='rank', 'drop' or 'worst'"
         )
     all_kept = protocol.unseen in ("rank", "error")
     kept = np.arange(len(triples)) if all_kept else np.flatnonzero(is_seen)
     if not len(kept):
-        raise DataError(f"all {len(triples)} triples to rank name an entity or relation that train lacks; none is left")
+        raise DataError(
+            f"no triple is left to rank: all {len(triples)} contain an entity or relation that does not occur in train"
+        )
     entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
     known = known_triples(dataset, protocol.filter_splits or ())
     tasks: list[Task] = []
@@ -308,9 +323,9 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
         index = KnownIndex.of(*query_parts(known, side))
         queries = Queries.of(triples[kept], side, rows=kept)
         tasks += _make_tasks(dataset, protocol.candidates, queries, entities, index)
-        if protocol.unseen == "worst":  # all entities are rivals; those that train lacks rank below all others
-            everyone = np.arange(len(dataset.entities))
-            for task in _make_tasks(dataset, protocol.candidates, Queries.of(triples, side), everyone, index):
+        if protocol.unseen == "worst":  # all entities are rivals
+            all_entities = np.arange(len(dataset.entities))
+            for task in _make_tasks(dataset, protocol.candidates, Queries.of(triples, side), all_entities, index):
                 for setting, n_rivals in task.count_rivals().items():
                     all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))
                     all_rivals[side, setting][task.queries.rows] = n_rivals
@@ -327,7 +342,7 @@ def _make_tasks(
         np.sort(np.concatenate([*rows, rows[0][:0] if rows else queries.rows[:0]])), np.sort(queries.rows)
     ):
         raise ProtocolError(
-            f"{candidates!r}: pools must give each of the {len(queries.rows)} positives of the {queries.side} side "
-            f"exactly once; they give {sum(map(len, rows))} rows, {len(set().union(*map(set, rows)))} of them different"
+            f"{candidates!r}: pools() must return each of the {len(queries.rows)} positives of the {queries.side} side "
+            f"exactly once; it returns {sum(map(len, rows))} rows, {len(set().union(*map(set, rows)))} of them distinct"
         )
     return tasks

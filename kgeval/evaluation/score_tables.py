@@ -1,7 +1,6 @@
-"""evaluate_scores(): ranks from a table of scored triples.
+"""evaluate_scores(): rank each positive among the rows of a table of scores that have the same query.
 
-Each positive is ranked against the rows of the table that share its query. Users call it, and so does
-``kgeval evaluate --scores``.
+Users and the command ``kgeval evaluate --scores`` call `evaluate_scores`.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ NO_NEGATIVES = "no negative is listed for it on this side"
 
 
 def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol | None = None) -> EvaluationResult:
-    """Rank every triple of a split among the scored triples that differ from it in one entity.
+    """Rank every triple of a split among those triples of a table of scores that differ from it in one entity.
 
     Parameters
     ----------
     scores : pandas.DataFrame
-        Columns ``s, p, o`` (labels; or other names that `Dataset.from_frames` takes) and ``score``,
-        higher is better. Contains each positive once, and its negatives; `kgeval.read_scores` reads a file.
+        Columns ``s, p, o`` (labels; `Dataset.from_frames` lists other possible column names) and ``score`` (higher is
+        better). Contains each positive once, and its negatives. `kgeval.read_scores` reads such a table from a file.
     dataset : Dataset
-        Its splits determine the positives and the known triples.
+        Its splits define the positives and the known triples.
     protocol : Protocol, optional
-        By default the test split, and each side on which the table has a negative of at least one positive.
-        A positive without a negative on an evaluated side is dropped there, and the result counts it. Known triples
-        are not negatives.
+        By default the test split, and each side on which at least one positive has a negative in the table. If a
+        positive has no negative on an evaluated side, its rank on that side is dropped; the result contains the number
+        of dropped ranks. Known triples are not negatives.
 
     Returns
     -------
@@ -62,7 +61,8 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     Raises
     ------
     DataError
-        If a label is unknown, a triple occurs twice, or a positive has no score; names the row.
+        If a label is unknown, a triple occurs twice, or a positive has no score. The message names the row or the
+        triple.
     ScoreError
         If a score is NaN or not a number.
 
@@ -81,10 +81,11 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     given_protocol = protocol or Protocol()
     if given_protocol.unseen not in (None, "rank"):
         raise ProtocolError(
-            f"a table of scores is ranked as it is: unseen must be 'rank'; got {given_protocol.unseen!r}"
+            f"with a table of scores, unseen must be 'rank'; got {given_protocol.unseen!r}. Remove unseen= "
+            "from the protocol"
         )
     positives = Positives.of(dataset, given_protocol.resolved(dataset))
-    resolved = _with_lists(given_protocol, dataset, listed[_competes(listed, positives.triples)]).resolved(dataset)
+    resolved = _with_lists(given_protocol, dataset, listed[_shares_query(listed, positives.triples)]).resolved(dataset)
     known = KnownIndex.of(*query_parts(known_triples(dataset, resolved.filter_splits or ()), "object"))
     is_known = known.contains(listed[:, 1], listed[:, 0], listed[:, 2])
     rows = _rows_of_positives(dataset, positives.triples, listed)
@@ -92,7 +93,9 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     has_rivals = {side: counts["filtered"].rivals > 0 for side, (_, counts) in ranked.items()}
     sides = tuple(side for side in resolved.sides if has_rivals[side].any())
     if not sides:
-        raise DataError("no positive has a negative in the table; list triples that differ from it in one entity")
+        raise DataError(
+            "no positive has a negative in the table; add triples that differ from a positive in one entity"
+        )
     if protocol is None:
         resolved = replace(resolved, sides=sides)
     frames = [
@@ -111,7 +114,7 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """A table of scored triples that explains ranks, as a `kgeval.results.explanations.Source`.
+    """A table of scored triples as a `kgeval.results.explanations.Source`, which explains ranks.
 
     Parameters
     ----------
@@ -127,11 +130,11 @@ class TableSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether scores are exact: always, since a table does not change."""
+        """Whether re-scoring gives the same bits: always True, since the scores are stored."""
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the entities that the table lists for a triple's query, by rising id, and their scores."""
+        """Return the candidates of a triple's query in the table, in ascending order of id, and their scores."""
         given_of, answer_of = given_and_asked(self.listed, side)
         (given,), _ = given_and_asked(triple[None], side)
         rows = np.flatnonzero((given_of == given) & (self.listed[:, 1] == triple[1]))
@@ -140,30 +143,30 @@ class TableSource:
 
 
 def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
-    """Return the protocol with the lists of the table as its candidates; a digest identifies the lists."""
+    """Return the protocol with the triples of the table as its candidates, identified by a digest."""
     digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
     candidates = Recorded("listed", digest)
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError(
             f"a table of scores determines the candidates: {candidates.describe()}; the protocol has "
-            f"{protocol.candidates.describe()}. Leave candidates out"
+            f"{protocol.candidates.describe()}. Remove candidates= from the protocol"
         )
     return replace(protocol, candidates=candidates)
 
 
-def _competes(listed: Ids, positives: Ids) -> Bools:
-    """Return which rows share a query with a positive, on either side, shape (rows,); other rows are not used."""
+def _shares_query(listed: Ids, positives: Ids) -> Bools:
+    """Return, for each row, whether it has the same query as a positive, on either side; bool, shape (rows,)."""
     is_used = np.zeros(len(listed), dtype=bool)
     for side in SIDES:
         (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
-        # One key per (relation, given entity): first those of the rows, then those of the positives.
+        # keys (rows + positives,): an integer per (relation, given entity), first of the rows, then of the positives.
         _, keys = RowKeys.of(relation, given)
         is_used |= np.isin(keys[: len(listed)], keys[len(listed) :])
     return is_used
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:
-    """Return the triples as ids, shape (rows, 3), and the scores, shape (rows,), all checked."""
+    """Check the table; return its triples as ids, shape (rows, 3), and its scores, shape (rows,)."""
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
             f"scores: expected a pandas.DataFrame (kgeval.read_scores reads a file); got {type(frame).__name__}"
@@ -172,14 +175,14 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]
     if lowered.count("score") != 1:
         raise DataError(f"scores: expected one column 'score'; got {[str(column) for column in frame.columns]}")
     values = as_scores(frame.iloc[:, lowered.index("score")].to_numpy(), "the column 'score'")
-    rows = frame.iloc[:, [place for place, name in enumerate(lowered) if name != "score"]]
+    rows = frame.iloc[:, [i for i, name in enumerate(lowered) if name != "score"]]
     triples = frame_ids("scores", rows, dataset.entities, dataset.relations, dataset.name)
     s, p, o = triples.T
     if np.isnan(values.astype(np.float64)).any():
         row = int(np.flatnonzero(np.isnan(values))[0])
         triple = triple_labels(dataset, s[row], p[row], o[row])
         raise ScoreError(f"scores, row {row}: {triple} has score NaN; a NaN cannot be ranked")
-    # `order` sorts the rows by triple; group i of equal triples is order[starts[i]:starts[i + 1]].
+    # order (rows,) sorts the rows by triple; the rows order[starts[i]:starts[i + 1]] contain the same triple.
     order, starts = group_rows(s, p, o)
     repeated = starts[:-1][np.diff(starts) > 1]
     if len(repeated):
@@ -190,22 +193,22 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]
 
 
 def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
-    """Return the row of the table that contains each triple, shape (n,)."""
-    layout, keys = RowKeys.of(*listed.T)  # one sortable key per row of the table
+    """Return, for each triple, the row of the table that contains it; int64, shape (n,)."""
+    layout, keys = RowKeys.of(*listed.T)  # keys (rows,): one integer per triple of the table
     order = np.argsort(keys)
-    wanted, is_possible = layout.encode(*triples.T)
-    places, is_listed = rank_in(keys[order], wanted)  # the place of each triple's key among the sorted keys
+    triple_keys, is_possible = layout.encode(*triples.T)
+    positions, is_listed = rank_in(keys[order], triple_keys)  # (n,): the position of each key in the sorted keys
     is_listed &= is_possible
     if not is_listed.all():
         s, p, o = triples[~is_listed][0]
         raise DataError(
             f"scores: the positive {triple_labels(dataset, s, p, o)} has no score in the table; add its row"
         )
-    return order[places]
+    return order[positions]
 
 
 def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: Ids) -> dict[str, RankCounts]:
-    """Return the counts of the positives, by setting, among the rows of the table that share their query.
+    """Return the raw and the filtered counts of each positive among the rows of the table with the same query.
 
     Parameters
     ----------
@@ -214,16 +217,16 @@ def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: I
     values : array, shape (rows,)
         The scores.
     is_known : bool array, shape (rows,)
-        Whether a row is a known triple.
+        Whether the triple of the row is known.
     rows : int64 array, shape (n,)
-        The row of each positive.
+        The row of the table that contains each positive.
     """
     given, answer = given_and_asked(listed, side)
-    # `order` sorts the rows by query; query[row] is the number of the row's query, shape (rows,).
+    # order (rows,) sorts the rows by query. query (rows,): the number (0, 1, ...) of the query of each row.
     order, starts = group_rows(listed[:, 1], given)
     query = np.empty(len(listed), dtype=np.int64)
     query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    # positives: the rows of the positives, sorted by query, shape (n,); position by_query[i] is place i there.
+    # by_query (n,) sorts the positives by query. positives (n,): the rows of the positives in this order.
     by_query = np.argsort(query[rows], kind="stable")
     positives = rows[by_query]
     counts = {}
@@ -231,11 +234,12 @@ def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: I
         ("raw", order, np.ones(len(positives), dtype=np.int64)),
         ("known", order[is_known[order]], is_known[positives].astype(np.int64)),
     ):
-        # Per positive: listed rows of its query with a higher and with an equal score. The positive's row is one of
-        # the equal ones if it is among them (`is_self`), and is subtracted below.
+        # better, equal (n,): for each positive, the number of rows in `among` with the same query and a higher or an
+        # equal score. If the positive itself is in `among`, `is_self` is 1 and is subtracted below.
         better, equal = count_known(
             Places(query[positives], answer[positives], query[among], answer[among]), values[among], values[positives]
         )
+        # n_listed (n,): for each positive, the number of rows in `among` with the same query.
         n_listed = np.bincount(query[among], minlength=len(starts))[query[positives]]
         counts[setting] = RankCounts.zeros(len(rows))
         counts[setting].better[by_query] = better

@@ -1,4 +1,4 @@
-"""The scorer behind a result: it scores single queries again, for `EvaluationResult.explain`."""
+"""ScorerSource: re-scores single queries with the scorer of a result. `EvaluationResult.explain` calls it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgeval.scorers import RowScorer, as_scores, check_no_nan
 
 @dataclass(frozen=True)
 class ScorerSource:
-    """A dataset and the scorer that ranked it, as a `kgeval.results.explanations.Source`.
+    """A dataset and its scorer as a `kgeval.results.explanations.Source`, which explains ranks.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class ScorerSource:
     candidates : Candidates
         The protocol's candidates.
     entities : int64 array, shape (n,)
-        Sorted ids of all entities that may compete.
+        Sorted ids of all entities that may be candidates.
     positive_rows : int64 array, shape (rows of one side,)
-        For each row of one side of the ranks table, the row of the positive, as in `Queries.rows`.
+        For each row of the table of ranks of one side, the row of its positive, as in `Queries.rows`.
     """
 
     dataset: Dataset
@@ -35,24 +35,24 @@ class ScorerSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether scores are exact: embedding models are scored in float64, pair by pair."""
+        """Whether re-scoring gives the same bits: True for embedding models, which score each pair in float64."""
         return self.rows.kind == "geometry"
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Score the query of one triple with all its candidates.
+        """Re-score the query of a triple; return its candidates and their scores.
 
         Parameters
         ----------
         side : str
         triple : int64 array, shape (3,)
         row : int or None
-            The row of the ranks table that holds the triple; None for a triple that is not in the table.
+            The row of the table of ranks that contains the triple; None if the triple is not in the table.
 
         Returns
         -------
         candidates : int64 array, shape (candidates,)
         scores : array, shape (candidates,)
-            In the scorer's dtype; exact in float64 for embedding models.
+            In the scorer's dtype; for embedding models, float64.
         """
         positive = -1 if row is None else self.positive_rows[row % len(self.positive_rows)]
         queries = Queries.of(triple[None], side, rows=np.array([positive]))

@@ -1,6 +1,7 @@
-"""Features: columns that a dataset adds to a table of ranks, to break metrics down by.
+"""Features: columns for a table of ranks that describe the relation, the entities or the query of each row.
 
-They describe the relation, the entities or the query of each row. Results and the command line call this package.
+The features are computed from a dataset and group the rows for breakdowns of metrics. Results and the command line call
+this package.
 """
 
 from kgeval.features.columns import (

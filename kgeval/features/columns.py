@@ -1,4 +1,4 @@
-"""Features: one function for each column that a dataset adds to a table of ranks, and `features_of`, which calls them.
+"""One function for each feature (a column computed from a dataset), and `features_of`, which calls these functions.
 
 Results of `evaluate` and of `classify` call `features_of`.
 """
@@ -21,21 +21,21 @@ from kgeval.features.relations import CARDINALITIES, PATTERNS, cardinalities, pa
 from kgeval.features.rows import TripleRows
 
 SEEN = ("seen", "unseen entity", "unseen relation")
-TRAIN, TYPES, SIDE = "train", "types", "side"  # the possible needs of a feature, see `Feature`
+TRAIN, TYPES, SIDE = "train", "types", "side"  # the possible values of `Feature.needs`
 
 
 def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
-    """Return the bucket of each count: 0, 1, 2-3, 4-7, 8-15, ..., each twice as wide as the one before.
+    """Return the bucket of each count: 0, 1, 2-3, 4-7, 8-15, ...; each bucket is twice as wide as the previous bucket.
 
     Parameters
     ----------
     degrees : array_like of int, shape (n,)
-        At least 0.
+        Counts, at least 0.
 
     Returns
     -------
     ordered pandas.Categorical, shape (n,)
-        The categories are all buckets from 0 to the greatest that occurs, including empty ones.
+        The categories are all buckets from 0 to the greatest bucket that occurs, including empty buckets.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise DataError(f"degrees must be at least 0; got {counts[row]} in row {row}")
-    # The number of the bucket, (n,): how many of 1, 2, 4, 8, ... are at most the count.
+    # codes, (n,): the index of each count's bucket, which is how many of 1, 2, 4, 8, ... are at most the count.
     codes = np.searchsorted(2 ** np.arange(63, dtype=np.int64), counts, side="right")
     labels = ["0", "1", *(f"{2**k}-{2 ** (k + 1) - 1}" for k in range(1, int(codes.max(initial=0))))]
     return _categorical(codes, labels[: int(codes.max(initial=0)) + 1], ordered=True)
@@ -68,7 +68,7 @@ def _categorical(codes: npt.NDArray[np.integer[Any]], labels: Sequence[str], ord
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that a dataset adds to a table of triples.
+    """A column that is computed from a dataset for a table of triples.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class Feature:
     make : function
         Takes a `FeatureSource` and returns a pandas.Categorical with one value per row.
     needs : tuple of str
-        Any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the entities are given) and
-        ``"side"`` (the table has the column side).
+        What the feature needs, any of ``"train"`` (the dataset has a train split), ``"types"`` (types of the entities
+        are given) and ``"side"`` (the table has the column side).
     over_splits : bool
         Whether the column depends on the argument `splits_for_means` of `features_of`.
     """
@@ -93,7 +93,7 @@ FEATURES: dict[str, Feature] = {}
 
 
 def _feature(name: str, *needs: str, over_splits: bool = False) -> Callable[[Any], Any]:
-    """Return a decorator that registers the function as the feature `name`; for `needs` see `Feature`."""
+    """Return a decorator that registers a function as the feature `name`; `Feature` explains `needs`."""
 
     def register(make: Callable[[FeatureSource], pd.Categorical]) -> Callable[[FeatureSource], pd.Categorical]:
         FEATURES[name] = Feature(name, make, needs, over_splits)
@@ -115,7 +115,7 @@ class FeatureSource:
     types : pandas.Categorical or None
         The type of each entity in id order.
     notes : list of str
-        Features append cautions to it.
+        Cautions about the features; features append to this list.
     """
 
     def __init__(
@@ -137,19 +137,22 @@ class FeatureSource:
         return pd.Categorical.from_codes(types.codes[ids], dtype=types.dtype)
 
     def by_relation(self, names: npt.NDArray[np.object_], categories: Sequence[str]) -> pd.Categorical:
-        """Return a value for each row from one for each relation.
+        """Return, for each row, the value of its relation.
 
         Parameters
         ----------
         names : object array of str, shape (relations,)
+            The value of each relation.
         categories : sequence of str
-            All possible names.
+            All possible values.
 
         Returns
         -------
         pandas.Categorical, shape (rows,)
         """
-        codes = pd.Categorical(names, categories=list(categories)).codes  # one for each relation
+        codes = pd.Categorical(
+            names, categories=list(categories)
+        ).codes  # (relations,): the code of each relation's value
         return _categorical(codes[self.rows.relation], categories)
 
 
@@ -233,30 +236,31 @@ def features_of(
     splits_for_means: Sequence[str] | None = None,
     types: pd.Categorical | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the features of each row of a table of triples, to break metrics down by.
+    """Return the features of each row of a table of triples, for breakdowns of metrics.
 
     - ``cardinality``, ``pattern``: the class of the relation; see `cardinalities` and `patterns`.
-    - ``degree_given``, ``degree_asked``: the number of distinct triples of train with the given entity, and with the
-      true answer, as subject or object.
-    - ``relation_frequency``: the number of distinct triples of train with the relation.
-    - ``seen``: ``"unseen entity"`` if train lacks the given entity or the answer, else ``"unseen relation"`` if it
-      lacks the relation, else ``"seen"``.
-    - ``known_answers``: the number of other known answers of the query, in the raw and the filtered setting alike.
+    - ``degree_given``, ``degree_asked``: the number of distinct triples of train that contain the given entity, and
+      that contain the true answer, as subject or object.
+    - ``relation_frequency``: the number of distinct triples of train that contain the relation.
+    - ``seen``: ``"unseen entity"`` if the given entity or the answer does not occur in train; otherwise
+      ``"unseen relation"`` if the relation does not occur in train; otherwise ``"seen"``.
+    - ``known_answers``: the number of other known answers of the query; the same in the raw and in the filtered
+      setting.
     - ``type_given``, ``type_asked``: the types of the given entity and of the true answer.
 
-    Numbers are grouped into the buckets of `degree_buckets`.
+    Counts are grouped into the buckets of `degree_buckets`.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids) and side, as `EvaluationResult.table` has them. Without the column side, features that
-        need it cannot be computed. Not modified.
+        Columns s, p, o (ids) and side, as in `EvaluationResult.table`. The column side is optional, but some
+        features need it. Not modified.
     protocol : Protocol, optional
-        The triples of its `filter_splits` are known; by default those of all splits.
+        The triples of its `filter_splits` are known; without a protocol, the triples of all splits.
     dataset : Dataset
         The dataset that was ranked.
     names : sequence of str, optional
-        The features to compute, keys of `FEATURES`. By default all of `features_at_hand`.
+        The features to compute, keys of `FEATURES`. By default all features of `features_at_hand`.
     splits_for_means : sequence of str, optional
         The splits from which cardinality and pattern are computed; by default all splits.
     types : pandas.Categorical, shape (entities,), optional
@@ -274,7 +278,7 @@ def features_of(
     DataError
         If `table` does not fit the dataset, or `types` does not fit its entities.
     ProtocolError
-        If a name is unknown, or a feature needs something that is not given.
+        If a name is unknown, or a need of a feature is not met (see `Feature.needs`).
 
     Examples
     --------
@@ -289,11 +293,11 @@ def features_of(
     rows = TripleRows(table, dataset)
     filter_splits = None if protocol is None else protocol.filter_splits
     source = FeatureSource(rows, filter_splits, splits_for_means, _check_types(types, dataset))
-    lacking = _lacking(dataset, types, rows.has_sides)
-    names = [name for name in FEATURES if name not in lacking] if names is None else names
+    missing_needs = _missing_needs(dataset, types, rows.has_sides)
+    names = [name for name in FEATURES if name not in missing_needs] if names is None else names
     for name in names:
-        if check_one_of("a feature", name, FEATURES) in lacking:
-            raise ProtocolError(f"feature {name!r} needs {lacking[name]}")
+        if check_one_of("a feature", name, FEATURES) in missing_needs:
+            raise ProtocolError(f"feature {name!r} needs {missing_needs[name]}")
     frame = pd.DataFrame({name: FEATURES[name].make(source) for name in names}, index=pd.RangeIndex(len(rows)))
     return frame, source.notes
 
@@ -320,32 +324,32 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
     >>> features_at_hand(dataset)
     ['cardinality', 'pattern', 'known_answers']
     """
-    lacking = _lacking(dataset, types, has_sides)
-    return [name for name in FEATURES if name not in lacking]
+    missing_needs = _missing_needs(dataset, types, has_sides)
+    return [name for name in FEATURES if name not in missing_needs]
 
 
-def _lacking(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return the missing need of each feature that cannot be computed, in words for an error message."""
+def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
+    """Return, for each feature that cannot be computed, a description of the missing need for an error message."""
     missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"
         if types is None
         else "",
-        SIDE: "" if has_sides else "rows that say which side is asked",
+        SIDE: "" if has_sides else "the column side, which names the missing side of each row",
     }
-    # If several needs are missing, the last one wins: without the column side, types would not help.
+    # If a feature misses several needs, the last need is reported: without the column side, types would not help.
     return {name: missing[need] for name, feature in FEATURES.items() for need in feature.needs if missing[need]}
 
 
 def _check_types(types: pd.Categorical | None, dataset: Dataset) -> pd.Categorical | None:
-    """Return `types`, or raise a DataError if it does not give one type for each entity."""
+    """Return `types`, or raise a DataError if an entity has no type in it."""
     if types is None:
         return None
     if not isinstance(types, pd.Categorical):
         raise DataError(f"types must be a pandas.Categorical in id order; got {type(types).__name__}. See read_types")
     if len(types) != len(dataset.entities):
-        raise DataError(f"types must name one type per entity, {len(dataset.entities):,}; got {len(types):,}")
+        raise DataError(f"types must contain one type per entity, {len(dataset.entities):,}; got {len(types):,}")
     if (types.codes < 0).any():
         label = dataset.entities.labels[int(np.argmax(types.codes < 0))]
-        raise DataError(f"types must name one type per entity; entity {label!r} has none. Use the type 'none'")
+        raise DataError(f"types must contain one type per entity; entity {label!r} has none. Use the type 'none'")
     return types

@@ -21,8 +21,8 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     """Read one type for each entity from a file.
 
     If the file gives an entity several types, the entity gets the most frequent of them: the type that most entities of
-    the dataset have. If two are equally frequent, it gets the first by code point. Entities without a type in the file
-    get the type ``"none"``; so does an entity whose type in the file has that name.
+    the dataset have. If two types are equally frequent, the entity gets the first by code point. Entities without a
+    type in the file get the type ``"none"``; a type named ``"none"`` in the file cannot be told apart from that.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     types : pandas.Categorical of str, shape (entities,)
         In id order; the categories are sorted.
     unknown : tuple of str
-        The labels in the file that the dataset lacks, in the order of the file; their types are ignored.
+        The labels in the file that are not entities of the dataset, in the order of the file; their types are ignored.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or a line or a value has another form; names file and line. Also if the dataset
-        lacks every label in the file.
+        If the file cannot be read, or a line or a value has another form; the message names file and line. Also if
+        no label in the file is an entity of the dataset.
 
     Examples
     --------
@@ -61,8 +61,11 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     ids = entities.find(np.array(labels, dtype=object))
     unknown = tuple(label for label, i in zip(labels, ids.tolist()) if i < 0)
     if len(unknown) == len(labels):
-        shown = f"; it names {len(labels):,} others, first {labels[0]!r}" if labels else "; it has no labels"
-        raise DataError(f"{path}: names no entity of the dataset{shown}. Expected labels such as {entities.labels[:1]}")
+        shown = f"; its {len(labels):,} labels begin with {labels[0]!r}" if labels else "; the file has no labels"
+        raise DataError(
+            f"{path}: no label in the file is an entity of the dataset{shown}. "
+            f"Expected labels such as {entities.labels[:1]}"
+        )
     types_of_id = {i: types_of_label[label] for label, i in zip(labels, ids.tolist()) if i >= 0}
     return _most_frequent(types_of_id, len(entities)), unknown
 
@@ -127,7 +130,8 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
 
 
 def _where(text: str, label: str, nth: int = 0) -> str:
-    """Return the line of the n-th key (from 0) equal to the label; line 1 if the file writes it with other escapes."""
+    """Return the line of the n-th key (from 0) that equals the label; line 1 if the file escapes it otherwise."""
     written = "|".join(re.escape(json.dumps(label, ensure_ascii=is_ascii)) for is_ascii in (True, False))
-    starts = [match.start() for match in re.finditer(rf"(?:{written})\s*:", text)]  # of the keys, in characters
+    # position of each such key, in characters
+    starts = [match.start() for match in re.finditer(rf"(?:{written})\s*:", text)]
     return f"line {text.count(chr(10), 0, starts[nth]) + 1 if len(starts) > nth else 1}"

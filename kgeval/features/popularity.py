@@ -1,6 +1,6 @@
-"""`popularity_weights`: weights of ranks that reduce the influence of frequent entities and relations on a mean.
+"""`popularity_weights`: weights that reduce the influence of frequent entities and relations on a mean of ranks.
 
-Users pass them to `EvaluationResult.weighted`.
+Users pass these weights to `EvaluationResult.weighted`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ def popularity_weights(
 
     The weight of a rank is ``count(answer) ** -beta_entity * count(relation) ** -beta_relation``, divided by the mean
     of all weights. ``count(answer)`` is the number of distinct triples of train with the answer as subject or object,
-    ``count(relation)`` the number with the relation. A count of 0 is replaced by 1; a `KgevalWarning` says for how many
-    ranks. The stratified metric is ``result.weighted(key, weights)``; see `EvaluationResult.weighted`.
+    ``count(relation)`` is the number of distinct triples of train with the relation. A count of 0 is replaced by 1; a
+    `KgevalWarning` tells for how many ranks. The weighted metric is ``result.weighted(key, weights)``; see
+    `EvaluationResult.weighted`.
 
     If both betas are 0, all weights are 1 and the metric is the ordinary mean.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids) and side, as `EvaluationResult.table` has them. Not modified.
+        Columns s, p, o (ids) and side, as in `EvaluationResult.table`. Not modified.
     dataset : Dataset
         The dataset that was ranked; it needs a train split.
     beta_entity, beta_relation : float
@@ -43,7 +44,7 @@ def popularity_weights(
     Returns
     -------
     float64 array, shape (rows,)
-        Not negative, with mean 1. A weight below 1e-308 times the greatest becomes 0.
+        Not negative, with mean 1. A weight below 1e-308 times the greatest weight becomes 0.
 
     Raises
     ------
@@ -58,15 +59,15 @@ def popularity_weights(
     ----------
     After Mohamed et al. (2020), Popularity Agnostic Evaluation of Knowledge Graph Embeddings, UAI, PMLR 124:1059
     (strat-hits@k and strat-mrr, which weight ranks by the popularity of entities and relations). The formula here, a
-    product of powers divided by one mean, may differ from that of the paper: do not compare these numbers with the
-    tables of the paper.
+    product of powers divided by one mean, may differ from the formula of the paper: do not compare these values
+    with the tables of the paper.
 
     Examples
     --------
     >>> train = [[0, 0, 1], [2, 0, 1], [3, 0, 1], [0, 0, 3]]
     >>> dataset = Dataset.from_arrays(train=train, test=[[2, 0, 3]], n_entities=4, n_relations=1)
     >>> table = pd.DataFrame({"s": [2, 0], "p": [0, 0], "o": [3, 1], "side": ["object", "object"]})
-    >>> popularity_weights(table, dataset, beta_entity=1.0)  # answer 3 is in two triples of train, 1 in three
+    >>> popularity_weights(table, dataset, beta_entity=1.0)  # counts in train: answer 3 two, answer 1 three
     array([1.2, 0.8])
     """
     betas = [
@@ -75,16 +76,16 @@ def popularity_weights(
     ]
     rows = TripleRows(table, dataset)
     counts = (rows.degrees[rows.asked], rows.frequencies[rows.relation])
-    logarithms = np.zeros(len(rows))  # of the weights, up to one constant
+    logarithms = np.zeros(len(rows))  # (rows,): the logarithms of the weights, up to a common constant
     for part, beta, count in zip(("answer", "relation"), betas, counts):
         logarithms -= beta * np.log(np.maximum(count, 1))
         n_zero = int((count == 0).sum())
         if beta and n_zero:
             warnings.warn(
-                f"{n_zero:,} of {len(rows):,} ranks have {'an' if part == 'answer' else 'a'} {part} that train lacks; "
-                "it is weighted as if train had it once",
+                f"{n_zero:,} of {len(rows):,} ranks have {'an' if part == 'answer' else 'a'} {part} that is not in "
+                f"train; the count of this {part} is taken as 1",
                 KgevalWarning,
                 stacklevel=2,
             )
-    weights = np.exp(logarithms - logarithms.max(initial=-np.inf))  # the greatest is 1, so nothing overflows
+    weights = np.exp(logarithms - logarithms.max(initial=-np.inf))  # the greatest weight is 1, so no weight overflows
     return np.asarray(weights / weights.mean() if len(weights) else weights)

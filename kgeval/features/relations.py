@@ -1,6 +1,6 @@
 """Classes of relations: `cardinalities` (1-1, 1-N, N-1, N-N) and `patterns` (symmetric, inverse, composition, ...).
 
-The features ``cardinality`` and ``pattern`` call them; users can call them on any array of triples.
+The features ``cardinality`` and ``pattern`` call these functions; users can call them on any array of triples.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ NO_LIMIT = np.iinfo(np.int64).max
 def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1.5) -> Names:
     """Return the cardinality class of each relation: 1-1, 1-N, N-1 or N-N.
 
-    The first sign is for subjects, the second for objects. It is N ("many") if a mean is at least `threshold`, else 1.
-    For subjects, it is the mean number of distinct subjects per pair (p, o); for objects, the mean number of distinct
-    objects per pair (s, p). "parent of" is 1-N: a parent has many children, a child few parents. "born in" is N-1. The
-    comparison is exact, without rounding: a mean equal to the decimal number `threshold` is N.
+    The part before the hyphen describes the subjects, the part after it the objects. A part is N ("many") if a mean is
+    at least `threshold`, else 1. For subjects, this is the mean number of distinct subjects per pair (p, o); for
+    objects, the mean number of distinct objects per pair (s, p). "parent of" is 1-N: a parent has many children, a
+    child few parents. "born in" is N-1. The comparison is exact, without rounding: a mean that equals the decimal
+    number `threshold` gives N.
 
     Parameters
     ----------
     triples : array_like of int, shape (n, 3)
         Columns s, p, o; a repeated triple counts once. The choice of splits matters: in FB15k-237, 323 of 20,466 test
-        triples get another class from the means over train alone than from the means over all splits.
+        triples get another class if the means are computed from train alone instead of all splits.
     n_relations : int
     threshold : float
-        Above 0. A mean below it is 1.
+        Above 0. A mean below the threshold gives 1.
 
     Returns
     -------
     object array of str, shape (n_relations,)
-        Each is one of `CARDINALITIES`; ``"unknown"`` for a relation without triples.
+        The classes, each one of `CARDINALITIES`; ``"unknown"`` for a relation without triples.
 
     Raises
     ------
@@ -65,11 +66,11 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
     """
     limit = Fraction(str(check_number("threshold", threshold, 0, np.inf, "a number above 0")))
     array = _distinct_triples(_checked_triples(triples, n_relations))
-    # Python's integers: the exact fraction of a long decimal does not fit 64 bits.
+    # dtype object holds Python integers: the exact fraction of a long decimal does not fit 64 bits.
     n = _counts(array[:, 1], n_relations).astype(object)  # distinct triples of each relation, (n_relations,)
     # Distinct pairs (p, o), then distinct pairs (s, p), of each relation, (n_relations,) each.
     n_pairs = [_n_pairs(array, column, n_relations).astype(object) for column in (2, 0)]
-    # n / pairs >= threshold, multiplied out: whether the mean of subjects, then that of objects, is N.
+    # is_many: whether n / pairs >= threshold, without division; first for subjects, then for objects, (n_relations,).
     is_many = [n * limit.denominator >= pairs * limit.numerator for pairs in n_pairs]
     # Positions in CARDINALITIES: 1-1 is 0, 1-N is 1, N-1 is 2, N-N is 3.
     codes = np.where(n == 0, CARDINALITIES.index("unknown"), 2 * is_many[0] + is_many[1])
@@ -79,17 +80,18 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
 def patterns(
     triples: npt.ArrayLike, n_relations: int, least: float = 0.8, most_paths: int | None = MAX_PATHS
 ) -> tuple[Names, str]:
-    """Return the pattern of each relation: the first of the list below that fits its distinct pairs (s, o).
+    """Return the pattern of each relation: the first pattern in the list below that fits its distinct pairs (s, o).
 
     - ``"symmetric"``: at least the share `least` of the pairs also occur reversed, (o, s), in the relation itself.
-    - ``"inverse"``: at least this share occur reversed in one other relation.
-    - ``"duplicate"``: at least this share occur, not reversed, in one other relation.
-    - ``"composition"``: at least this share are joined by a path of two triples (s, p1, x), (x, p2, o), with the same
-      (p1, p2) for all pairs. p1 and p2 may be the relation itself, which is transitive then.
-    - ``"other"``: none of these.
+    - ``"inverse"``: at least this share of the pairs also occur reversed in one other relation.
+    - ``"duplicate"``: at least this share of the pairs also occur, not reversed, in one other relation.
+    - ``"composition"``: at least this share of the pairs are joined by a path of two triples (s, p1, x), (x, p2, o),
+      with the same (p1, p2) for all these pairs. p1 and p2 may be the relation itself; the relation is then transitive.
+    - ``"other"``: no pattern above fits.
 
-    Loops (s, p, s) are never counted. The shares are shares of the pairs of the classified relation. Pairs of the other
-    relation without a match, and paths that join no pair, do not change them. Shares are compared exactly.
+    Loops (s, p, s) are never counted. Each share is a share of the pairs of the relation that is classified.
+    Unmatched pairs of the other relation, and paths that join no pair, do not change the share. Shares are compared
+    exactly.
 
     Parameters
     ----------
@@ -99,17 +101,17 @@ def patterns(
     least : float
         The share that a pattern needs, above 0 and at most 1.
     most_paths : int, optional
-        The limit of the work for compositions, in first steps of paths. A pair (s, o) costs one step for each triple
-        that starts at s, or for each triple that ends at o if these are fewer. Relations without another pattern
-        are searched in the order of their cost, the cheapest first, until the limit is reached. The remaining
-        relations are ``"other"``. None: no limit.
+        The limit of the search for compositions, in first steps of paths. A pair (s, o) costs one step for each triple
+        that starts at s, or for each triple that ends at o, whichever number is smaller. Relations without another
+        pattern are searched in the order of their cost, the cheapest first, until the limit is reached. The remaining
+        relations get ``"other"``. None: no limit.
 
     Returns
     -------
     patterns : object array of str, shape (n_relations,)
-        Each is one of `PATTERNS`; ``"unknown"`` for a relation without triples.
+        The patterns, each one of `PATTERNS`; ``"unknown"`` for a relation without triples.
     note : str
-        Says how many relations were not searched for compositions; empty if all were.
+        Tells how many relations were not searched for compositions; empty if all were searched.
 
     Raises
     ------
@@ -123,21 +125,22 @@ def patterns(
 
     Examples
     --------
-    0 and 1 are married, 0 is the parent of 2 and 3. "parent of" and "child of" are inverse to each other:
+    Entities 0 and 1 are married, entity 0 is the parent of 2 and 3. "parent of" and "child of" are inverse to each
+    other:
 
     >>> married, parent, child = [[0, 0, 1], [1, 0, 0]], [[0, 1, 2], [0, 1, 3]], [[2, 2, 0], [3, 2, 0]]
     >>> patterns([*married, *parent, *child], n_relations=3)[0]
     array(['symmetric', 'inverse', 'inverse'], dtype=object)
     """
-    says = "a number above 0 and at most 1"
-    share = Fraction(str(check_number("least", least, 0, np.nextafter(1, 2), says)))
+    allowed = "a number above 0 and at most 1"
+    share = Fraction(str(check_number("least", least, 0, np.nextafter(1, 2), allowed)))
     array = _checked_triples(triples, n_relations)
     pairs = _Pairs.of(array)
     n = _counts(pairs.p, n_relations)  # pairs of each relation, (n_relations,)
 
     def fits(n_matched: Ids) -> npt.NDArray[np.bool_]:
         """Return for which relations n_matched / n is at least the share, bool (n_relations,)."""
-        # Python's integers: the exact fraction of a long decimal does not fit 64 bits.
+        # dtype object holds Python integers: the exact fraction of a long decimal does not fit 64 bits.
         is_enough = n_matched.astype(object) * share.denominator >= n.astype(object) * share.numerator
         return np.asarray((n > 0) & is_enough.astype(bool))
 
@@ -157,7 +160,7 @@ def patterns(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The distinct triples except loops, sorted by (s, o, p), with a look-up of the relations between two entities.
+    """The distinct triples except loops, sorted by (s, o, p), and an index of the relations between two entities.
 
     Parameters
     ----------
@@ -165,11 +168,11 @@ class _Pairs:
     by_object : int64 array, shape (triples,)
         The row numbers in the order that sorts the triples by (o, s, p).
     layout : RowKeys
-        How a key is made of s and o.
+        The layout that packs s and o into a key.
     keys : int64 array, shape (pairs,)
-        The keys of the distinct (s, o), sorted.
+        The keys of the distinct pairs (s, o), sorted.
     starts : int64 array, shape (pairs + 1,)
-        The triples of the i-th distinct (s, o) are the rows ``starts[i]:starts[i + 1]``.
+        The triples of the i-th distinct pair (s, o) are the rows ``starts[i]:starts[i + 1]``.
     """
 
     s: Ids
@@ -186,8 +189,9 @@ class _Pairs:
         array = triples[triples[:, 0] != triples[:, 2]]
         order, groups = group_rows(array[:, 0], array[:, 2], array[:, 1])
         s, p, o = array[order[groups[:-1]]].T  # the first row of each group of equal triples
-        layout, keys = RowKeys.of(s, o)  # the key of each triple's (s, o), sorted, since the triples are
-        # The first row of each distinct (s, o), (pairs,). The slice removes the leading True if there is no triple.
+        layout, keys = RowKeys.of(s, o)  # (triples,): the key of each triple's (s, o); sorted like the triples
+        # starts, (pairs,): the first row of each distinct (s, o). The slice removes the leading True if there is no
+        # triple.
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
         return cls(s, p, o, group_rows(o)[0], layout, keys[starts], np.append(starts, len(keys)))
 
@@ -203,13 +207,13 @@ class _Pairs:
         counts : int64 array, shape (n,)
             The number of relations from ``subjects[i]`` to ``objects[i]``.
         relations : int64 array, shape (counts.sum(),)
-            These relations, those of i = 0 first.
+            The relations, first for i = 0, then for i = 1, and so on.
         """
         wanted, is_possible = self.layout.encode(subjects, objects)
-        rank, is_there = rank_in(self.keys, wanted)
-        # The position of each (subject, object) in `keys`, (n,); len(keys) if it is not there.
-        first = np.where(is_there & is_possible, rank, len(self.keys))
-        # For len(keys), `stop` equals `first`, so the count is 0.
+        rank, is_contained = rank_in(self.keys, wanted)
+        # first, (n,): the position of each (subject, object) in `keys`; len(keys) if `keys` does not contain the pair.
+        first = np.where(is_contained & is_possible, rank, len(self.keys))
+        # Where `first` is len(keys), `stop` is the same, so the count is 0.
         stop = np.minimum(first + 1, len(self.keys))
         counts = self.starts[stop] - self.starts[first]
         return counts, self.p[_joined_ranges(self.starts[first], counts)]
@@ -250,16 +254,17 @@ def _n_pairs(triples: Ids, column: int, n_relations: int) -> Ids:
 
 
 def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
-    """Return how many pairs of each relation occur reversed, in itself and in the best other relation.
+    """Return how many pairs of each relation occur reversed in the relation itself, and in the best other relation.
 
     Returns
     -------
     n_symmetric : int64 array, shape (n_relations,)
         The number of pairs that occur reversed in the relation itself.
     n_inverse : int64 array, shape (n_relations,)
-        The number of pairs that occur reversed in one other relation, the greatest over all other relations.
+        The number of pairs that occur reversed in one other relation; the maximum over all other relations.
     """
-    by_object = pairs.by_object  # looks the reversed pairs up in sorted order, which is several times faster
+    # in this order the reversed pairs are sorted, and a look-up in sorted order is several times faster
+    by_object = pairs.by_object
     # One entry for each triple (s, p, o) and each relation q with (o, q, s): p in `relations`, q in `reverse`.
     counts, reverse = pairs.between(pairs.o[by_object], pairs.s[by_object])
     relations = np.repeat(pairs.p[by_object], counts)
@@ -268,8 +273,8 @@ def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
 
 
 def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
-    """Return how many pairs of each relation occur in one other relation, the greatest over all other relations."""
-    # One entry for each triple (s, p, o) and each relation q with (s, q, o), also q = p.
+    """Return how many pairs of each relation occur in one other relation; the maximum over all other relations."""
+    # One entry for each triple (s, p, o) and each relation q with (s, q, o), including q = p.
     counts, shared = pairs.between(pairs.s, pairs.o)
     return _most_matches(np.repeat(pairs.p, counts), shared, n_relations)
 
@@ -299,12 +304,13 @@ def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) 
 class _FirstSteps:
     """The triples with which the search for paths of two triples from s to o begins, for each triple (s, p, o).
 
-    The search goes forward, from the triples that start at s, or backward, from the triples that end at o if these are
+    The search goes forward from the triples that start at s, or backward from the triples that end at o, whichever are
     fewer.
 
     Parameters
     ----------
     is_forward : bool array, shape (triples,)
+        Whether the search for each triple goes forward.
     orders : two int64 arrays, shape (triples,)
         The row numbers of the triples, sorted by subject (for forward) and by object (for backward).
     starts, counts : int64 arrays, shape (triples,)
@@ -332,13 +338,14 @@ class _FirstSteps:
         Parameters
         ----------
         rows : int64 array, shape (n,)
-            Row numbers of triples; those that are searched in the other direction are left out.
+            Row numbers of triples; triples that are searched in the other direction are left out.
         is_forward : bool
+            The direction.
 
         Returns
         -------
         repeated_rows, steps : int64 arrays, shape (first steps,)
-            The row number of a triple, and that of one of its first steps.
+            The row number of a triple, and the row number of one of its first steps.
         """
         rows = rows[self.is_forward[rows] == is_forward]
         positions = _joined_ranges(self.starts[rows], self.counts[rows])
@@ -355,7 +362,7 @@ def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
     """
     _, groups = group_rows(ids)  # where each distinct id starts in the sorted ids, (distinct ids + 1,)
     group_counts = np.diff(groups)
-    # Each group's start and size, once for each of its rows: first in sorted order, then back in the order of the rows.
+    # (rows,): the start and the size of each row's group. The right sides are in sorted order; [order] undoes the sort.
     starts, counts = np.empty_like(ids), np.empty_like(ids)
     starts[order] = np.repeat(groups[:-1], group_counts)
     counts[order] = np.repeat(group_counts, group_counts)
@@ -365,14 +372,14 @@ def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
 def _affordable(
     pairs: _Pairs, steps: _FirstSteps, is_undecided: npt.NDArray[np.bool_], most_paths: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Return which of the undecided relations are searched for compositions, and a note about the others.
+    """Return which undecided relations are searched for compositions, and a note about the remaining relations.
 
     The relations with the fewest first steps are searched, as long as their first steps together are at most
     `most_paths`.
     """
     n_paths = np.zeros(len(is_undecided), dtype=np.int64)  # first steps of each relation, (n_relations,)
     np.add.at(n_paths, pairs.p, steps.counts)
-    # The ids of the undecided relations, those with the fewest first steps first.
+    # order: the ids of the undecided relations, sorted by their number of first steps.
     order = np.flatnonzero(is_undecided)[np.argsort(n_paths[is_undecided], kind="stable")]
     searched = order[np.cumsum(n_paths[order]) <= most_paths]
     is_searched = np.zeros(len(is_undecided), dtype=bool)
@@ -381,31 +388,32 @@ def _affordable(
     if not n_left:
         return is_searched, ""
     return is_searched, (
-        f"pattern: compositions were not looked for in {n_left:,} of {len(order):,} relations without another pattern; "
-        f"the {len(order):,} start {n_paths[order].sum():,} paths in total, more than the limit of {most_paths:,}"
+        f"pattern: {n_left:,} of {len(order):,} relations without another pattern were not searched for compositions; "
+        f"the search needs {n_paths[order].sum():,} first steps, more than the limit of {most_paths:,}"
     )
 
 
 def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[np.bool_]) -> Ids:
     """Return how many pairs of each searched relation are joined by paths over the same two relations (p1, p2).
 
-    A relation gets the count of the (p1, p2) that join most of its pairs, int64 (n_relations,); other relations get 0.
+    The count of a relation, int64 (n_relations,), is the maximum over all (p1, p2). Relations that are not searched
+    get 0.
     """
     searched_rows = np.flatnonzero(is_searched[pairs.p])  # the rows of the triples (s, p, o) of searched relations
-    paths = []  # for both directions: one entry per path, with the row of (s, p, o), then p1, then p2
+    paths = []  # for each direction: three arrays (paths,), the row of (s, p, o), p1 and p2
     for is_forward in (True, False):
         # One entry for each first step: (s, p1, x) if forward, (x, p2, o) if backward.
         rows, first_steps = steps.of_rows(searched_rows, is_forward)
         # The two entities that the second step must connect: x and o if forward, s and x if backward.
         ends = (pairs.o[first_steps], pairs.o[rows]) if is_forward else (pairs.s[rows], pairs.s[first_steps])
         counts, second_relations = pairs.between(*ends)
-        # One entry for each path: a first step together with each of its second steps.
+        # One entry for each path: a first step, repeated for each of its second steps.
         rows, first_relations = (np.repeat(values, counts) for values in (rows, pairs.p[first_steps]))
         p1, p2 = (first_relations, second_relations) if is_forward else (second_relations, first_relations)
         paths.append((rows, p1, p2))
     rows, p1, p2 = (np.concatenate(parts) for parts in zip(*paths))
-    # Keep one path for each (row, p1, p2): a pair counts once, even if several entities x join it.
+    # One path for each distinct (row, p1, p2): a pair counts once, even if it is joined through several entities x.
     order, groups = group_rows(rows, p1, p2)
     distinct = order[groups[:-1]]
-    # The rows of a relation p with equal (p1, p2) are a group, so the size of the greatest group is the count.
+    # The rows of a relation p with equal (p1, p2) form a group, so the count is the size of the greatest group.
     return _greatest_group(pairs.p[rows[distinct]], (p1[distinct], p2[distinct]), len(is_searched))

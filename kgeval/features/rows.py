@@ -1,6 +1,6 @@
 """`TripleRows`: the rows of a table of ranks, checked against their dataset.
 
-The features and `popularity_weights` read from it the given entity, the answer and the counts in train.
+The features and `popularity_weights` use `TripleRows` to get given entities, answers and counts in train.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TripleRows:
     has_sides : bool
         Whether the table has the column side.
     is_subject : bool array, shape (rows,)
-        True where the query asks for the subject; False everywhere without the column side.
+        True where the subject is missing; False everywhere if the table has no column side.
 
     Raises
     ------
@@ -41,7 +41,7 @@ class TripleRows:
 
     Examples
     --------
-    Row 0 asks for the object of (0, 0, 1). Entity 0 is in two distinct triples of train, entity 1 in one:
+    The object of row 0 is missing: (0, 0, ?). Entity 0 is in two distinct triples of train, entity 1 in one:
 
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1)
     >>> rows = TripleRows(pd.DataFrame({"s": [0], "p": [0], "o": [1], "side": ["object"]}), dataset)
@@ -50,10 +50,10 @@ class TripleRows:
     """
 
     def __init__(self, table: pd.DataFrame, dataset: Dataset) -> None:
-        lacking = [name for name in "spo" if name not in table.columns]
-        if lacking:
+        missing = [name for name in "spo" if name not in table.columns]
+        if missing:
             raise DataError(
-                f"a table of triples needs the columns s, p, o; it lacks {', '.join(lacking)}. "
+                f"a table of triples needs the columns s, p, o; missing: {', '.join(missing)}. "
                 "Pass the .table of a result"
             )
         sizes = {"s": len(dataset.entities), "p": len(dataset.relations), "o": len(dataset.entities)}
@@ -65,7 +65,7 @@ class TripleRows:
 
     @staticmethod
     def _where_subject(table: pd.DataFrame) -> Bools:
-        """Return where the column side is ``"subject"``, bool (rows,); any other value but ``"object"`` is an error."""
+        """Return where the column side is ``"subject"``, bool (rows,); raise a DataError if a side is unknown."""
         side = table["side"].to_numpy(dtype=object)
         is_side = [side == name for name in SIDES]  # one bool array (rows,) for each side
         if not np.logical_or(*is_side).all():
@@ -76,7 +76,7 @@ class TripleRows:
     def _check_sides(self) -> None:
         """Raise a DataError if the table has no column side."""
         if not self.has_sides:
-            raise DataError("a table of ranks needs the column side; it has none. Pass the .table of a result")
+            raise DataError("a table of ranks needs the column side; this table has none. Pass the .table of a result")
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -88,13 +88,13 @@ class TripleRows:
 
     @cached_property
     def given(self) -> Ids:
-        """The given entity of each row, int64 (rows,); without the column side, a DataError."""
+        """The given entity of each row, int64 (rows,); raises a DataError if the table has no column side."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[0] for side in SIDES))
 
     @cached_property
     def asked(self) -> Ids:
-        """The true answer of each row, int64 (rows,); without the column side, a DataError."""
+        """The true answer of each row, int64 (rows,); raises a DataError if the table has no column side."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[1] for side in SIDES))
 
@@ -107,7 +107,7 @@ class TripleRows:
 
     @cached_property
     def degrees(self) -> Ids:
-        """The number of distinct triples of train with each entity, int64 (entities,); a loop (s, p, s) counts once."""
+        """The number of distinct triples of train with each entity, int64 (entities,); (s, p, s) counts once."""
         s, _, o = self._train.T
         # How many triples have each entity as subject, as object, and as both.
         counts = [np.bincount(ids, minlength=len(self.dataset.entities)) for ids in (s, o, s[s == o])]

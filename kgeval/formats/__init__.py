@@ -1,4 +1,4 @@
-"""Readers of the files of datasets, models and tables of scores; users and the command line call them."""
+"""Readers of the files of datasets, models and tables of scores; users and the command line call these readers."""
 
 from kgeval.formats.datasets import read_dataset, read_negatives
 from kgeval.formats.models import load_model

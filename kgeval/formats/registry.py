@@ -1,4 +1,4 @@
-"""`Format`: the description of a file format. `read_dataset` and `load_model` choose the format of a path here."""
+"""`Format`: the description of a file format. `read_dataset` and `load_model` call `format_of` to choose the format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Format:
     Parameters
     ----------
     name : str
-        For messages.
+        The name of the format in messages.
     sniff : function
-        Returns whether a path has this format; it looks only at file names and at the first bytes.
+        Takes a path and returns whether it has this format; looks only at file names and at the first bytes.
     read : function
-        Reads a path of this format. It takes the path and all options of `read_dataset` or of `load_model`.
+        Reads a path of this format. Takes the path and all options of `read_dataset` or of `load_model`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Format:
 
 
 def format_of(path: Path, modules: Sequence[ModuleType], default: Format) -> Format:
-    """Return the format of a path: the first whose `sniff` accepts it.
+    """Return the format of a path: the first format whose `sniff` accepts the path.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def format_of(path: Path, modules: Sequence[ModuleType], default: Format) -> For
     modules : sequence of modules
         Each defines `FORMAT`.
     default : Format
-        The result if no format accepts the path; its `read` then raises an error that says what is wrong.
+        The result if no format accepts the path; its `read` then raises an error that explains what is wrong.
 
     Returns
     -------

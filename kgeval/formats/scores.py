@@ -1,6 +1,6 @@
 """Reader of tables of scored triples: tab-separated text with ``s<TAB>p<TAB>o<TAB>score`` on each line.
 
-Users and the command line call it before `kgeval.evaluate_scores`; the reader of TREC runs uses `NUMBER`.
+Users and the command line call `read_scores` before `kgeval.evaluate_scores`; the reader of TREC runs uses `NUMBER`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def read_scores(file: str | Path, *, header: bool = False) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If a line does not have four columns or a score is not a number; names file and line.
+        If a line does not have four columns or a score is not a number; the message names file and line.
     """
     s, p, o, score = read_columns(file, n_columns=4, header=header)
-    texts = pd.Series(np.asarray(score.categories, dtype=object))  # the distinct texts of scores, (categories,)
+    texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)
-    # The value of each line, (lines,); NaN where the text is not a number.
+    # values, (lines,): the score of each line; NaN where the text is not a number.
     values = np.array([float(text) if ok else np.nan for text, ok in zip(texts, is_number)])[score.codes]
-    # Also NaN where a finite number is too great for float64: infinite, although the text does not say "inf".
+    # Also NaN where a finite number is too great for float64: the value is infinite, but the text is not "inf".
     values = np.where(
         np.isinf(values) & ~texts.str.contains("inf", case=False).to_numpy(dtype=bool)[score.codes], np.nan, values
     )

@@ -1,8 +1,8 @@
-"""Kernels: they compare scores and count, for each positive, the candidates that score above it and equal to it.
+"""Kernels: functions that count, for each positive, the candidates that score above it and equal to it.
 
-`make_counter` gives the counter for embedding vectors: exact scores in float64, cheap screening passes with proven
-bounds, in numpy, torch or Triton. `row_counter` gives the function that counts in whole rows of scores.
-`kgeval.ranking` calls both; `kgeval.scorers` takes the geometries and the exact scores from here.
+`make_counter` returns the counter for embedding vectors; its counts are those of exact float64 scores, and cheap
+screening passes with proven bounds make it fast, in numpy, torch or Triton. `row_counter` returns the function that
+counts in whole rows of scores. `kgeval.ranking` calls both; `kgeval.scorers` imports the geometries and exact scores.
 """
 
 from kgeval.kernels import geometries

@@ -1,7 +1,7 @@
-"""Functions that treat numpy arrays and torch tensors alike: their dtype, their device, conversion and copies.
+"""Functions that accept numpy arrays and torch tensors: dtype, device, conversion and copies.
 
-All code that must tell a tensor from an array is in this module; kernels, scorers and formats call it. A numpy array
-never causes an import of torch: a caller that holds a tensor has already imported torch.
+All code that must distinguish a tensor from an array is in this module; kernels, scorers and formats call these
+functions. Numpy arrays never cause an import of torch; a caller that has a tensor has already imported torch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def load_torch() -> Any:
 
 
 def is_tensor(values: Any) -> bool:
-    """Tell whether `values` is a torch tensor; works without torch, and does not import it.
+    """Tell whether `values` is a torch tensor; works without torch, and never imports torch.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def is_tensor(values: Any) -> bool:
 
 
 def as_array(values: Any) -> Any:
-    """Return a tensor detached from its graph, on its device; convert anything else to a numpy array.
+    """Return a tensor detached from its graph, on its device; convert every other value to a numpy array.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def is_on_device(array: Array) -> bool:
 
 
 def float_tensor(values: Any) -> Array | None:
-    """Return a float tensor, detached from its graph and with a pending negation applied; None for anything else.
+    """Return a float tensor, detached from its graph and with a pending negation applied; None for other values.
 
     Parameters
     ----------
@@ -164,13 +164,13 @@ def like(array: Array, values: npt.NDArray[Any]) -> Array:
     Parameters
     ----------
     array : array or tensor
-        Decides the library and the device; its numbers are not read.
+        Determines the library and the device; its numbers are not read.
     values : numpy array
 
     Returns
     -------
     array or tensor
-        `values` itself where `array` is a numpy array, else a tensor that holds a copy.
+        `values` itself if `array` is a numpy array, else a tensor with a copy of `values`.
     """
     return library(array).from_numpy(values.copy()).to(array.device) if is_tensor(array) else values
 
@@ -191,7 +191,7 @@ def empty_like(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def fetched(tensor: Array) -> npt.NDArray[Any]:
-    """Return a tensor as a numpy array of the same dtype; bfloat16, which numpy lacks, becomes float32.
+    """Return a tensor as a numpy array of the same dtype; bfloat16, which numpy does not have, becomes float32.
 
     Parameters
     ----------

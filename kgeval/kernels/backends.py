@@ -27,17 +27,17 @@ class Counter(typing.Protocol):
 
     @property
     def batch_size(self) -> int:
-        """The number of queries per call of `count` that is fastest."""
+        """The number of queries for which a call of `count` is fastest per query."""
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count for each positive of `places`.
+        """Count, for each positive, the candidates and known answers above and equal to it.
 
         Parameters
         ----------
         queries : float64 array or tensor, shape (queries, d)
-            On any device; copied to the counter's device where it is elsewhere.
+            On any device; copied to the counter's device if necessary.
         places : Places
-            Cells of the matrix queries x candidates that hold positives and known answers.
+            The positives and known answers, as cells of the matrix queries x candidates.
 
         Returns
         -------
@@ -73,8 +73,8 @@ def check_device(device: Any) -> str | None:
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name != "cpu" and int(name.partition(":")[2] or "0") >= n_devices:
         raise ProtocolError(
-            f"device={name!r} is not there: torch {torch.__version__} sees {n_devices} CUDA devices; "
-            "leave device= out, or say 'cpu'"
+            f"device={name!r} does not exist: torch {torch.__version__} sees {n_devices} CUDA devices; "
+            "leave device= out, or use 'cpu'"
         )
     return name
 
@@ -89,7 +89,7 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
     candidates : float array or tensor, shape (candidates, d)
         Finite. Must not change while the counter is used.
     device : str, optional
-        See `check_device`. By default an array is counted in numpy, and a tensor on its device.
+        See `check_device`. By default numpy counts for an array, and torch counts for a tensor on its device.
     block_size : int, optional
         The number of candidates that are screened together; by default a size that suits geometry and device.
 
@@ -100,7 +100,7 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
     Raises
     ------
     ProtocolError, MissingExtra
-        As `check_device`.
+        See `check_device`.
     """
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
@@ -117,11 +117,12 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
 def multiplies_bytes() -> bool:
     """Tell whether the installed torch multiplies 8-bit integers fast and exactly on this processor.
 
-    Fast means with AVX512. Exactness is tried out on one product of matrices that holds the largest possible sums:
-    some processors cut such sums off at a limit (saturation).
+    Fast means with AVX512. One product of matrices with the largest possible sums tests for exactness: some processors
+    cut off such sums at a limit (saturation).
     """
     torch = load_torch()
-    factors = np.full((32, 64), 127, dtype=np.int8)  # the largest numbers; rows of both signs and of mixed sign follow
+    # the largest values; below, some rows become negative and some alternate in sign
+    factors = np.full((32, 64), 127, dtype=np.int8)
     factors[::3] = -127
     factors[1::3, ::2] = -127
     try:
@@ -134,9 +135,9 @@ def multiplies_bytes() -> bool:
 
 @contextmanager
 def one_thread_each() -> Iterator[Callable[[], None] | None]:
-    """Yield a function for each worker thread to call at its start; it limits torch to one thread per worker.
+    """Yield a function that each worker thread calls at its start, to limit torch to one thread per worker.
 
-    Yields None if torch is not loaded. On exit the earlier number of torch's threads is restored.
+    Yields None if torch is not loaded. On exit, torch gets back its earlier number of threads.
     """
     torch = sys.modules.get("torch")
     if torch is None:

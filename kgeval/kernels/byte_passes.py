@@ -5,8 +5,8 @@ rounding of the two vectors. `passes.make_passes` builds these passes; `NumpyCou
 
 Notation: q is a query, e a candidate, both real vectors; q' and e' are the rounded vectors; d is the dimension;
 v = 2**-53 is the unit roundoff of float64; |x| is the Euclidean norm, |x|_1 the l1 norm. The positive's exact score is
-a given float64 number. So a bound has to cover the distance from a candidate's screening score to its exact score,
-which is itself computed in float64.
+a given float64 number. So a bound has to cover the difference between a candidate's screening score and its exact
+score, which is itself computed in float64.
 
 **dot** (`ByteDotPass`)
 
@@ -15,12 +15,12 @@ which is itself computed in float64.
    32 bits, since d 127^2 < 2^31 for every d up to 100 000, the largest dimension allowed.
 2. Error of rounding: q.e - q'.e' = (q - q').e + q'.(e - e'). By the Cauchy-Schwarz inequality
    |q.e - q'.e'| <= |q - q'| |e| + |q'| |e - e'|, and |q'| <= |q| + |q - q'|.
-   The norms |q - q'| and |e - e'| are measured after rounding; they are not worst cases. For e the largest norm, and
-   the largest rounding error, of the tile are taken.
+   The norms |q - q'| and |e - e'| are measured after rounding; they are not worst cases. For e, the bound uses the
+   largest norm and the largest rounding error of the tile.
 3. Error of float64: the exact score is within (d + 1) v |q| |e| of q.e. Computing the norms and the bound adds less
    than 4 (d + 4) v times the same sizes.
 4. The interval: a candidate is undecided if sq se a.b is within the bound of the positive's score p. The bound of
-   step 2 is taken 1% larger; 8 (d + 4) v (|q| + |q - q'|) (|e| + |e - e'|) is added for step 3, and 8 v |p| for the
+   step 2 is made 1% larger; 8 (d + 4) v (|q| + |q - q'|) (|e| + |e - e'|) is added for step 3, and 8 v |p| for the
    roundings of the interval's ends.
 
 **l1** (`ByteL1Pass`)
@@ -36,17 +36,18 @@ which is itself computed in float64.
    Hence |q - e'|_1 = X + |q'' - e'|_1.
 4. Error of rounding: by the triangle inequality D differs from |q - e'|_1 by at most |e - e'|_1, and |q'' - e'|_1 from
    |q' - e'|_1 = s A by at most |q'' - q'|_1. Together |D - X - s A| <= |q'' - q'|_1 + |e - e'|_1.
-   Both norms are measured after rounding; |e - e'|_1 includes what clipping took from e. The largest of the tile is
-   taken.
+   Both norms are measured after rounding; |e - e'|_1 includes what clipping took from e. The bound uses the
+   largest norm of the tile.
 5. Error of float64: the exact score is within (d + 6) v (|q|_1 + |e|_1) of -D. Subtracting the centre adds
    2 v (|q|_1 + |e|_1 + 2 |centre|_1), computing the bound less than 4 (d + 4) v times the same sizes.
 6. The interval: a candidate is undecided if X + s A is within the bound of the positive's distance. The bound of
-   step 4 is taken 1% larger, and 8 (d + 8) v (|q|_1 + |e|_1 + 4 |centre|_1) is added for step 5.
+   step 4 is made 1% larger, and 8 (d + 8) v (|q|_1 + |e|_1 + 4 |centre|_1) is added for step 5.
 
 **Ranges.** Nothing is screened, and every candidate is undecided, if the candidates' largest number is outside
 1e-100..1e100, or if the query's largest number is: for ``dot`` outside that range, for ``l1`` more than 1e15 times the
-candidates'. For ``dot``, if all numbers of a tile are below 1e-100 times the unit (the power of two by which candidates
-are divided), their squares underflow; norm and rounding error of its candidates are then at most sqrt(d) 1e-100 units.
+largest number of the candidates. For ``dot``, if all numbers of a tile are below 1e-100 times the unit (the power of
+two by which candidates are divided), their squares underflow; norm and rounding error of its candidates are then at
+most sqrt(d) 1e-100 units.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from kgeval.checks import Ids, Reals
 from kgeval.kernels.geometry import (
     MAX_MAGNITUDE,
     MAX_RATIO,
-    Room,
+    TileBuffer,
     V,
     Vectors,
     is_in_range,
@@ -74,7 +75,7 @@ Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
 MAX_MULTIPLE = 63  # L of the l1 pass: a difference fits 8 bits, and a sum of two absolute differences 8 bits unsigned
-_SAMPLE = 1024  # candidates from which `Grid.of` chooses the step
+_SAMPLE = 1024  # the number of candidates from which `Grid.of` chooses the step
 
 
 @dataclass
@@ -84,14 +85,14 @@ class PreparedBytes:
     Parameters
     ----------
     vectors : int8 array, shape (queries, d)
-        The integers a of the module's docstring.
+        The integers a in the proof (module docstring).
     step : float64 array, shape (queries,)
         ``dot``: the step sq of each query. ``l1``: the distance X by which a query lies beyond the grid.
     sizes, errors : float64 arrays, shape (queries,)
         Norms of the queries and of their rounding errors; for ``l1`` the sizes include twice the norm of the centre.
     is_usable : bool array, shape (queries,)
-        False where the numbers are out of range; everything is undecided there.
-    room : Room
+        False where the query's numbers are out of range; all its candidates are undecided.
+    buffer : TileBuffer
         The buffer for the tiles.
     """
 
@@ -100,7 +101,7 @@ class PreparedBytes:
     sizes: Reals
     errors: Reals
     is_usable: npt.NDArray[np.bool_]
-    room: Room = field(default_factory=lambda: Room(np.int32))
+    buffer: TileBuffer = field(default_factory=lambda: TileBuffer(np.int32))
 
 
 @dataclass
@@ -112,16 +113,16 @@ class ByteDotPass:
     candidates : float array, shape (candidates, d)
         Finite, in the order of the columns of the tiles. The bounds are tightest if they are sorted by largest number.
     block_size : int
-        The number of candidates in a tile, which share a step.
+        The number of candidates in a tile; these candidates share a step.
 
     Attributes
     ----------
     unit : float
         The power of two that scales the candidates' numbers to at most 1.
     vectors : int8 array, shape (candidates, d)
-        The integers b of the module's docstring.
+        The integers b in the proof (module docstring).
     bounds : dict of int to tuple of float
-        For the first candidate of each tile: the step se, the largest norm, and the largest norm of a rounding error.
+        For each tile (key: its first candidate): the step se, the largest norm, the largest norm of a rounding error.
     """
 
     candidates: Vectors
@@ -169,26 +170,27 @@ class ByteDotPass:
         import torch
 
         q, e = prepared.vectors if rows is None else prepared.vectors[rows], self.vectors[block]
-        product = prepared.room(len(q), len(e))
+        product = prepared.buffer(len(q), len(e))
         torch._int_mm(torch.from_numpy(q), torch.from_numpy(e).T, out=torch.from_numpy(product))
         return product
 
     def interval(
         self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return, for positives of queries `rows`, the products between which a candidate is undecided.
+        """Return, for positives of queries `rows`, the interval of products in which a candidate is undecided.
 
-        The interval is rounded inward to integers, which decides the same integers.
+        The ends are rounded inward to integers; the same integers are then in the interval.
         """
         d = self.vectors.shape[1]
         step, norm, error = self.bounds[block.start]
         sizes, errors = prepared.sizes[rows], prepared.errors[rows]
-        thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit  # (positives,): their scaled scores
+        # (positives,): the scaled scores of the positives
+        thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit
         radius = 1.01 * (errors * norm + (sizes + errors) * error)  # step 2 of the proof, then steps 3 and 4
         radius += 8.0 * (d + 4) * V * (sizes + errors) * (norm + error) + 8.0 * V * np.abs(thresholds)
         radius[~prepared.is_usable[rows]] = np.inf
-        scale = prepared.step[rows] * step  # sq se, the score of the product 1
-        limit = 2.0**31 - 1.0  # no product is as large
+        scale = prepared.step[rows] * step  # sq se: the score that corresponds to the product 1
+        limit = 2.0**31 - 1.0  # no product reaches this limit
         low = np.ceil(np.maximum((thresholds - radius) / scale, -limit))
         high = np.floor(np.minimum((thresholds + radius) / scale, limit))
         return np.minimum(low, limit).astype(np.int32), np.maximum(high, -limit).astype(np.int32)
@@ -207,9 +209,9 @@ class ByteL1Pass:
     Attributes
     ----------
     columns : int8 array, shape (d, candidates)
-        The integers b of the module's docstring, one row for each dimension.
+        The integers b in the proof (module docstring), one row for each dimension.
     sizes, errors : float64 arrays, shape (candidates,)
-        Norms of the candidates, plus twice the norm of the centre; norms of their rounding errors.
+        `sizes`: norms of the candidates plus twice the norm of the centre. `errors`: norms of their rounding errors.
     """
 
     candidates: Vectors
@@ -227,23 +229,23 @@ class ByteL1Pass:
             self.columns[:, part] = rounded.T
 
     def prepare(self, queries: Reals) -> PreparedBytes:
-        """Move queries, float64, shape (queries, d), into the range of the grid, and round them to it."""
+        """Move queries, float64, shape (queries, d), into the range of the grid, and round them to the grid."""
         is_usable = is_in_range(self.grid.unit) & (np.abs(queries).max(axis=1) < MAX_RATIO * self.grid.unit)
         q = np.where(is_usable[:, None], queries, 0.0)
         sizes = self.grid.sizes(q)
         moved, beyond = self.grid.move(q)
         rounded, _, errors = self.grid.round(moved)
-        return PreparedBytes(rounded, beyond, sizes, errors, is_usable, Room(self._dtype()))
+        return PreparedBytes(rounded, beyond, sizes, errors, is_usable, TileBuffer(self._dtype()))
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
         """Return c - A for the queries `rows` (None: all) and the candidates of `block`.
 
-        A is the integer distance, and c is `_top` + 1. So every number is in 1..`_top` + 1, and an interval decides
-        nothing if it starts at 0 and ends at `_top` + 2.
+        A is the integer distance, and c is `_top` + 1. So every number is in 1..`_top` + 1, and all numbers are in
+        the interval 0..`_top` + 2, which therefore decides no candidate.
         """
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
-        out = prepared.room(q.shape[1], columns.shape[1])
+        out = prepared.buffer(q.shape[1], columns.shape[1])
         out[...] = self._top() + 1
         d = len(columns)
         # Differences of dimension k and of dimension k + 1, shape (rows, candidates). They are added as unsigned bytes,
@@ -268,13 +270,13 @@ class ByteL1Pass:
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
 
     def interval(self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice) -> tuple[Integers, Integers]:
-        """Return, for positives of queries `rows`, the tile's numbers between which a candidate is undecided.
+        """Return, for positives of queries `rows`, the interval of tile values in which a candidate is undecided.
 
-        The interval is rounded inward to integers, which decides the same integers.
+        The ends are rounded inward to integers; the same integers are then in the interval.
         """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
-        # (positives,): the distance of the positive, scaled, less X; s A is compared with it
+        # distances, (positives,): the scaled distance of the positive minus X, with which s A is compared
         distances = np.where(is_usable, -scores, 0.0) / self.grid.unit - prepared.step[rows]
         sizes = prepared.sizes[rows] + self.sizes[block].max(initial=0.0)
         radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * V * sizes
@@ -294,11 +296,11 @@ class Grid:
     Parameters
     ----------
     unit : float
-        A power of two that no candidate's number exceeds. Vectors are divided by it before they are rounded.
+        A power of two that no candidate's number exceeds. Vectors are divided by `unit` before they are rounded.
     centre : float64 array, shape (d,)
-        In multiples of `unit`.
+        The centre of the grid, in multiples of `unit`.
     step : float
-        In multiples of `unit`.
+        The distance of neighbouring grid points, in multiples of `unit`.
     """
 
     unit: float
@@ -307,7 +309,7 @@ class Grid:
 
     @classmethod
     def of(cls, candidates: Vectors) -> Grid:
-        """Choose the grid for `candidates`: of 12 steps, the one with the smallest total error on a sample of them.
+        """Choose the grid for `candidates`: the best of 12 steps, by the total rounding error of a sample.
 
         A small step rounds more finely, but clips more numbers. The centre is the median of the sample.
         """
@@ -322,8 +324,8 @@ class Grid:
     def move(self, vectors: Reals) -> tuple[Reals, Reals]:
         """Move each number of `vectors` into the range of the grid.
 
-        Returns the moved vectors, and for each row the l1 norm of the change in multiples of `unit`: q'' and X of the
-        module's docstring.
+        Returns the moved vectors (q'' in the proof), and for each row the l1 norm of the change in multiples of `unit`
+        (X in the proof).
         """
         reach = self.unit * self.step * MAX_MULTIPLE
         moved = np.clip(vectors, self.unit * self.centre - reach, self.unit * self.centre + reach)

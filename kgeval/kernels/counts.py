@@ -1,4 +1,6 @@
-"""The input and the output of every counter (`Places`, `Counts`), and the counts among known answers."""
+"""The input and the output of every counter (`Places`, `Counts`), and `count_known`, which counts known answers.
+
+The counters of this package and `kgeval.ranking` use them."""
 
 from __future__ import annotations
 
@@ -34,9 +36,9 @@ class Counts:
     Parameters
     ----------
     better, equal : int64 arrays, shape (positives,)
-        Among all candidates. The positive is a candidate too, so it counts in its own `equal`.
+        Counts among all candidates. The positive is a candidate too, so `equal` is at least 1.
     known_better, known_equal : int64 arrays, shape (positives,)
-        Among the known answers of the positive's query.
+        Counts among the known answers of the positive's query.
     scores : array, shape (positives,)
         The scores of the positives.
     """
@@ -52,16 +54,17 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
     """Count, for each positive, the known answers of its query that score above and equal to it.
 
     One sort serves all queries: each known answer and each positive gets an integer key that orders by query first
-    and by score second. Two binary searches then count, for each positive, the known answers with a lower key and
-    those with a key that is not higher.
+    and by score second. Two binary searches then count, for each positive, the known answers with a lower key, and
+    the known answers with a lower or equal key.
 
     Parameters
     ----------
     places : Places
         Only `rows` and `known_rows` are read.
     known_scores : array, shape (known answers,)
-        No NaN.
+        The score of each known answer; no NaN.
     scores : array of the same dtype, shape (positives,)
+        The score of each positive; no NaN.
 
     Returns
     -------
@@ -76,20 +79,21 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
     (array([1, 0]), array([1, 0]))
     """
     n_known, both = len(known_scores), np.concatenate([known_scores, scores])
-    # (known answers + positives,): the place of each score in the order of scores, 0 <= key < n_codes
+    # keys, (known answers + positives,): the rank of each score in ascending order, 0 <= key < n_codes
     keys, n_codes = _in_order(both)
-    # the same, after all keys of earlier queries: keys of query r lie in r * n_codes .. (r + 1) * n_codes - 1
+    # Now the keys of query r are in r * n_codes .. (r + 1) * n_codes - 1, above all keys of earlier queries.
     keys += np.concatenate([places.known_rows, places.rows]) * n_codes
     known_keys, positive_keys = np.sort(keys[:n_known]), keys[n_known:]
-    # (positives,): known answers of earlier queries, plus those of the positive's query that score at most as high
+    # n_not_above, (positives,): the number of known answers of earlier queries, plus the number of known answers of the
+    # positive's query that score at most as high as the positive
     n_not_above = np.searchsorted(known_keys, positive_keys, side="right")
-    # (positives,): known answers of the positive's query and of all earlier queries
+    # ends, (positives,): the number of known answers of the positive's query and of all earlier queries
     ends = np.searchsorted(places.known_rows, places.rows, side="right")
     return ends - n_not_above, n_not_above - np.searchsorted(known_keys, positive_keys)
 
 
 def _in_order(scores: Scores) -> tuple[Ids, int]:
-    """Return non-negative int64 codes that compare as `scores` do, and a number that is larger than every code.
+    """Return non-negative int64 codes in the same order as `scores`, and a number that is larger than every code.
 
     Examples
     --------
@@ -101,5 +105,6 @@ def _in_order(scores: Scores) -> tuple[Ids, int]:
         return code.reshape(-1), len(values)
     # The bits of a float32, read as an integer, ascend with its absolute value; the highest bit is the sign.
     bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # adding zero turns -0.0 into 0.0
-    # A negative float becomes minus the bits of its absolute value; 2**31 more makes all codes positive, below 2**32.
+    # The code of a negative float is minus the bits of its absolute value; adding 2**31 moves all codes to 0 .. 2**32 -
+    # 1.
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) + (1 << 31), 1 << 32

@@ -60,7 +60,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, Reals
 from kgeval.kernels.geometry import (
     MAX_RATIO,
-    Room,
+    TileBuffer,
     U,
     V,
     Vectors,
@@ -87,8 +87,8 @@ class Prepared:
     sizes : float64 array, shape (queries,)
         Norms of the queries in multiples of the pass's unit: l1 norms for `DistancePass`, else Euclidean.
     is_usable : bool array, shape (queries,)
-        False where screening would underflow or overflow; everything is undecided there.
-    room : Room
+        False where screening would underflow or overflow; all candidates of the query are undecided.
+    buffer : TileBuffer
         The buffer for the tiles.
     """
 
@@ -96,7 +96,7 @@ class Prepared:
     scale: Reals
     sizes: Reals
     is_usable: npt.NDArray[np.bool_]
-    room: Room = field(default_factory=lambda: Room(np.float32))
+    buffer: TileBuffer = field(default_factory=lambda: TileBuffer(np.float32))
 
 
 @dataclass
@@ -112,9 +112,9 @@ class DotPass:
     Attributes
     ----------
     unit : float
-        The power of two by which candidates are divided; 1 where ``dot`` needs no scaling.
+        The power of two by which candidates are divided; 1 if ``dot`` needs no scaling.
     vectors : float32 array, shape (candidates, d); for ``l2`` (candidates, d + 1)
-        The scaled candidates e; for ``l2`` (2 e, |e|^2). The same memory as `candidates` where nothing changes.
+        The scaled candidates e; for ``l2`` (2 e, |e|^2). Shares the memory of `candidates` if no number changes.
     norms : float64 array, shape (candidates,)
         Euclidean norms of the rows of `vectors` before rounding.
     """
@@ -155,7 +155,7 @@ class DotPass:
     def scaled(self, queries: Reals) -> tuple[Reals, Reals, Reals, npt.NDArray[np.bool_]]:
         """Scale `queries`, float64, shape (queries, d).
 
-        Returns the fields of `Prepared` up to `is_usable`, in their order; the vectors stay in float64.
+        Returns the fields `vectors`, `scale`, `sizes` and `is_usable` of `Prepared`; the vectors stay in float64.
         """
         largest = np.abs(queries).max(axis=1)
         is_l2 = self.geometry == "l2"
@@ -173,7 +173,7 @@ class DotPass:
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
         """Return the screening scores of the queries `rows` (None: all) with the candidates of `block`."""
         q, e = prepared.vectors if rows is None else prepared.vectors[rows], self.vectors[block]
-        return np.matmul(q, e.T, out=prepared.room(len(q), len(e)))
+        return np.matmul(q, e.T, out=prepared.buffer(len(q), len(e)))
 
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
         """Return the screening scores of the pairs of queries `rows` and candidates `columns`, shape (pairs,)."""
@@ -202,7 +202,7 @@ class DotPass:
         largest : float, or array of shape (positives,)
             The largest norm among the candidates that are compared.
         unit_roundoff : float
-            Of the numbers that the products are summed in: `U` or `V`.
+            The unit roundoff of the dtype in which products are summed: `U` (float32) or `V` (float64).
 
         Returns
         -------
@@ -224,7 +224,9 @@ class DotPass:
 
 @dataclass
 class DoubleDotPass:
-    """Float64 dot products, for positives that are crowded after the float32 pass; the bounds have v in place of u.
+    """Float64 dot products, for positives with too many undecided candidates after the float32 pass.
+
+    In the bounds, v takes the place of u.
 
     Parameters
     ----------
@@ -302,7 +304,7 @@ class DistancePass:
         """Return minus the screening distances of the queries `rows` (None: all) to the candidates of `block`."""
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
-        out = prepared.room(q.shape[1], columns.shape[1])  # (rows, candidates): minus the sum so far
+        out = prepared.buffer(q.shape[1], columns.shape[1])  # (rows, candidates): minus the sum of the terms so far
         out[...] = 0.0
         term = np.empty_like(out)  # (rows, candidates): the term of one dimension, or of one complex number
         d = len(self.columns)
@@ -329,7 +331,8 @@ class DistancePass:
         scores = np.empty(len(rows), dtype=np.float32)
         half = len(self.columns) // 2
         for part in pair_parts(len(rows), len(self.columns)):
-            terms = prepared.vectors[rows[part]]  # (pairs of the part, d): a copy of the queries, then differences
+            # (pairs of the part, d): first a copy of the queries, then the differences
+            terms = prepared.vectors[rows[part]]
             terms -= (self.candidates[columns[part]].astype(np.float64) / self.unit).astype(np.float32)
             if self.geometry == "modulus":
                 terms *= terms
@@ -346,14 +349,15 @@ class DistancePass:
         tiny = d * (2.0**-124 if self.geometry == "l1" else 2.0**-61)
         c1 = 1.01 * ((1.01 * U + 4.0 * (d + 6) * V) * sizes + tiny)
         c2 = 1.02 * (d + 6) * U
-        # P is `distances`. Where P - c1 is negative, no sum is below it; (1 + c2) moves that limit further away.
+        # `distances` is P in the proof. Where P - c1 is negative, no sum is below the limit; the factor (1 + c2) only
+        # moves the limit further away from zero.
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
         return _outward(-farther, -nearer, is_usable)
 
 
 def _largest(norms: Reals, block: slice | Ids) -> Any:
-    """Return the largest norm in a tile, or the norm of each candidate."""
+    """Return the largest norm of a tile (`block` is a slice), or the norm of each candidate (`block` is an array)."""
     return norms[block].max() if isinstance(block, slice) else norms[block]
 
 

@@ -1,7 +1,8 @@
 """The registered geometries: the formula of each, and the passes and screens that make it fast.
 
-To add a geometry, add a `Geometry` to the loop at the end. Summands and finish make its scores exact; passes and a
-screen are optional and make it fast. The functions below are called by `exact_scores` and `exact_tensor_scores`.
+To add a geometry, add a `Geometry` to the loop at the end. Its functions `summands` and `finish` define the exact
+scores; `passes` and `screen` are optional and make the counting fast. `exact_scores` and `exact_tensor_scores` call the
+functions below.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 The exact score of a query and a candidate is computed in float64, and its terms are added in a fixed order
 (`_tree_sum`). Every step is a single IEEE 754 addition, subtraction, multiplication or square root. Hence the score
-depends on the two vectors only: not on the batch or block that they are in, not on the library, not on the processor.
+depends only on the two vectors, and not on the batch, the block, the library or the processor.
 
 Faster computations (the passes of `float_passes` and `byte_passes`, the kernels of a GPU) may decide a candidate only
 if its score differs from the positive's by more than a proven bound. All other candidates are scored by `exact_scores`.
-The last functions of the module are shared by those passes: sizes, ranges of numbers, slices that fit the cache.
+The passes share the last functions of this module: sizes, ranges of numbers, and slices that fit the cache.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ Vectors = npt.NDArray[np.floating[Any]]
 MAX_DIMENSION = 100_000
 U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
 MAX_MAGNITUDE = 1e100  # products of numbers below this, and above its inverse, neither overflow nor underflow float64
-MAX_RATIO = 1e15  # of a query's numbers to the candidates', where squares of both are added
-_PAIR_BYTES = 1 << 20  # of the float64 vectors that are scored together: what fits a processor's cache
-_SHORT = 16  # terms: shorter rows are added column by column
-_PART_BYTES = 1 << 20  # of the candidates that are copied to float64 together
+MAX_RATIO = (
+    1e15  # largest allowed ratio of a query's numbers to the candidates' numbers, where squares of both are added
+)
+_PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; fits a processor's cache
+_SHORT = 16  # rows with at most so many terms are added column by column
+_PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,18 @@ class Geometry:
         overwritten. `root` is the correctly rounded square root of that library. Allowed are only operations that
         both libraries round correctly: sums, differences, products, absolute values and `root`.
     finish : function
-        ``finish(sums, root)`` returns the scores, float64, shape (pairs,), of sums of that shape; higher is better.
+        ``finish(sums, root)`` returns the scores of `sums`; both float64, shape (pairs,). Higher is better.
     n_parts : int
-        The number of columns of a vector must be a multiple of it (2: real and imaginary halves).
+        The number of columns of a vector must be a multiple of `n_parts` (2: real and imaginary halves).
     tile : tuple of int
         How many queries and how many candidates are screened together in numpy.
     byte_tile : tuple of int, optional
-        The same where torch multiplies 8-bit integers; None if the geometry has no such pass.
+        The same two numbers for a pass in which torch multiplies 8-bit integers; None if there is no such pass.
     passes : function, optional
-        See `kgeval.kernels.passes.make_passes`; without it every pair is scored exactly.
+        See `kgeval.kernels.passes.make_passes`; without this function, every pair is scored exactly.
     screen : function, optional
-        See `kgeval.kernels.torch_screens.make_screen`; without it tensors are copied to the host and counted there.
+        See `kgeval.kernels.torch_screens.make_screen`; without this function, tensors are copied to the host,
+        and numpy counts.
     """
 
     name: str
@@ -102,7 +105,8 @@ def _tree_sum(terms: Reals) -> Reals:
     """Return the sum of each row, float64, shape (pairs,). Overwrites `terms`, shape (pairs, k).
 
     The order of the additions depends on k alone. Each step adds the second half of a row to its first half, until one
-    number is left: ``(t0 + t2) + (t1 + t3)`` for four terms. Of an odd number, the last term is added to the first.
+    number is left: ``(t0 + t2) + (t1 + t3)`` for four terms. If the number of terms is odd, the last term is added to
+    the first term.
 
     Examples
     --------
@@ -112,14 +116,14 @@ def _tree_sum(terms: Reals) -> Reals:
     n = terms.shape[1]  # the first n columns still hold terms
     while n > _SHORT:
         terms, n = _halved(terms, n), n // 2
-    terms = terms[:, :n].T.copy().T  # each column contiguous: numpy adds short rows slowly, long columns fast
+    terms = terms[:, :n].T.copy().T  # makes each column contiguous: numpy adds long columns faster than short rows
     while n > 1:
         terms, n = _halved(terms, n), n // 2
     return terms[:, 0].copy()
 
 
 def _halved(terms: Reals, n: int) -> Reals:
-    """Add the second half of the first `n` columns to the first half, in place; the first n // 2 hold the sums."""
+    """Add the second half of the first `n` columns to the first half, in place: n // 2 columns of sums."""
     half = n // 2
     terms[:, :half] += terms[:, half : 2 * half]
     if n % 2:
@@ -142,7 +146,7 @@ def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows
     Returns
     -------
     float64 array, shape (pairs,)
-        As `exact_scores` gives them; the vectors are copied for a part of the pairs at a time.
+        Equal to `exact_scores`. To save memory, vectors are copied for only a part of the pairs at a time.
 
     Examples
     --------
@@ -195,7 +199,7 @@ def is_in_range(size: Any) -> Any:
 
 
 def power_above(size: float) -> float:
-    """Return the smallest power of two that is not below `size`; dividing by a power of two is exact.
+    """Return the smallest power of two that is at least `size`; division by a power of two is exact.
 
     Parameters
     ----------
@@ -205,7 +209,7 @@ def power_above(size: float) -> float:
     Returns
     -------
     float
-        1 where `size` is 0.
+        1 if `size` is 0.
 
     Examples
     --------
@@ -245,7 +249,7 @@ def row_parts(vectors: Vectors) -> list[slice]:
     return [slice(start, start + step) for start in range(0, len(vectors), step)]
 
 
-class Room:
+class TileBuffer:
     """A buffer that holds one tile of screening scores at a time; each new tile overwrites the tile before.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The counter of embedding vectors in numpy: `NumpyCounter`, and `decide`, which compares a tile of screening scores.
+"""The counter of embedding vectors in numpy: `NumpyCounter`, and `decide`, which compares screening scores.
 
 `backends.make_counter` makes the counter, and the ranker calls its `count` once for each batch of queries.
 """
@@ -20,25 +20,25 @@ from kgeval.kernels.geometry import exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.passes import make_passes
 
 BATCH = 512
-_FEW = 32  # a positive is crowded if more than 1 in 32 candidates of a tile stay undecided
-_SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach its lowest `low`; these are compared one by one
-_LANES = 255  # bytes that are 0 or 1, and whose sum still fits one byte
-_BUFFER = 1024  # cells
+_CROWDED = 32  # a positive is crowded if more than 1 in 32 candidates of a tile stay undecided
+_SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach its lowest `low`; its cells are compared singly
+_LANES = 255  # so many bytes of value 0 or 1 can be added without exceeding one byte
+_BUFFER = 1024  # size of numpy's buffer in cells
 _MAX_AT_ONCE = 64  # positives compared with the same row at once
 _MAX_WAITING = 1 << 20  # undecided pairs that are kept before they are scored
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
 class NumpyCounter:
-    """Counts candidates for embedding vectors: mostly in low precision, with the counts of an exact evaluation.
+    """Counts candidates for embedding vectors mostly in low precision; the counts equal those of exact scores.
 
-    The queries x candidates are cut into tiles, and a tile is screened by one pass after another; each pass is slower
-    and more precise than the pass before. For each positive, a pass decides the candidates whose screening score lies
+    The matrix queries x candidates is cut into tiles. One pass after another screens a tile; each pass is slower and
+    more precise than the pass before. For each positive, a pass decides the candidates whose screening score lies
     outside a proven interval around the positive's score. The other candidates are undecided:
 
-    - If a positive has few undecided candidates, their pairs are scored again, in the end exactly.
-    - If a positive has many (it is crowded), it goes to the next pass. After the last pass, all its candidates of the
-      tile are scored exactly.
+    - A positive with few undecided candidates: its undecided pairs are re-scored, in the end exactly.
+    - A positive with many undecided candidates is crowded, and goes to the next pass. After the last pass, all its
+      candidates of the tile are scored exactly.
 
     Parameters
     ----------
@@ -59,13 +59,15 @@ class NumpyCounter:
         self.geometry, self.batch_size = geometry, batch_size
         self.candidates = candidates = on_host(candidates)
         n_blocks = -(-len(candidates) // block_size)
-        self.block_size = -(-len(candidates) // n_blocks)  # all blocks about equally wide
-        if self.block_size > _LANES:  # wide tiles: a multiple of eight cells, which `count_true` reads as one word
+        self.block_size = -(-len(candidates) // n_blocks)  # makes all blocks about equally wide
+        if (
+            self.block_size > _LANES
+        ):  # wide tiles get a multiple of eight columns: `count_true` reads eight cells as one word
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
         self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
         self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)
-        self.place = np.empty(len(candidates), dtype=np.int64)  # the inverse of `order`: place[order[j]] == j
-        self.place[self.order] = np.arange(len(candidates))
+        self.column_of = np.empty(len(candidates), dtype=np.int64)  # the inverse of `order`: column_of[order[j]] == j
+        self.column_of[self.order] = np.arange(len(candidates))
 
     def count(self, queries: Array, places: Places) -> Counts:
         """Count the candidates, and the known answers, that score above and equal to each positive.
@@ -78,7 +80,7 @@ class NumpyCounter:
         Returns
         -------
         Counts
-            Scores float64.
+            With float64 scores.
         """
         queries = on_host(queries)
         scores = self._exact(queries, places.rows, places.answers)
@@ -92,7 +94,7 @@ class NumpyCounter:
         return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
     def _count_all(self, job: _Job) -> tuple[Ids, Ids, Scores]:
-        """Count among all candidates, tile by tile; undecided pairs are collected and scored together at the end.
+        """Count among all candidates, tile by tile; collect undecided pairs and score them together at the end.
 
         Returns
         -------
@@ -102,11 +104,11 @@ class NumpyCounter:
             had no tile with the known answer.
         """
         places, rows = job.places, job.places.rows
-        known = self.place[places.known]  # (known answers,): their columns in the order of the passes
+        known = self.column_of[places.known]  # (known answers,): their columns in the order of the tiles
         screened = np.full(len(known), np.nan, dtype=np.float32)
         better, equal = np.zeros((2, len(rows)), dtype=np.int64)
         first_pass = np.zeros(len(rows), dtype=np.int64)  # (positives,): the pass that screens the positive first
-        undecided: list[tuple[Ids, Ids]] = []  # of each tile: positives and columns of its undecided pairs
+        undecided: list[tuple[Ids, Ids]] = []  # for each tile: positives and columns of the undecided pairs
         for start in range(0, len(self.candidates), self.block_size):
             block = slice(start, min(start + self.block_size, len(self.candidates)))
             for i, (screen, state) in enumerate(zip(self.passes, job.states)):
@@ -121,7 +123,7 @@ class NumpyCounter:
                     decided = decide(tile, row_of, low, high)
                     better[open_positives] += decided.above
                     undecided.append((open_positives[decided.which], decided.columns + start))
-                    # Crowded positives go to the next pass, for this block and for all later ones.
+                    # Crowded positives go to the next pass, in this block and in all later blocks.
                     open_positives = np.sort(open_positives[decided.crowded])
                     first_pass[open_positives] = min(i + 1, len(self.passes) - 1)
             if len(open_positives):  # crowded after the last pass
@@ -137,15 +139,16 @@ class NumpyCounter:
     def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
         """Count, for each positive, the better and the equal candidates among the undecided pairs.
 
-        A pair is a positive and the column of a candidate in the order of the passes. The pass `of_pairs` screens the
-        pairs first, unless it is the first pass, which has screened all of them already. What stays undecided is scored
-        exactly. Returns better and equal, int64 (positives,).
+        A pair is a positive and the column of a candidate in the order of the tiles. The pass `of_pairs` screens the
+        pairs, unless it is the first pass, which has already screened all pairs. The pairs that stay undecided are
+        scored exactly. Returns better and equal, int64 (positives,).
         """
         rows = job.places.rows
         if not undecided:
             return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
         which, columns = (np.concatenate(parts) for parts in zip(*undecided))  # (pairs,): positive, column
-        is_self = columns == self.place[job.places.answers][which]  # the pairs of a positive with itself: a tie
+        # pairs of a positive with itself, which are ties
+        is_self = columns == self.column_of[job.places.answers][which]
         equal = np.bincount(which[is_self], minlength=len(rows))
         better = np.zeros_like(equal)
         which, columns = which[~is_self], columns[~is_self]
@@ -163,11 +166,11 @@ class NumpyCounter:
         return better, equal
 
     def _count_crowd(self, job: _Job, crowd: Ids, block: slice) -> tuple[Ids, Ids]:
-        """Count, for the positives `crowd`, among all candidates of `block`, scored exactly: better and equal."""
+        """Count, for the positives `crowd`, the better and the equal candidates of `block`, from exact scores."""
         better, equal = np.zeros((2, len(crowd)), dtype=np.int64)
         scores = job.scores[crowd, None]
         query_rows, row_of = _distinct(job.places.rows[crowd])
-        # for each of these queries: the places in `crowd` of its positives, which follow each other
+        # for each of these queries: the positions of its positives in `crowd`; they are consecutive
         positives_of_rows = np.split(np.arange(len(crowd)), np.flatnonzero(np.diff(row_of)) + 1)
         for candidate_part in pair_parts(block.stop - block.start, job.queries.shape[1]):
             vectors = self.candidates[self.order[block][candidate_part]].astype(np.float64)
@@ -181,20 +184,21 @@ class NumpyCounter:
     def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
         """Count, for each positive, the better and the equal known answers of its query, int64 (positives,).
 
-        The known answers of a query are scored exactly only if screening leaves one of them undecided, other than the
-        positive itself. `screened` comes from `_count_all`; where it is NaN, the screening score is computed here.
+        The known answers of a query are scored exactly only if screening leaves a known answer undecided that is not
+        the positive itself. `screened` comes from `_count_all`; this method computes the missing scores (NaN).
         """
         of_pairs, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
         missing = np.flatnonzero(np.isnan(screened))
-        screened[missing] = of_pairs.pairs(state, places.known_rows[missing], self.place[places.known[missing]])
+        screened[missing] = of_pairs.pairs(state, places.known_rows[missing], self.column_of[places.known[missing]])
         low, high = of_pairs.interval(state, places.rows, job.scores, slice(0, n))
-        better, _ = count_known(places, screened, high)  # known answers above the interval: certainly better
-        above_low, at_low = count_known(places, screened, low)  # together: known answers above or in the interval
-        # (positives,): whether the positive is itself a known answer; the key row * n + column names a cell
+        better, _ = count_known(places, screened, high)  # number of known answers above the interval: certainly better
+        # their sum: number of known answers above or in the interval
+        above_low, at_low = count_known(places, screened, low)
+        # is_known, (positives,): whether the positive is itself a known answer; row * n + column is the key of a cell
         _, is_known = rank_in(np.sort(places.known_rows * n + places.known), places.rows * n + places.answers)
-        # Known answers in the interval: at least the positive itself, if it is known. Any other one is undecided.
+        # A known positive is in its interval. Every other known answer in the interval is undecided.
         is_open = above_low + at_low - better != is_known
-        equal = is_known.astype(np.int64)  # where nothing is undecided, the positive alone equals itself
+        equal = is_known.astype(np.int64)  # where no answer is undecided, only a known positive itself is equal
         if is_open.any():
             is_of_open = np.isin(places.known_rows, places.rows[is_open])  # the known answers of undecided queries
             known_rows, known = places.known_rows[is_of_open], places.known[is_of_open]
@@ -206,7 +210,7 @@ class NumpyCounter:
 
 @dataclass(frozen=True)
 class _Job:
-    """The input of one call of `NumpyCounter.count`, prepared.
+    """The prepared input of one call of `NumpyCounter.count`.
 
     `states` holds the queries as each pass prepared them; `scores`, float64 (positives,), are the exact scores.
     """
@@ -226,7 +230,7 @@ class Decided:
     above : int64 array, shape (positives,)
         How many candidates are certainly better; 0 for a crowded positive.
     which, columns : int64 arrays, shape (undecided,)
-        Positive and column of each undecided pair; none for a crowded positive.
+        Positive and column of each undecided pair; a crowded positive has no pairs here.
     crowded : int64 array
         Positives with too many undecided candidates to list.
     """
@@ -240,8 +244,8 @@ class Decided:
 def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     """Compare the screening scores of a tile with each positive's interval.
 
-    Rows of the tile where few cells can matter are compared cell by cell (sparse); all other rows are compared whole,
-    once for each of their positives (dense).
+    A row of the tile is sparse if few of its cells reach the lowest `low`; only these cells are compared. Every other
+    row is dense: the whole row is compared, once for each positive of the row.
 
     Parameters
     ----------
@@ -250,7 +254,7 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     row_of : int64 array, shape (positives,)
         The row of each positive; ascending, and every row has at least one positive.
     low, high : arrays, shape (positives,)
-        Scores above `high` are better, scores below `low` are worse; from `low` to `high`, both included, they are
+        Scores above `high` are better, scores below `low` are worse; scores from `low` to `high`, both included, are
         undecided.
 
     Returns
@@ -265,42 +269,43 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     Decided(above=array([2]), which=array([0]), columns=array([1]), crowded=array([], dtype=int64))
     """
     above = np.zeros(len(row_of), dtype=np.int64)
-    # Per row, shape (rows,): its first positive, the number of its positives, the smallest `low` among them.
+    # For each row, (rows,): its first positive, the number of its positives, and their smallest `low`.
     starts = np.flatnonzero(np.diff(row_of, prepend=-1))
     n_positives = np.diff(np.append(starts, len(row_of)))
     lowest = np.minimum.reduceat(low, starts)
-    # (rows, columns): the cells that reach the smallest `low`; all others are worse than every positive of the row.
+    # (rows, columns): the cells that reach the smallest `low`; all other cells are worse than every positive of the
+    # row.
     is_at_least = np.greater_equal(tile, lowest[:, None])
     n_at_least = count_true(is_at_least)
     is_sparse = n_at_least <= max(1, tile.shape[1] // _SPARSE)
 
-    # Sparse rows. A comparison is a cell (one that reaches the smallest `low`) with a positive of its row. Example: if
-    # cell 0 is in a row with the positives 0 and 1, and cell 1 in a row with the positive 2, there are three
+    # Sparse rows. A comparison is a cell that reaches the smallest `low`, together with a positive of its row. Example:
+    # if cell 0 is in a row with the positives 0 and 1, and cell 1 in a row with the positive 2, there are three
     # comparisons, and `cell_of` is [0, 0, 1], `which` is [0, 1, 2].
     sparse = np.flatnonzero(is_sparse & (n_at_least > 0))
-    rows, columns = _places(is_at_least if len(sparse) == len(tile) else is_at_least[sparse])
-    rows = sparse[rows]  # rows and columns, (cells,): where the cells are in the tile
+    rows, columns = _true_cells(is_at_least if len(sparse) == len(tile) else is_at_least[sparse])
+    rows = sparse[rows]  # rows and columns, (cells,): the row and the column of each cell in the tile
     # (comparisons,): the cell of each comparison; a cell is repeated for each positive of its row
     cell_of = np.repeat(np.arange(len(rows)), n_positives[rows])
-    # (comparisons,): the positive of each comparison. Comparison j, of a cell c in row r, has the positive
-    # starts[r] + (j - comparisons of the cells before c), where those comparisons are cumsum[c] - n_positives[r].
+    # which, (comparisons,): the positive of each comparison. Comparison j of cell c in row r has the positive
+    # starts[r] + (j - n), where n is the number of comparisons of all cells before c: cumsum[c] - n_positives[r].
     which = np.arange(len(cell_of)) + np.repeat(starts[rows] - np.cumsum(n_positives[rows]), n_positives[rows])
     which += n_positives[rows][cell_of]
     scores, columns = tile[rows, columns][cell_of], columns[cell_of]  # (comparisons,)
     is_above = scores > high[which]
     above += np.bincount(which[is_above], minlength=len(row_of))
     is_undecided = (scores >= low[which]) & ~is_above
-    pairs = [(which[is_undecided], columns[is_undecided])]  # undecided pairs of sparse rows; those of dense rows follow
+    pairs = [(which[is_undecided], columns[is_undecided])]  # undecided pairs of sparse rows; pairs of dense rows follow
     crowded: list[Ids] = [np.zeros(0, dtype=np.int64)]
 
-    # Dense rows, some positives at a time. Where a positive has the smallest `low` of its row, `is_at_least` holds the
-    # comparison with its `low` already; for the other positives of the row it is made here.
+    # Dense rows, some positives at a time. If a positive has the smallest `low` of its row, `is_at_least` already holds
+    # the comparison with this `low`; for the other positives, the comparison with `low` is computed here.
     is_dense, is_lowest = ~is_sparse[row_of], low == lowest[row_of]  # (positives,)
     step = max(1, len(tile) // 2)
     groups = (np.flatnonzero(is_dense & is_lowest), True), (np.flatnonzero(is_dense & ~is_lowest), False)
     for dense, has_lowest in groups:
         for start in range(0, len(dense), step):
-            part = dense[start : start + step]  # the positives compared now
+            part = dense[start : start + step]  # the positives that are compared in this step
             cells = tile[row_of[part]]  # (positives of the part, columns): the row of each positive
             mask = is_at_least[row_of[part]] if has_lowest else np.greater_equal(cells, low[part, None])
             above[part], undecided, is_crowded = _decide_dense(cells, mask, high[part])
@@ -313,58 +318,60 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
 def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids, tuple[Ids, Ids], Bools]:
     """Compare whole rows of scores, one row for each positive.
 
-    `scores` and `is_at_least` (whether a score reaches `low`) have the shape (positives, columns), `high` (positives,).
+    `scores` and `is_at_least` (whether a score reaches `low`) have the shape (positives, columns), `high` has the shape
+    (positives,).
     Returns how many scores are above `high`, the undecided pairs (positive, column), and which positives are crowded.
     """
     is_above = np.greater(scores, high[:, None])
     n_above = count_true(is_above)
     n_undecided = count_true(is_at_least) - n_above
-    is_crowded = n_undecided > max(1, scores.shape[1] // _FEW)
+    is_crowded = n_undecided > max(1, scores.shape[1] // _CROWDED)
     n_above[is_crowded] = 0
     listed = np.flatnonzero((n_undecided > 0) & ~is_crowded)  # positives whose undecided pairs are listed
-    which, columns = _places(is_at_least[listed] ^ is_above[listed])  # at least `low`, but not above `high`
+    which, columns = _true_cells(is_at_least[listed] ^ is_above[listed])  # at least `low`, but not above `high`
     return n_above, (listed[which], columns), is_crowded
 
 
 def _keep_cells(tile: Scores, tile_rows: Ids, block: slice, rows: Ids, columns: Ids, kept: Scores) -> None:
-    """Copy from a tile the scores of the pairs (``rows[i]``, ``columns[i]``) that it holds, to ``kept[i]``.
+    """Copy the score of each pair (``rows[i]``, ``columns[i]``) that is in the tile to ``kept[i]``.
 
-    The tile holds the queries `tile_rows`, ascending, and the candidates of `block`.
+    The rows of the tile are the queries `tile_rows`, ascending; its columns are the candidates of `block`.
     """
     pairs = np.flatnonzero((columns >= block.start) & (columns < block.stop))  # pairs with a candidate of the block
-    # for each of these pairs: the row of the tile where its query is, if the tile holds its query at all
-    places = np.minimum(np.searchsorted(tile_rows, rows[pairs]), len(tile_rows) - 1)
-    is_in_tile = tile_rows[places] == rows[pairs]
-    pairs, places = pairs[is_in_tile], places[is_in_tile]
-    kept[pairs] = tile[places, columns[pairs] - block.start]
+    # (pairs,): the row of the tile that belongs to the query of each pair, if the tile contains this query
+    rows_of_pairs = np.minimum(np.searchsorted(tile_rows, rows[pairs]), len(tile_rows) - 1)
+    is_in_tile = tile_rows[rows_of_pairs] == rows[pairs]
+    pairs, rows_of_pairs = pairs[is_in_tile], rows_of_pairs[is_in_tile]
+    kept[pairs] = tile[rows_of_pairs, columns[pairs] - block.start]
 
 
-def _places(mask: Bools) -> tuple[Ids, Ids]:
+def _true_cells(mask: Bools) -> tuple[Ids, Ids]:
     """Return row and column of each true cell, row by row, int64.
 
-    Few cells are true. So eight cells are read as one 64-bit word first, and only words that are not zero cell by cell.
+    Few cells are true. So eight cells are first read as one 64-bit word; only words that are not zero are then read
+    cell by cell.
 
     Examples
     --------
-    >>> _places(np.array([[False, True], [True, True]]))
+    >>> _true_cells(np.array([[False, True], [True, True]]))
     (array([0, 1, 1]), array([1, 0, 1]))
     """
     width = mask.shape[1]
     if width % 8:
-        place = np.flatnonzero(mask)  # of each true cell: row * width + column
+        cell_index = np.flatnonzero(mask)  # (true cells,): row * width + column
     else:
-        words = np.flatnonzero(mask.view(np.uint64) != 0)  # words with a true cell
-        cells = np.flatnonzero(mask.reshape(-1, 8)[words])  # true cells, numbered within these words only
-        place = 8 * words[cells >> 3] + (cells & 7)  # the same cells: eight times the word, plus the cell in the word
-    rows = place // width
-    return rows, place - rows * width
+        words = np.flatnonzero(mask.view(np.uint64) != 0)  # (words,): the indices of the words with a true cell
+        cells = np.flatnonzero(mask.reshape(-1, 8)[words])  # (true cells,): indices into the cells of these words alone
+        cell_index = 8 * words[cells >> 3] + (cells & 7)  # (true cells,): 8 * (index of the word) + (cell in the word)
+    rows = cell_index // width
+    return rows, cell_index - rows * width
 
 
 @contextmanager
 def _short_buffers() -> Iterator[None]:
     """Shorten numpy's buffer while a counter compares, and restore it afterwards.
 
-    Where a row is shorter than the buffer, numpy copies the row's threshold to every cell before it compares them.
+    If a row is shorter than the buffer, numpy copies the row's threshold to every cell before the comparison.
     """
     size = np.setbufsize(_BUFFER)
     try:
@@ -374,7 +381,7 @@ def _short_buffers() -> Iterator[None]:
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct numbers of `rows`, which ascend, and the place of each row among them.
+    """Return the distinct numbers of `rows`, which ascend, and the index of each row among these numbers.
 
     Examples
     --------
@@ -388,8 +395,8 @@ def _distinct(rows: Ids) -> tuple[Ids, Ids]:
 def count_true(mask: Bools) -> Ids:
     """Count the true cells of each row.
 
-    A true cell is a byte 1, so eight neighbouring cells are one 64-bit word with eight bytes of 0 or 1. A sum of up to
-    255 such words adds byte by byte, since no byte exceeds 255; afterwards the eight bytes of the sum are added.
+    A true cell is a byte 1, so eight neighbouring cells are one 64-bit word with eight bytes of 0 or 1. In a sum of up
+    to 255 such words, no byte exceeds 255, so each byte counts true cells; then the eight bytes are added.
 
     Parameters
     ----------
@@ -405,14 +412,15 @@ def count_true(mask: Bools) -> Ids:
     array([2, 0])
     """
     n_columns = mask.shape[1]
-    width = n_columns // 8 * 8  # columns that fill whole words; the others are counted one by one
+    width = n_columns // 8 * 8  # the columns that fill whole words; the remaining columns are counted cell by cell
     counts = np.zeros(len(mask), dtype=np.int64)
     if width < n_columns:
         counts += np.count_nonzero(mask[:, width:], axis=1)
     words = np.ascontiguousarray(mask[:, :width]).view(np.uint64)  # (rows, width / 8)
     for start in range(0, words.shape[1], _LANES):
-        lanes = words[:, start : start + _LANES].sum(axis=1)  # (rows,): eight bytes, each the count of its columns
-        pairs = (lanes & _EVEN_BYTES) + ((lanes >> np.uint64(8)) & _EVEN_BYTES)  # four numbers of 16 bits
+        lanes = words[:, start : start + _LANES].sum(axis=1)  # (rows,): eight bytes, each a count of true cells
+        # (rows,): four numbers of 16 bits: sums of two bytes each
+        pairs = (lanes & _EVEN_BYTES) + ((lanes >> np.uint64(8)) & _EVEN_BYTES)
         # The product holds the sum of the four numbers, at most 8 * 255, in its highest 16 bits.
         counts += ((pairs * _ADD_PAIRS) >> np.uint64(48)).view(np.int64)
     return counts

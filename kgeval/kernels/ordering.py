@@ -1,6 +1,6 @@
-"""The order of one row of scores: the candidates above an answer, those that tie with it, and those below it.
+"""`Order`: the candidates of one query that score above, equal to and below the answer.
 
-`kgeval.results.explanations` calls it, to show the rivals of a positive and to check a re-score against saved counts.
+`kgeval.results.explanations` shows the rivals of a positive with it, and compares a re-score with saved counts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Order:
     Parameters
     ----------
     above, tied, below : int64 arrays
-        Columns of the row of scores, each array sorted from best to worst; columns with equal scores ascend. The
-        answer itself is in none of them.
+        Columns of the row of scores, each array sorted from best to worst; columns with equal scores ascend. No
+        array contains the answer itself.
     """
 
     above: Ids
@@ -44,8 +44,8 @@ class Order:
         Order(above=array([4, 1]), tied=array([3]), below=array([0]))
         """
         n = len(scores)
-        # A stable sort of the reversed row puts equal scores in descending order of their columns; read backwards, the
-        # scores descend and equal scores have ascending columns. `best_first`: int64 (candidates,), all columns.
+        # best_first, int64 (candidates,): all columns, by descending score; columns with equal scores ascend. A stable
+        # ascending sort of the reversed row gives the reverse of this order.
         best_first = (n - 1 - np.argsort(scores[::-1], kind="stable"))[::-1]
         descending = scores[best_first]  # the scores from best to worst
         is_rival = best_first != answer
@@ -57,12 +57,12 @@ class Order:
 
     @staticmethod
     def could_have_stood(scores: Scores, answer: int, said: float, counts: tuple[int, int], share: float) -> bool:
-        """Tell whether saved numbers of an answer differ from a re-score by no more than rounding explains.
+        """Tell whether rounding can explain the difference between a re-score and the saved score and counts.
 
         Parameters
         ----------
         scores : array, shape (candidates,)
-            The scores of the re-score.
+            The new scores.
         answer : int
             Column of the answer.
         said : float
@@ -70,7 +70,7 @@ class Order:
         counts : tuple of int
             The saved counts: how many candidates scored above the answer, and how many rivals tied with it.
         share : float
-            Rounding may move a score by at most this share of the largest finite absolute score.
+            Rounding may change a score by at most this share of the largest finite absolute score.
 
         Returns
         -------

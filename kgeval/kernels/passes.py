@@ -17,11 +17,11 @@ from kgeval.kernels.byte_passes import ByteDotPass, ByteL1Pass, Grid
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass
 from kgeval.kernels.geometry import GEOMETRIES, Vectors, exact_pair_scores, exact_scores, pair_parts
 
-MIN_BYTES = 8  # dimensions; torch 2.13 multiplies 8-bit vectors of one dimension wrongly, and short ones gain nothing
+MIN_BYTES = 8  # least dimension for 8-bit products: torch 2.13 is wrong for dimension 1, and short vectors gain nothing
 
 
 class Pass(typing.Protocol):
-    """A cheap way to score the tiles, with a proven bound on the error of its screening scores.
+    """A cheap way to score tiles, with a proven bound on the error of the screening scores.
 
     Every pass holds the candidate vectors, converted to its number format, in the order of the tiles' columns.
     """
@@ -37,18 +37,18 @@ class Pass(typing.Protocol):
         prepared : object
             As `prepare` returned it.
         rows : int64 array, optional
-            The queries of the tile; None means all.
+            The queries of the tile; None means all queries.
         block : slice
             The candidates of the tile.
 
         Returns
         -------
         array
-            Valid until the next call with the same `prepared`, which may overwrite it.
+            Valid until the next call with the same `prepared`; that call may overwrite the array.
         """
 
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
-        """Return, for each positive, the interval of screening scores that decide nothing.
+        """Return, for each positive, the interval of screening scores that leave a candidate undecided.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Pass(typing.Protocol):
         -------
         low, high : arrays, shape (positives,)
             A candidate of `block` whose screening score is above `high` has a higher exact score than the positive;
-            one below `low` has a lower exact score. From `low` to `high`, both included, it is undecided.
+            a candidate below `low` has a lower exact score. From `low` to `high`, both included, it is undecided.
         """
 
 
@@ -96,9 +96,9 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
     order : int64 array, shape (candidates,)
         Column j of the tiles, taken together, is the candidate ``order[j]``.
     passes : list of Pass
-        The cheapest first.
+        The passes, the cheapest first.
     of_pairs : PairPass
-        The one of `passes` that scores single pairs.
+        The pass in `passes` that scores single pairs.
     """
     make = GEOMETRIES[geometry].passes or exact_passes
     order, passes, of_pairs = make(geometry, candidates, block_size, with_bytes)
@@ -108,7 +108,7 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
 def product_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
     """Return the passes of ``dot`` and ``l2``: float32 products, then float64 products.
 
-    Parameters and result are those of `make_passes`; so are those of the functions below.
+    This function and the functions below have the same parameters and results as `make_passes`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
 
 
 def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the passes of ``dot``: products of 8-bit integers first if `with_bytes`, then those of `product_passes`.
+    """Return the passes of ``dot``: 8-bit products (only if `with_bytes`), then the passes of `product_passes`.
 
     Candidates are sorted by their largest number, since the candidates of a tile share a rounding step.
 
@@ -153,7 +153,7 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
 def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
     """Return the passes of ``l1``: sums of 8-bit differences, then float32 distances.
 
-    Candidates are sorted by their rounding error, since the largest error of a tile bounds all of it.
+    Candidates are sorted by their rounding error, since the largest error of a tile bounds all errors of the tile.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_by
 
 
 def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the pass of geometries that name no passes: every pair is scored exactly.
+    """Return the pass for geometries without passes of their own: it scores every pair exactly.
 
     Parameters
     ----------
@@ -216,8 +216,8 @@ def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes
 class ExactPass:
     """A pass whose screening scores are the exact scores.
 
-    Its interval reaches from one float32 number below the positive's score to one above it, since `pairs` rounds to
-    float32. Only ties and candidates very near to a tie are undecided; they are compared again in float64.
+    The interval reaches from the next float32 number below the positive's score to the next float32 number above it,
+    since `pairs` rounds to float32. Only ties and near ties are undecided; these are compared again in float64.
 
     Parameters
     ----------
@@ -229,11 +229,11 @@ class ExactPass:
     candidates: Vectors
 
     def prepare(self, queries: Reals) -> Reals:
-        """Return the queries as they are."""
+        """Return the queries unchanged."""
         return queries
 
     def tile(self, prepared: Reals, rows: Ids | None, block: slice) -> Reals:
-        """Return the exact scores of queries `rows`, or of all, with the candidates of `block`."""
+        """Return the exact scores of queries `rows` (None: all) with the candidates of `block`."""
         queries, candidates = prepared if rows is None else prepared[rows], self.candidates[block]
         scores = np.empty((len(queries), len(candidates)))
         for part in pair_parts(len(candidates), candidates.shape[1]):

@@ -1,6 +1,7 @@
-"""Whole rows of scores, as numpy arrays or as tensors on their device: counts, the largest score, the first NaN.
+"""Functions for whole rows of scores, numpy arrays or tensors: counts, the largest score, the first NaN.
 
-The ranker calls `row_counter` for scorers that return whole rows; `kgeval.scorers` calls the checks.
+The ranker calls `row_counter` for scorers that return whole rows; `kgeval.scorers` calls `largest_score` and
+`first_nan`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from kgeval.kernels.arrays import Array, is_tensor
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.torch_kernels import count_tensor_rows, first_nan_of_tensor, largest_of_tensor
 
-_FEW_POSITIVES = 8  # a row with more positives is sorted; with at most as many it is compared once for each positive
+_MAX_COMPARISONS = 8  # a row with more positives is sorted; any other row is compared once for each positive
 
 
 def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
-    """Return the function that counts in rows of this kind.
+    """Return the function that counts in rows of arrays, or in rows of tensors.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
 def count_rows(scores: Scores, places: Places) -> Counts:
     """Count, for each positive, the candidates of its row that score above it and equal to it.
 
-    The scores are compared without tolerance, and without a cast that changes them.
+    The scores are compared without tolerance, and without a conversion that changes a score.
 
     Parameters
     ----------
@@ -57,19 +58,20 @@ def count_rows(scores: Scores, places: Places) -> Counts:
     Counts(better=array([1, 3]), equal=array([2, 1]), known_better=array([1, 1]), known_equal=array([0, 0]), \
 scores=array([3., 1.]))
     """
-    positives = scores[places.rows, places.answers]  # (positives,): their scores
+    positives = scores[places.rows, places.answers]  # (positives,): the scores of the positives
     known_better, known_equal = count_known(places, scores[places.known_rows, places.known], positives)
     better, equal = np.empty((2, len(positives)), dtype=np.int64)
     comparable, thresholds = _quick(scores), _quick(positives)
     mask = np.empty(scores.shape[1], dtype=bool)  # overwritten by every comparison
-    # (rows with a positive,): the first positive of each row; the positives of a row follow each other
+    # starts, (rows with a positive,): the first positive of each row; the positives of a row are consecutive
     starts = np.flatnonzero(np.diff(places.rows, prepend=-1))
     for row, start, stop in zip(places.rows[starts], starts, np.append(starts[1:], len(positives))):
         cells = comparable[row]  # (candidates,)
-        if stop - start > _FEW_POSITIVES:
+        if stop - start > _MAX_COMPARISONS:
             part = slice(start, stop)
             cells = np.sort(cells)
-            n_not_above = np.searchsorted(cells, thresholds[part], side="right")  # cells that score at most as high
+            # number of cells that score at most as high
+            n_not_above = np.searchsorted(cells, thresholds[part], side="right")
             better[part] = len(cells) - n_not_above
             equal[part] = n_not_above - np.searchsorted(cells, thresholds[part])
             continue
@@ -80,7 +82,7 @@ scores=array([3., 1.]))
 
 
 def _quick(scores: Scores) -> Scores:
-    """Return the same numbers, contiguous, and float16 as float32, which processors compare faster."""
+    """Return the same numbers as a contiguous array; float16 becomes float32, which processors compare faster."""
     return np.ascontiguousarray(scores, dtype=np.float32 if scores.dtype == np.float16 else None)
 
 
@@ -95,7 +97,7 @@ def largest_score(scores: Array) -> float:
     Returns
     -------
     float
-        NaN where a score is NaN; minus infinity for an empty tensor.
+        NaN if a score is NaN; minus infinity for an empty tensor.
     """
     if is_tensor(scores):
         return largest_of_tensor(scores)

@@ -1,13 +1,13 @@
 """Counts on the device of tensors: `TorchCounter` for embedding vectors, and functions for rows of scores.
 
 A GPU sends back integers and the positives' scores, never a matrix of scores. `backends.make_counter` makes the
-counter; `rows` calls the functions for rows.
+counter; `kgeval.kernels.rows` calls the functions for rows.
 
 `TorchCounter` screens one block of candidates after another, with the bounds that `torch_screens` proves. Each positive
 has an interval of screening scores: a candidate above it is better, one below it is worse, and one in it is undecided
-and scored exactly. A positive with more than 1 in 4 candidates of a block undecided is crowded: all candidates of the
-block are scored exactly with its query. On CUDA a fused kernel (`triton_kernels`) multiplies and compares without
-writing the screening scores.
+and scored exactly. A positive is crowded if more than 64 candidates, and more than a quarter, of a block are undecided;
+then all candidates of the block are scored exactly with its query. On CUDA a fused kernel (`triton_kernels`) multiplies
+and compares without writing the screening scores.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_ten
 if TYPE_CHECKING:
     from torch import Tensor
 
-_FEW, _CROWD = 64, 4  # a positive is crowded with more than 64 candidates undecided that are more than 1 in 4
-_MIN_WIDTH = 256  # candidates of a block
-_MIN_BYTES = 1 << 22  # of the rows that are copied together
-_LISTED = 64  # the list of the fused kernel has a place for 1 in 64 pairs
+_MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64, and more than 1 in 4, candidates are undecided
+_MIN_WIDTH = 256  # least number of candidates in a block
+_MIN_BYTES = 1 << 22  # rows up to this size in bytes may always be copied together
+_LISTED = 64  # the list of the fused kernel can hold 1 in 64 pairs
 
 
 @dataclass
 class _TensorJob:
-    """The input of one call of `TorchCounter.count`, prepared.
+    """The prepared input of one call of `TorchCounter.count`.
 
     `ready` holds the queries as the screen prepared them; `positives`, float64 (positives,), are the exact scores.
     `rows` (on the host) and `row_index` (on the device) hold the same numbers: the query of each positive.
@@ -60,8 +60,8 @@ class TorchCounter:
     candidates : float tensor, shape (candidates, d)
         Finite, on any device with float64. float16 and bfloat16 become float32, exactly. Not modified.
     block_size : int, optional
-        The largest number of candidates that are screened together; by default as many as fit a cache (CPU) or keep a
-        GPU busy.
+        The largest number of candidates that are screened together; by default so many that they
+        fit a cache (CPU) or keep a GPU busy.
     screening : torch.dtype, optional
         The dtype to which ``dot`` and ``l2`` round vectors for screening; see `torch_screens.make_screen`. It changes
         the time, never a count.
@@ -93,18 +93,18 @@ class TorchCounter:
         Parameters
         ----------
         queries : float64 tensor or array, shape (queries, d)
-            Finite; copied to the candidates' device if it is elsewhere. Not modified.
+            Finite; copied to the candidates' device if necessary. Not modified.
         places : Places
 
         Returns
         -------
         Counts
-            As a float64 evaluation of `geometry.exact_scores` gives them; scores float64.
+            Equal to the counts from `geometry.exact_scores`; the scores are float64.
 
         Raises
         ------
         ScoreError
-            If the device's memory does not hold a block of one candidate.
+            If even a block of one candidate does not fit into the device's memory.
         """
         torch = load_torch()
         with torch.no_grad():
@@ -132,7 +132,7 @@ class TorchCounter:
         return Counts(*map(fetched, (better, equal, *known_counts, scores)))
 
     def _half_of(self, block: slice, job: _TensorJob, error: Exception) -> int:
-        """Return half the width of a block whose scores memory does not hold."""
+        """Return half the width of a block that needs too much memory."""
         width: int = block.stop - block.start
         if width < 2:
             raise ScoreError(
@@ -156,8 +156,8 @@ class TorchCounter:
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
-        # Where screening is not usable, both ends of the interval become +infinity, which no score reaches. So nothing
-        # of such a positive is counted or listed here; it is counted with the crowded positives below.
+        # Where screening is not usable, both ends of the interval become +infinity, which no score reaches. So such a
+        # positive gets no counts and no pairs here; it is counted with the crowded positives below.
         never = low.new_full((), float("inf"))
         low, high = low.where(is_usable, never), high.where(is_usable, never)
         screened = self._screen_fused(job, block, low, high)
@@ -172,7 +172,7 @@ class TorchCounter:
         equal = torch.bincount(which[exact == positives], minlength=n)
         crowd = np.flatnonzero(fetched(crowded | ~is_usable))
         if len(crowd):
-            # crowded positives: their counts so far mean nothing, and are replaced
+            # the counts of crowded positives have no meaning so far; replace them
             exact_better, exact_equal = self._count_crowd(job, crowd, self.screen.order[block])
             at = torch.from_numpy(crowd).to(better.device)
             better[at], equal[at] = exact_better, exact_equal
@@ -181,9 +181,9 @@ class TorchCounter:
     def _screen_fused(
         self, job: _TensorJob, block: slice, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-        """Return the same as `_count_tile`, with no positive crowded, from the fused kernel.
+        """Return the result of `_count_tile`, computed by the fused kernel; no positive is crowded.
 
-        None if there is no fused kernel, or if more pairs are undecided than the kernel's list holds.
+        Returns None if there is no fused kernel, or if more pairs are undecided than the kernel's list can hold.
         """
         if job.groups is None or not isinstance(self.screen, ProductScreen):
             return None
@@ -201,7 +201,7 @@ class TorchCounter:
     def _count_crowd(self, job: _TensorJob, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
         """Count, for the positives `crowd`, among `candidates`: all pairs of their queries are scored exactly.
 
-        Some queries are scored at a time. Returns better and equal, int64, shape (crowd,).
+        The queries are scored in parts. Returns better and equal, int64, shape (crowd,).
         """
         torch = load_torch()
         device = job.queries.device
@@ -210,18 +210,19 @@ class TorchCounter:
         parts = []
         step = budget(job.queries, 32 * len(candidates))
         for start in range(0, len(rows), step):
-            some_rows = torch.from_numpy(rows[start : start + step]).to(device)
-            # every one of these queries with every candidate; (queries of the part, candidates) as a matrix
-            pairs = some_rows.repeat_interleave(len(candidates)), candidates.repeat(len(some_rows))
-            scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(some_rows), -1)
-            first, last = np.searchsorted(which, (start, start + step))  # `which` ascends: the positives of the part
+            part_rows = torch.from_numpy(rows[start : start + step]).to(device)
+            # pairs, (queries of the part * candidates,): the query and the candidate of each pair
+            pairs = part_rows.repeat_interleave(len(candidates)), candidates.repeat(len(part_rows))
+            scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(part_rows), -1)
+            # the positives of the part, since `which` ascends
+            first, last = np.searchsorted(which, (start, start + step))
             parts.append(_count_cells(scores, which[first:last] - start, positives[first:last]))
         better, equal = (torch.cat(part) for part in zip(*parts))
         return better, equal
 
 
 def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
-    """Count in rows of scores on their device; scores are compared without cast and without tolerance.
+    """Count in rows of scores on their device; scores are compared without conversion and without tolerance.
 
     Parameters
     ----------
@@ -257,7 +258,7 @@ def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
     """
     torch = load_torch()
     scores = scores.detach()
-    # the maximum is NaN where a score is NaN; computing it needs one pass and no memory
+    # the maximum is NaN if a score is NaN; it needs one pass and no further memory
     if not scores.is_floating_point() or not scores.numel() or not torch.isnan(scores.amax()):
         return None
     by_row = torch.isnan(scores).sum(1)
@@ -275,7 +276,7 @@ def largest_of_tensor(scores: Tensor) -> float:
     Returns
     -------
     float
-        NaN where a score is NaN; minus infinity for an empty tensor.
+        NaN if a score is NaN; minus infinity for an empty tensor.
     """
     return float(scores.detach().amax()) if scores.numel() else float("-inf")
 
@@ -299,7 +300,7 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
     """Compare the screening scores of a tile, shape (queries, columns), with the interval of each positive.
 
     Returns how many scores are above `high`, int64 (positives,); positive and column of the undecided pairs, int64; and
-    which positives are crowded, bool (positives,). A crowded positive has no pairs, and its count means nothing.
+    which positives are crowded, bool (positives,). A crowded positive has no pairs, and its count has no meaning.
     """
     torch = load_torch()
     low, high = _outwards(low, tile.dtype, -1)[:, None], _outwards(high, tile.dtype, 1)[:, None]
@@ -310,8 +311,8 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
         cells = _rows_of(tile, rows[part])  # (positives of the part, columns)
         mask = cells > high[part]
         above[part] = _count_true(mask)
-        mask ^= cells >= low[part]  # now the undecided cells: at least `low`, but not above `high`
-        is_crowded[part] = _CROWD * _count_true(mask) > max(tile.shape[1], _CROWD * _FEW)
+        mask ^= cells >= low[part]  # the mask now holds the undecided cells: at least `low`, but not above `high`
+        is_crowded[part] = _CROWD * _count_true(mask) > max(tile.shape[1], _CROWD * _MIN_CROWD)
         mask &= ~is_crowded[part, None]
         which, columns = mask.nonzero(as_tuple=True)
         pairs.append((which + part.start, columns))
@@ -322,7 +323,7 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
 def _parts(matrix: Tensor, n: int) -> list[slice]:
     """Return slices that cut `n` positives into parts whose rows of `matrix` are small enough to copy.
 
-    A part takes at most one byte for each cell of the matrix, or 4 MiB if that is more.
+    The rows of a part take at most one byte for each cell of `matrix`, or 4 MiB if this is more.
     """
     row_bytes = max(1, matrix.shape[1] * matrix.element_size())
     max_rows = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)
@@ -331,20 +332,20 @@ def _parts(matrix: Tensor, n: int) -> list[slice]:
 
 
 def _rows_of(matrix: Tensor, rows: Ids) -> Tensor:
-    """Return the rows `rows` of `matrix`; not copied if `rows` are consecutive numbers."""
+    """Return the rows `rows` of `matrix`; without a copy if `rows` are consecutive numbers."""
     if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return matrix[int(rows[0]) : int(rows[-1]) + 1]
     return matrix[load_torch().from_numpy(np.ascontiguousarray(rows)).to(matrix.device)]
 
 
 def _count_true(mask: Tensor) -> Tensor:
-    """Count the true cells of each row, int64; torch sums bytes into int32 several times faster than booleans."""
+    """Count the true cells of each row, int64; torch sums bytes several times faster than booleans."""
     torch = load_torch()
     return mask.view(torch.uint8).sum(1, dtype=torch.int32).long()
 
 
 def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
-    """Convert thresholds to the dtype of a tile, rounded up (direction 1) or down (-1), so intervals only widen."""
+    """Convert thresholds to the dtype of a tile, rounded up (direction 1) or down (direction -1)."""
     rounded = thresholds.to(dtype)
     beyond = rounded.nextafter(rounded.new_full((), direction * float("inf")))
     return rounded.where(rounded.double() * direction >= thresholds * direction, beyond)
@@ -353,15 +354,16 @@ def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
 def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores: Tensor) -> tuple[Tensor, Tensor]:
     """Count, for each positive, the better and the equal known answers of its query, on the device.
 
-    The same computation as `counts.count_known`, which explains it.
+    `counts.count_known` explains the computation.
     """
     torch = load_torch()
     values = torch.cat([known_scores, scores]).sort().values
-    # Keys that order by query first and by score second: the place of the score among all scores, which is below
-    # len(values), plus len(values) times the query.
+    # Keys that order by query first and by score second: the rank of the score among all scores (below len(values))
+    # plus len(values) times the query.
     known_keys = (torch.searchsorted(values, known_scores) + known_rows * len(values)).sort().values
     positive_keys = torch.searchsorted(values, scores) + rows * len(values)
-    # (positives,): known answers of earlier queries, plus those of the query that score at most as high
+    # n_not_above, (positives,): known answers of earlier queries, plus known answers of the query that score at most as
+    # high as the positive
     n_not_above = torch.searchsorted(known_keys, positive_keys, right=True)
     ends = torch.searchsorted(known_keys, (rows + 1) * len(values))  # known answers of this and of all earlier queries
     return ends - n_not_above, n_not_above - torch.searchsorted(known_keys, positive_keys)

@@ -1,11 +1,11 @@
 """Exact scores and screening scores of tensors, computed on their device, and the proof of the bounds.
 
-`TorchCounter` calls `exact_tensor_pairs`, and `make_screen` for the screen of its geometry.
+`TorchCounter` calls `exact_tensor_pairs`, and calls `make_screen` to get the screen of its geometry.
 
 **Exact scores** are the same bits as those of `geometry.exact_scores`: here the same float64 additions,
-multiplications and square roots are separate torch operations, each correctly rounded (IEEE 754), and none fused with
-another. CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU, torch's square
-root is not, where MKL computes it: about 1 in 80 is off by one ulp. So numpy's is used there, on the same memory.
+multiplications and square roots are separate torch operations, each correctly rounded (IEEE 754) and never fused.
+CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU, where MKL computes
+torch's square roots, about 1 in 80 is wrong by one ulp. So numpy computes square roots there.
 
 **Screening scores** decide a candidate if they are beyond a proven bound around the positive's score; all other
 candidates are scored exactly.
@@ -77,7 +77,7 @@ from kgeval.kernels.geometry import GEOMETRIES, MAX_RATIO, U, V, is_in_range
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # of a temporary array: as many as fit a cache, or keep a GPU busy
+_BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # size of a temporary array that fits a cache, or keeps a GPU busy
 
 
 def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
     Parameters
     ----------
     tensor : tensor
-        Decides the device; its numbers are not read.
+        Determines the device; its numbers are not read.
     bytes_each : int
         Bytes that one item takes.
 
@@ -142,7 +142,7 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
 def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``).
 
-    The vectors are copied for a part of the pairs at a time.
+    To save memory, vectors are copied for only a part of the pairs at a time.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Ready:
     sizes, errors, slack : float64 tensors, shape (queries,)
         Norms of the queries, norms of their rounding errors, and the float64 error of ``l2`` (its step 3).
     is_usable : bool tensor, shape (queries,)
-        False where nothing is screened.
+        False for a query that is not screened; all its candidates are scored exactly.
     """
 
     vectors: Tensor
@@ -209,7 +209,7 @@ class ProductScreen:
     unit : float
         The power of two by which candidates are divided.
     is_in_range : bool
-        False if nothing is screened, because of the candidates.
+        False if the candidates are out of range; then no query is screened.
     """
 
     geometry: str
@@ -241,7 +241,7 @@ class ProductScreen:
             self.errors[part] = _norms(rows - rounded.double())
 
     def _with_squares(self, rows: Tensor) -> Tensor:
-        """Return (2 e, a, b, c) for each row e, with a + b + c the square of its norm."""
+        """Return (2 e, a, b, c) for each row e, where a + b + c is the square of the norm of e."""
         rest = (rows * rows).sum(1)
         parts = []
         for _ in range(2):
@@ -259,7 +259,7 @@ class ProductScreen:
         rows : int64 tensor, shape (positives,)
             The query of each positive.
         positives : float64 tensor, shape (positives,)
-            Their exact scores.
+            The exact score of each positive.
 
         Returns
         -------
@@ -280,7 +280,8 @@ class ProductScreen:
             slack = 16.0 * (q.shape[1] + 8) * V * (lengths + self.norms.amax() + 1.0) ** 2
             q = torch.cat([q, q.new_full((len(q), 3), -1.0)], 1)
         norms = _norms(q)
-        powers = (norms / norms.frexp().mantissa).where(norms > 0, norms.new_ones(()))  # of two, above each norm
+        # (queries,): a power of two above each norm
+        powers = (norms / norms.frexp().mantissa).where(norms > 0, norms.new_ones(()))
         q = q / powers[:, None]
         vectors = q.new_zeros((len(q), self.vectors.shape[1]), dtype=self.dtype)
         vectors[:, : q.shape[1]] = q
@@ -303,7 +304,7 @@ class ProductScreen:
         torch = load_torch()
         d = self.vectors.shape[1]
         size, error = self.norms[block].amax(), self.errors[block].amax()
-        # the error of summing, as a multiple of |q'| |e'|, which is at most rounded * (size + error)
+        # summing: the bound on the error of sums, as a multiple of |q'| |e'|; |q'| |e'| <= rounded * (size + error)
         summing = 1.02 * (d + 2) * U if self.dtype == torch.float32 else 3.1 * (d + 8) * U
         if not (self.dtype == torch.bfloat16 or _multiplies_exactly(self.dtype, self.vectors)):
             summing += 2.02 * 2.0**-8
@@ -322,7 +323,7 @@ class DistanceScreen:
     geometry : str
     candidates : float tensor, shape (candidates, d)
     dtype : torch.dtype, optional
-        Not used; the screening scores are float32.
+        Not used; the screening scores are always float32.
 
     Attributes
     ----------
@@ -337,7 +338,7 @@ class DistanceScreen:
     unit : float
         The power of two by which candidates and queries are divided.
     is_in_range : bool
-        False if nothing is screened, because of the candidates.
+        False if the candidates are out of range; then no query is screened.
     """
 
     geometry: str
@@ -373,15 +374,16 @@ class DistanceScreen:
         vectors = q.float()
         scale = 2.0 if self.geometry == "l1" else 1.0
         thresholds = positives.where(is_usable[rows], positives.new_zeros(())) / self.unit / scale
-        nothing = q.new_zeros(len(q))
-        return Ready(vectors, thresholds, q.abs().sum(1), nothing, nothing, is_usable)
+        zeros = q.new_zeros(len(q))
+        return Ready(vectors, thresholds, q.abs().sum(1), zeros, zeros, is_usable)
 
     def tile(self, ready: Ready, block: slice) -> Tensor:
         """Return minus the screening distances (``l1``: half of them) of all queries to the candidates of `block`."""
         torch = load_torch()
         q, e = ready.vectors.T[:, :, None], self.columns[:, block]  # (d, queries, 1), (d, candidates of the block)
         if self.geometry == "l1":
-            # (queries, candidates of the block): (s(q') + s(e')) / 2; then one maximum after another is subtracted
+            # (queries, candidates of the block): (s(q') + s(e')) / 2; then the maxima are subtracted, one dimension
+            # after another
             out = (q[..., 0].double().sum(0) / 2.0).float()[:, None] + self.halves[block]
             step = torch.empty_like(out)
             for k in range(len(e)):
@@ -456,7 +458,7 @@ def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Prod
 
 
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the intervals around the thresholds, 1% wider than `radius` and with room for the roundings of both."""
+    """Return the intervals around the thresholds, wider than `radius` by 1% and by the roundings of both numbers."""
     radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
 
@@ -472,7 +474,7 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
     Returns
     -------
     norms : float64 tensor, shape (n,)
-        Divided by a power of two that no number exceeds, which does not change their order. Zeros if out of range.
+        The norms, divided by a common power of two, so their order is unchanged. Zeros if the vectors are out of range.
     unit : float
         A power of two that no norm exceeds.
     is_in_range : bool
@@ -492,7 +494,7 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
 
 
 def _multiplies_halves(dtype: Any) -> bool:
-    """Tell whether CUDA multiplies tensors of `dtype` without rounding them, and sums the products in float32."""
+    """Tell whether CUDA multiplies tensors of `dtype` without further rounding, and sums the products in float32."""
     torch = load_torch()
     if dtype == torch.float32 or not hasattr(torch.ops.aten.mm, "dtype"):
         return False
@@ -500,13 +502,13 @@ def _multiplies_halves(dtype: Any) -> bool:
 
 
 def _multiplies_exactly(dtype: Any, vectors: Tensor) -> bool:
-    """Tell whether `ProductScreen.tile` multiplies the numbers of `vectors` without rounding them once more."""
+    """Tell whether `ProductScreen.tile` multiplies the numbers of `vectors` without further rounding."""
     torch = load_torch()
     if vectors.is_cuda:
         return _multiplies_halves(dtype)
     matmul = getattr(torch.backends.mkldnn, "matmul", None)
     try:
         is_highest = torch.get_float32_matmul_precision() == "highest"
-    except RuntimeError:  # set in two ways that contradict each other
+    except RuntimeError:  # two settings of torch contradict each other
         return False
     return is_highest and getattr(matmul, "fp32_precision", "none") in ("none", "ieee")

@@ -1,18 +1,18 @@
-"""The fused kernel for CUDA (`count_and_collect`): it multiplies, compares and counts, and writes no matrix of scores.
+"""The fused kernel for CUDA: `count_and_collect` multiplies, compares and counts without writing a matrix of scores.
 
 `TorchCounter` calls it for ``dot`` and ``l2``. One program of the kernel handles one tile of queries x candidates:
 
 1. It multiplies their rounded vectors on the tensor cores, and sums in float32.
 2. While the products are in registers, it compares them with the interval `low`..`high` of each positive. A product
-   above `high` is certainly better, and counted. One from `low` to `high` is undecided, and the pair of positive and
-   candidate is appended to a list. `torch_screens` proves the intervals.
+   above `high` is certainly better, and counted. A product from `low` to `high` is undecided, and the pair of positive
+   and candidate is appended to a list. `torch_screens` proves the intervals.
 
 Groups: a row of a tile is not a query but a group of at most four positives of one query (a query with more positives
-has several rows). A tile is compared as many times as its largest group has positives, so groups of the same size are
-next to each other.
+has several rows). The number of comparisons of a tile is the size of its largest group, so groups are sorted
+by size.
 
-The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves places in the
-list. The cursor goes on counting when the list is full, so at the end it tells how many pairs there are in any case.
+The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves slots in the
+list. The cursor counts further when the list is full, so at the end it is the total number of pairs.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ from kgeval.errors import MissingExtra
 if TYPE_CHECKING:
     import torch
 
-tl: Any = None  # triton.language; the compiled kernel reads this name; set on first use, since triton is optional
+tl: Any = (
+    None  # triton.language, which the compiled kernel reads under this name; set on first use (triton is optional)
+)
 
-_GROUP = 4
+_GROUP = 4  # the largest number of positives in a group
 _ROWS, _COLUMNS, _DEPTH = 128, 64, 64  # the largest tile whose comparison spills no register (sm_80, sm_90)
 _kernels: list[Any] = []  # the compiled kernel, after the first call
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Groups of at most four positives of one query; the positives of a group follow each other.
+    """Groups of at most four positives of one query; the positives of a group are consecutive.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ def make_groups(rows: Ids, device: torch.device) -> RowGroups:
     rows : int64 array, shape (positives,)
         The query of each positive, ascending.
     device : torch.device
-        Where the groups are needed.
+        The device on which the kernel will read the groups.
 
     Returns
     -------
@@ -74,10 +76,10 @@ def make_groups(rows: Ids, device: torch.device) -> RowGroups:
     """
     import torch
 
-    # Per query with a positive: the query, its first positive, the number of its positives, the number of its groups.
+    # For each query with a positive: its number, its first positive, its number of positives, its number of groups.
     queries, starts, counts = np.unique(rows, return_index=True, return_counts=True)
     n_groups = -(-counts // _GROUP)
-    # Per group: the number of groups of earlier queries; its number among the groups of its query; its size.
+    # For each group: the number of groups of earlier queries; its index among the groups of its query; its size.
     before = np.repeat(np.cumsum(n_groups) - n_groups, n_groups)
     nth = np.arange(len(before)) - before
     sizes = np.minimum(_GROUP, np.repeat(counts, n_groups) - _GROUP * nth)
@@ -122,15 +124,15 @@ def count_and_collect(
         On one device; the numbers of a row are contiguous. Not modified.
     groups : RowGroups
     low, high : float32 tensors, shape (positives,)
-        Both +infinity for a positive that is to be neither counted nor listed.
+        The interval of each positive. If both are +infinity, the positive is neither counted nor listed.
     capacity : int
         The largest number of pairs that can be listed, below 2**30.
 
     Returns
     -------
     (above, positives, columns) or None
-        How many products are above `high`, int32, shape (positives,); positive and column of the listed pairs, int64,
-        shape (undecided,), in no particular order. None if there are more than `capacity` pairs.
+        `above`, int32, shape (positives,): how many products are above `high`. `positives` and `columns`, int64, shape
+        (undecided,): the listed pairs in arbitrary order. None if there are more than `capacity` pairs.
 
     Raises
     ------
@@ -193,7 +195,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
     COLUMNS: tl.constexpr,  # noqa: N803
     DEPTH: tl.constexpr,  # noqa: N803
 ):
-    # One tile. (ROWS,): its groups and their queries; (COLUMNS,): its candidates.
+    # The program handles one tile. group, query: (ROWS,); column, the candidates: (COLUMNS,).
     group = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     is_group, is_column = group < n_groups, column < n_candidates
@@ -208,7 +210,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
         q = tl.load(query_at + depth[None, :], mask=is_group[:, None] & (depth < d)[None, :], other=0.0)
         e = tl.load(candidate_at + depth[:, None], mask=(depth < d)[:, None] & is_column[None, :], other=0.0)
         scores = tl.dot(q, e, scores)
-    # (ROWS,): first positive and size of each group. Step k handles the k-th positive of every group that has one.
+    # (ROWS,): first positive and size of each group. Step k handles the k-th positive of every group with more than k.
     first = tl.load(group_first + group, mask=is_group, other=0)
     size = tl.load(group_size + group, mask=is_group, other=0)
     for k in range(tl.max(size, axis=0)):
@@ -216,17 +218,17 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
         positive = first + k
         bottom = tl.load(low + positive, mask=is_positive, other=float("inf"))
         top = tl.load(high + positive, mask=is_positive, other=float("inf"))
-        # (ROWS, COLUMNS): cells to be compared; products above the interval; products in the interval
+        # (ROWS, COLUMNS): the cells to compare; the cells above the interval; the cells in the interval
         is_cell = is_positive[:, None] & is_column[None, :]
         is_above = is_cell & (scores > top[:, None])
         is_near = is_cell & (scores >= bottom[:, None]) & (scores <= top[:, None])
         tl.atomic_add(above + positive, tl.sum(is_above.to(tl.int32), axis=1), mask=is_positive, sem="relaxed")
         n_near = tl.sum(is_near.to(tl.int32), axis=1)
         if tl.sum(n_near, axis=0) > 0:
-            # `base`, (ROWS,): where the places reserved for each positive start. There is only one cursor; adding
-            # zero times `positive` makes one pointer to it for each row.
+            # `base`, (ROWS,): the first slot reserved for each positive. There is only one cursor; adding
+            # zero times `positive` makes one pointer to the cursor for each row.
             base = tl.atomic_add(cursor + 0 * positive, n_near.to(tl.int64), mask=n_near > 0, sem="relaxed")
-            # `slot`, (ROWS, COLUMNS): the place in the list of each undecided cell, `base` plus its number in its row
+            # `slot`, (ROWS, COLUMNS): the slot of each undecided cell: `base` plus the cell's index in its row
             slot = tl.minimum(base, capacity).to(tl.int32)[:, None] + tl.cumsum(is_near.to(tl.int32), axis=1) - 1
             pair = (positive.to(tl.int64) << 32)[:, None] + column.to(tl.int64)[None, :]
             tl.store(listed + slot, pair, mask=is_near & (slot < capacity))

@@ -1,4 +1,4 @@
-"""Metrics as values: a metric is a frozen dataclass; its parameters are fields, its formula is a method.
+"""All metrics: a metric is a frozen dataclass whose fields are its parameters and whose methods are its formula.
 
 There are three families: metrics of ranks (in this package), of ranked lists (`kgeval.metrics.retrieval`), and
 of single predictions (`kgeval.metrics.pointwise`). `kgeval.results` and `kgeval.classification` call them.

@@ -24,7 +24,7 @@ UNBOUNDED = float("inf")
 
 @dataclass(frozen=True)
 class MetricValue:
-    """A number, or NaN with the reason why there is none.
+    """The value of a metric, or NaN with the reason why the metric has no value.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class MetricValue:
     reason : str
         Empty unless `value` is NaN.
     excluded : int
-        How many queries or groups have no value; the mean leaves them out.
+        Number of queries or groups without a value; the mean leaves these out.
     excluded_weight : float
-        The excluded queries' or groups' share of the total weight, 0 to 1.
+        Weight of the excluded queries or groups divided by the total weight, 0 to 1.
     """
 
     value: float
@@ -44,7 +44,7 @@ class MetricValue:
 
     @classmethod
     def undefined(cls, reason: str, excluded: int = 0, excluded_weight: float = 0.0) -> MetricValue:
-        """Return NaN with its reason."""
+        """Return the value NaN with the reason why the metric has no value."""
         return cls(float("nan"), reason, excluded, excluded_weight)
 
 
@@ -53,12 +53,12 @@ class Metric:
 
     There are three families: metrics of ranks (`kgeval.metrics.ranks`), of ranked lists with several
     answers (`kgeval.metrics.retrieval`), and of single predictions (`kgeval.metrics.pointwise`).
-    The text of a metric is ``name(parameter=value,...)@k``, without the parameters that have their default.
+    The text of a metric is ``name(parameter=value,...)@k``; parameters with their default value are left out.
 
     Attributes
     ----------
     name, synonyms : str, tuple of str
-        The metric's name in keys, and other names that are read as this metric.
+        The metric's name in keys, and other names that `parse` accepts for this metric.
     title : str
         The metric's name in tables for people; `heading` adds its parameters.
     unit : str
@@ -73,7 +73,7 @@ class Metric:
     tie_policies, default_ties : tuple of str, str
         The tie policies that the metric supports, and the one that is used by default.
     has_moments : bool
-        Whether the metric is a function of means, and so can be written as `kgeval.stats.Moments`.
+        Whether the metric is a function of means over the positives or queries, so that it has `kgeval.stats.Moments`.
     """
 
     name: ClassVar[str]
@@ -106,16 +106,16 @@ class Metric:
 
 
 def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], nothing: float = np.nan) -> Reals:
-    """Return ``above / below``, and `nothing` where the quotient is not defined.
+    """Return ``above / below``, or `nothing` where the quotient is not defined.
 
     Parameters
     ----------
     above, below : float64 arrays of the same shape
         Numerators and denominators.
     is_defined : bool array of that shape
-        Where to divide.
+        True where the two are divided.
     nothing : float
-        The value in all other places.
+        The result where `is_defined` is False.
 
     Returns
     -------
@@ -130,7 +130,7 @@ M = TypeVar("M", bound=Metric)
 
 
 class Family(Generic[M]):
-    """A registry of metrics of one kind: it knows them by name and parses the text of a metric.
+    """A registry of metrics of one kind, by name; it parses the text of a metric.
 
     Parameters
     ----------
@@ -152,11 +152,11 @@ class Family(Generic[M]):
         return metric
 
     def registered(self) -> dict[str, type[M]]:
-        """Return every metric class by its name, synonyms left out."""
+        """Return a dictionary from names, without synonyms, to metric classes."""
         return {metric.name: metric for metric in self._classes.values()}
 
     def spellings(self) -> list[str]:
-        """Return one way to write each metric, for error messages."""
+        """Return an example text of each metric, such as 'hits@10', for error messages."""
         return [name + ("@10" if _needs_cut_off(metric) else "") for name, metric in self.registered().items()]
 
     def parse(self, text: str | Metric, known: Sequence[str] = ()) -> M:
@@ -167,17 +167,18 @@ class Family(Generic[M]):
         text : str or Metric
             A metric of this family is returned as it is.
         known : sequence of str
-            Further texts that the caller accepts, for the error message.
+            Other texts that the caller accepts; the error message lists these too.
 
         Returns
         -------
         Metric
-            Of this family.
+            A metric of this family.
 
         Raises
         ------
         MetricError
-            If the name is unknown, with the nearest known one, or a parameter is unknown, missing or wrong.
+            If the name is unknown (the message suggests the nearest known name), or a parameter is unknown, missing or
+            wrong.
         """
         if isinstance(text, Metric):
             if not isinstance(text, self.base):
@@ -204,12 +205,12 @@ class Family(Generic[M]):
 
 
 def _shown(value: Any) -> str:
-    """Return the value of a parameter as it is written in the text of a metric: 2.0 as 2, e as e."""
+    """Return the value of a parameter as the text of a metric shows it: 2.0 as '2', Euler's number as 'e'."""
     return "e" if value == math.e else repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _needs_cut_off(metric: type[Metric]) -> bool:
-    """Tell whether the metric has a cut-off k that cannot be left out."""
+    """Tell whether the text of the metric must have a cut-off, as in 'hits@10'."""
     fields = getattr(metric, "__dataclass_fields__", {})
     return "k" in fields and fields["k"].default is not None
 
@@ -217,7 +218,10 @@ def _needs_cut_off(metric: type[Metric]) -> bool:
 def _read_options(
     metric: type[Metric], options: str | None, text: str, fields: dict[str, dataclasses.Field[Any]]
 ) -> dict[str, Any]:
-    """Return the parameters between the parentheses by name, each converted to the type of its default."""
+    """Return a dictionary of the parameters that `options`, the text between the parentheses, sets.
+
+    Each value is converted to the type of the parameter's default.
+    """
     if options is None:
         return {}
     arguments: dict[str, Any] = {}
@@ -228,11 +232,11 @@ def _read_options(
             raise MetricError(f"{metric.name} takes {takes}; got {option.strip()!r} in {text!r}")
         if key in arguments:
             raise MetricError(f"duplicate parameter {key} in {text!r}")
-        wanted: Any = type(fields[key].default)
+        default_type: Any = type(fields[key].default)
         try:
-            arguments[key] = math.e if wanted is float and value == "e" else wanted(value)
+            arguments[key] = math.e if default_type is float and value == "e" else default_type(value)
         except ValueError:
-            kind = {int: "an integer", float: "a number"}.get(wanted, "a word")
+            kind = {int: "an integer", float: "a number"}.get(default_type, "a word")
             raise MetricError(f"{key} of {metric.name} must be {kind}; got {value!r} in {text!r}") from None
     return arguments
 
@@ -243,7 +247,7 @@ def split_list(text: str) -> list[str]:
     Parameters
     ----------
     text : str
-        Metrics, separated by commas.
+        Texts of metrics, separated by commas.
 
     Returns
     -------

@@ -35,7 +35,7 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
     Raises
     ------
     MetricError
-        If the name is unknown, with the nearest known one, or a parameter is missing or wrong.
+        If the name is unknown (the message suggests the nearest known name), or a parameter is missing or wrong.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
             return WRAPPERS[name](parse(inner))  # type: ignore[call-arg]
         if _before_key(spec):
             raise MetricError(
-                f"{text!r} is the key of one number: result[{text!r}]. Tables take the metric alone, such as "
+                f"{text!r} is the key of a single value: result[{text!r}]. Tables take the metric alone, such as "
                 f"{spec.removeprefix(_before_key(spec))!r}; setting and ties are separate options"
             )
     return RANKS.parse(text, [*SHORTHANDS, *(f"{name}(...)" for name in WRAPPERS), "query.map"])
 
 
 def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
-    """Return several metrics.
+    """Return the metrics that several texts name.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
 
 @dataclass(frozen=True)
 class Display:
-    """How tables and charts for people show the column of a metric.
+    """How tables and charts for people show a metric: its heading, number of decimals and unit.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Display:
     decimals : int
         Number of decimals to show.
     unit : str
-        ``"ranks"`` for numbers from 1 upwards without a bound; else empty.
+        ``"ranks"`` if the values are ranks, at least 1 and without an upper bound; else empty.
     """
 
     heading: str
@@ -109,7 +109,7 @@ class Display:
 
 
 def display_of(column: str) -> Display:
-    """Return how tables and charts for people show a column.
+    """Return how tables and charts for people show a column: its heading, number of decimals and unit.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def display_of(column: str) -> Display:
 
 
 def _before_key(column: str) -> str:
-    """Return the prefix of the metric in a key: setting, side, tie policy or average, each with its dot."""
+    """Return what is before the metric in a key: setting, side, tie policy or average, each followed by a dot."""
     prefix = re.match(
         r"(?:(?:raw|filtered|both|subject|object|micro|macro|" + "|".join(TIE_POLICIES) + r")\.)*", column
     )

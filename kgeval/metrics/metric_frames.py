@@ -1,4 +1,4 @@
-"""Tables of metrics: one row per group, one column per metric, and a last column that tells why numbers are missing.
+"""Tables of metrics: one row per group, one column per metric, and a last column that tells why values are missing.
 
 `kgeval.results`, `kgeval.comparison`, `kgeval.classification`, `kgeval.report` and `kgeval.trec` build their tables
 with this module.
@@ -22,7 +22,7 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: its value, the two ends of its confidence interval, and why any of these is NaN."""
+    """One value of a table, the two limits of its confidence interval, and the reason if any of the three is NaN."""
 
     value: float
     low: float = np.nan
@@ -51,9 +51,9 @@ def metric_frame(
     index : pandas.Index
         The labels of the rows.
     rows : sequence of mapping of str to Cell
-        Per row, the cells by the metrics' keys.
+        For each row, its cells by the keys of the metrics.
     metrics : iterable of str
-        Keys, in the order of the columns.
+        Keys of the metrics, in the order of the columns.
     counts : sequence of int, optional
         The values of a first column ``n``; without counts there is no such column.
     with_intervals : bool
@@ -62,9 +62,9 @@ def metric_frame(
     Returns
     -------
     pandas.DataFrame
-        The last column, ``reason``, tells for each row which of its numbers are NaN or have no interval, and why. It
-        is empty where every number is defined. It is a column and not an attribute, because operations on the table
-        would lose an attribute.
+        The last column, ``reason``, tells for each row which of its values are NaN or have no interval, and why; it
+        is an empty text where every value is defined. The reasons are a column and not an attribute of the table,
+        because operations on the table would lose an attribute.
     """
     keys = list(dict.fromkeys(metrics))
     columns: dict[str, Any] = {} if counts is None else {"n": np.asarray(counts, dtype=np.int64)}
@@ -98,7 +98,7 @@ def join_reasons(cells: Mapping[str, Cell]) -> str:
     >>> join_reasons({"mr": Cell(2.0, reason="one cluster only")})
     'interval of mr: one cluster only'
     """
-    # The keys of the metrics that share a reason, by whether the value is NaN (else only its interval) and the reason.
+    # Groups the keys of the metrics by (whether the value is NaN or only its interval is missing, reason).
     keys_of: dict[tuple[bool, str], list[str]] = {}
     for key, cell in cells.items():
         if cell.reason:

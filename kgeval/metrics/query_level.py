@@ -1,6 +1,6 @@
 """Query-level metrics: list metrics of the queries of a result, where all answers of a query count as relevant.
 
-`kgeval.metrics.grammar` parses their keys; `kgeval.results` makes the lists from the counts of its rank table.
+`kgeval.metrics.grammar` parses the keys of these metrics; `kgeval.results` makes the lists from its rank table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX = "query"
 
 @dataclass(frozen=True)
 class QueryLevel(Metric):
-    """A metric of ranked lists, such as MAP, per query: all answers of a query are relevant items of one list.
+    """A list metric, such as MAP, per query: all answers of a query are the relevant items of one list.
 
     Every query (s, p, ?) or (?, p, o) is one list. The list has all candidates of the query; the query's answers in
     the evaluated split are its relevant items. In the filtered setting the query's other known answers are not in
@@ -55,7 +55,7 @@ class QueryLevel(Metric):
 
     @classmethod
     def parse(cls, text: str) -> QueryLevel:
-        """Return the metric of a key ``query.[macro.|micro.]metric``; see `kgeval.metrics.parse`."""
+        """Return the metric that `text`, such as ``query.micro.map``, names; see `kgeval.metrics.parse`."""
         rest = text.strip().lower().removeprefix(PREFIX + ".")
         head, _, tail = rest.partition(".")
         average = head if head in AVERAGES else "macro"
@@ -71,7 +71,7 @@ class QueryLevel(Metric):
         Raises
         ------
         MetricError
-            Where `compute_lists` gives a reason instead of a value, with that reason.
+            If the metric has no value; the message is the reason that `compute_lists` gives.
         """
         return self.metric.moments(lists, ties, self.average)
 
@@ -91,9 +91,9 @@ class QueryLevel(Metric):
 def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> Lists:
     """Return the ranked list of each query from the counts of its answers.
 
-    No scores are needed, since the counts of a query's answers determine their order. Of two answers, the higher one
-    has fewer better rivals, or equally many; in the second case no irrelevant candidate stands between the two.
-    Answers with equal counts form one tie group.
+    No scores are needed, since the counts of a query's answers determine their order. If one answer
+    has fewer better rivals than another answer, it ranks higher. If two answers have equally many better rivals, no
+    irrelevant candidate ranks between the two. Answers with equal counts form one tie group.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
         no answer occurs twice in a query.
     n_queries : int
     better, tied, rivals : int64 arrays, shape (answers,)
-        How many rivals of each answer score higher, score the same, and exist.
+        Number of rivals of each answer with a higher score, with an equal score, and in total.
     is_removed : bool
         True for filtered counts: the rivals of an answer do not include the query's other answers. False for raw
         counts, which include them.
@@ -114,34 +114,35 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
 
     Examples
     --------
-    One query with two answers; 1 other candidate is above the first answer and 3 are above the second one.
+    One query with two answers; 1 irrelevant candidate ranks above the first answer, 3 rank above the second.
 
     >>> query, better, tied, rivals = np.array([[0, 0], [1, 3], [0, 0], [5, 5]])
     >>> lists = lists_of_counts(query, 1, better, tied, rivals, is_removed=True)
     >>> lists.before, lists.size, lists.length  # the second answer also has the first answer above it
     (array([1, 4]), array([1, 1]), array([7]))
     """
-    # Sort the answers by query, then from the highest rank to the lowest.
+    # Sort the answers by query, then from the best rank to the worst.
     order = np.lexsort((tied, better, query))
     query, better, tied, rivals = query[order], better[order], tied[order], rivals[order]
     # (answers,): whether an answer starts a new tie group, as its query or its counts differ from the row above.
     is_new = np.append(True, (query[1:] != query[:-1]) | (better[1:] != better[:-1]) | (tied[1:] != tied[:-1]))
-    # (groups,): the row of the first answer of each tie group; the slice keeps it empty when there are no answers.
+    # (groups,): the row of the first answer of each tie group; the slice makes the array empty when there are no
+    # answers.
     starts = np.flatnonzero(is_new[: len(query)])
     # (groups,): how many answers each tie group has.
     n_here = np.diff(np.append(starts, len(query)))
-    # (groups,): how many answers of the same query are in higher tie groups.
+    # (groups,): how many answers of the same query are in tie groups that rank higher.
     n_higher_answers = starts - np.searchsorted(query, query[starts])
     # (queries,): how many answers each query has, and the row of its first answer.
     n_answers = np.bincount(query, minlength=n_queries)
     first = np.searchsorted(query, np.arange(n_queries))
     if is_removed:
-        # Filtered counts leave out the query's other answers: add those above the group, and those within it.
+        # Filtered counts leave out the query's other answers: add the answers above and within the group.
         before, size = better[starts] + n_higher_answers, tied[starts] + n_here
         length = rivals[first] + n_answers
     else:
-        # Raw counts include the query's other answers. Answers that train lacks (unseen="worst") have equal counts
-        # with tied == 0, as each is counted below all other candidates; their group must still hold all of them.
+        # Raw counts include the query's other answers. Answers that do not occur in train (unseen="worst") have
+        # equal counts with tied == 0, as each ranks below all other candidates; one group must hold all such answers.
         size = np.maximum(tied[starts] + 1, n_here)
         before = better[starts] - (size - tied[starts] - 1)
         length = rivals[first] + 1

@@ -1,8 +1,8 @@
-"""Metrics of ranks: each positive is one test triple and has one rank among its candidates.
+"""Metrics of ranks: each positive is a test triple with one rank among its candidates.
 
-The rank of a positive follows from three counts: `better` and `tied`, its rivals (the candidates other than the
-positive) with a higher and with an equal score, and `rivals`, the number of all its rivals. `kgeval.results` passes
-these counts; no metric sees scores.
+The rivals of a positive are the candidates other than the positive. Each metric is computed from three counts per
+positive: `better` is the number of rivals with a higher score, `tied` is the number of rivals with an equal score, and
+`rivals` is the number of all rivals. `kgeval.results` passes these counts; no metric reads scores.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class RankMetric(Metric):
     """Base of the metrics of ranks.
 
     A subclass defines `value`, the metric of a single rank; the metric is the mean of `value` over the positives.
-    The expectations over random tie breaking and over random ranking follow from `value`, since in both cases the
-    rank of a positive is uniform on a range: from better + 1 to better + tied + 1 for random tie breaking, and from 1
-    to the number of candidates for random ranking. A metric that is not a mean of `value` overrides `_moments`.
+    The expectations under random tie breaking and under random ranking are computed from `value`. In both cases the
+    rank of a positive is uniform on a range: from better + 1 to better + tied + 1 under random tie breaking, and from
+    1 to the number of candidates under random ranking. A metric that is not a mean of `value` overrides `_moments`.
 
     Attributes
     ----------
@@ -61,17 +61,17 @@ class RankMetric(Metric):
     def is_weightable(self, ties: str) -> bool:
         """Tell whether the metric has a weighted form under this tie policy.
 
-        It has one if each averaged number depends on one rank only.
+        The metric has a weighted form if each term of its mean depends on one rank only.
         """
         return self.has_moments
 
     def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
-        """Return the metric of positives with these counts.
+        """Return the metric over all positives, computed from their counts.
 
         Parameters
         ----------
         better, tied, rivals : int64 arrays, shape (positives,)
-            How many rivals of each positive score higher, score the same, and exist.
+            Number of rivals of each positive with a higher score, with an equal score, and in total.
         ties : str
             ``"optimistic"``: the positive ranks before all rivals with the same score; ``"pessimistic"``: after all
             of them; ``"realistic"``: the mean of these two ranks; ``"expected"``: the expectation of the metric over
@@ -83,7 +83,7 @@ class RankMetric(Metric):
         return MetricValue(float(self._moments(better, tied, rivals, ties).number))
 
     def moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> Moments:
-        """Return the contributions of the positives to the metric, for intervals and tests.
+        """Return the contribution of each positive to the metric, for confidence intervals and tests.
 
         Parameters
         ----------
@@ -94,13 +94,14 @@ class RankMetric(Metric):
         Returns
         -------
         Moments
-            Its number is the value of `compute`; its values are float64 (positives, k), in the order of the counts.
+            `number` is the value that `compute` returns; `values` is float64, shape (positives, k), one row per
+            positive.
 
         Raises
         ------
         MetricError
-            Where `compute` gives a reason instead of a value, with that reason; and where the metric is not a
-            function of means (`has_moments` is false).
+            If the metric has no value (the message is the reason that `compute` gives), or is not a function of means
+            (`has_moments` is False).
 
         Examples
         --------
@@ -114,48 +115,48 @@ class RankMetric(Metric):
         return self._moments(better, tied, rivals, ties)
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        """Return the moments of counts for which `lacking` gives no reason."""
+        """Return the moments; `lacking` must have returned an empty string for these counts."""
         if ties == "expected":
             return self.expectation(better + 1, better + tied + 1)
         return Moments(self.value(ranks_under(ties, better, tied))[:, None])
 
     def lacking(self, rivals: Ids, ties: str) -> str:
-        """Return why positives with these numbers of rivals have no value, or an empty string."""
+        """Return the reason why the metric has no value for positives with `rivals` rivals, or an empty string."""
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
         if not len(rivals):
             return "no triples"
         return "" if ties in self.tie_policies else f"{self} has no exact expectation over random tie breaking"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return the expectation of the metric when the ranks are independent, each uniform on ``low..high``.
+        """Return the expected metric if the ranks are independent, and each rank is uniform on ``low..high``.
 
         Parameters
         ----------
         low, high : int64 arrays, shape (positives,)
-            The lowest and the highest rank that each positive can have.
+            The smallest and the largest rank that each positive can have.
 
         Returns
         -------
         Moments
-            One row per positive.
+            `number` is the expectation; `values` has one row per positive.
         """
         return Moments(mean_over_range(self.value, low, high)[:, None])
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return the variance of the metric when the ranks are independent, each uniform on ``low..high``.
+        """Return the variance of the metric if the ranks are independent, and each rank is uniform on ``low..high``.
 
-        Parameters and result are those of `expectation`.
+        The parameters are the same as in `expectation`; `number` of the result is the variance.
         """
         first, n = mean_over_range(self.value, low, high), len(low)
         second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
         return Moments(np.maximum(second - first**2, 0.0)[:, None], lambda means: first_mean(means) / n)
 
     def variance(self, low: Ids, high: Ids) -> float:
-        """Return the number of `spread`: the variance of the metric under independent uniform ranks."""
+        """Return the variance of the metric if the ranks are independent and uniform, as a float; see `spread`."""
         return float(self.spread(low, high).number)
 
     def chance(self, rivals: Ids) -> MetricValue:
-        """Return the chance level: the expected metric when every rank of each positive is equally likely."""
+        """Return the chance level: the expected metric if all ranks of a positive are equally likely."""
         if not len(rivals):
             return MetricValue.undefined("no triples")
         if not self.has_chance_level:
@@ -164,12 +165,12 @@ class RankMetric(Metric):
 
     @property
     def best(self) -> float:
-        """The metric when every positive has rank 1."""
+        """The value of the metric if every positive has rank 1."""
         zero = np.zeros(1, dtype=np.int64)
         return self.compute(zero, zero, zero).value
 
     def caution(self, rivals: Ids) -> str:
-        """Return a sentence where the value may mislead the reader, else an empty string."""
+        """Return a warning sentence if the value may mislead the reader, else an empty string."""
         return ""
 
 
@@ -181,7 +182,7 @@ def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
     ties : str
         ``"optimistic"``, ``"realistic"`` or ``"pessimistic"``; under ``"expected"`` a positive has no single rank.
     better, tied : int64 arrays, shape (positives,)
-        How many rivals of each positive score higher, and the same.
+        Number of rivals of each positive with a higher score, and with an equal score.
 
     Returns
     -------
@@ -198,7 +199,7 @@ def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
 
 
 def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
-    """Return the mean of a function over each of several ranges of integers.
+    """Return the mean of a function over each range ``low[i]..high[i]`` of integers.
 
     Parameters
     ----------
@@ -216,7 +217,7 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
     >>> mean_over_range(lambda rank: 1.0 / rank, np.array([1, 3]), np.array([2, 3])).round(4)
     array([0.75  , 0.3333])
     """
-    # (n,): right for the ranges of one integer; the others are overwritten below.
+    # (n,): correct for ranges of one integer; the results of longer ranges are overwritten below.
     result = value(low.astype(np.float64))
     is_range = high > low
     if is_range.any():
@@ -245,8 +246,8 @@ class Hits(RankMetric):
     Parameters
     ----------
     k : int
-        At least 1. A positive with k candidates or fewer has the value 1 whatever its score is; `caution` tells what
-        share of the positives this concerns.
+        At least 1. A positive with k candidates or fewer always has the value 1; `caution` returns the share of such
+        positives.
 
     References
     ----------
@@ -273,7 +274,7 @@ class Hits(RankMetric):
         return np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)
 
     def caution(self, rivals: Ids) -> str:
-        """Return a sentence with the share of the positives that have k candidates or fewer, if there are any."""
+        """Return a sentence with the share of positives that have at most k candidates; empty if there is none."""
         share = float(np.mean(rivals + 1 <= self.k)) if len(rivals) else 0.0
         return f"{self} is 1 by definition for {share:.1%} of the ranks ({self.k} candidates or fewer)" if share else ""
 
@@ -318,7 +319,7 @@ class MRR(RankMetric):
     """Mean reciprocal rank: the mean of 1 / rank over the positives; 1 is best.
 
     Under realistic ties, a tied positive counts 1 / (mean of its best and worst rank), as in most publications. This
-    is never above its expected 1 / rank under random tie breaking (``"expected"``).
+    value is at most the expectation of 1 / rank under random tie breaking (ties ``"expected"``).
 
     References
     ----------
@@ -375,16 +376,16 @@ class MedianRank(_RankAverage):
         return MetricValue(float(np.median(ranks_under(ties, better, tied))))
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        raise MetricError(f"{self} is not a function of means; ask for gmr, which a few bad ranks also change little")
+        raise MetricError(f"{self} is not a function of means; use gmr, on which bad ranks also have little effect")
 
 
 @RANKS.register
 @dataclass(frozen=True)
 class GMR(_RankAverage):
-    """Geometric mean rank: exp of the mean of ln(rank), which a few bad ranks change little; 1 is best.
+    """Geometric mean rank: exp of the mean of ln(rank), on which a few bad ranks have little effect; 1 is best.
 
-    The expectation over random tie breaking, or over random ranking, is the exact expectation of the geometric mean:
-    the product over the n positives of E[rank ** (1 / n)].
+    The expectation under random tie breaking or random ranking is the exact expectation of the geometric mean: the
+    product over the n positives of E[rank ** (1 / n)].
 
     References
     ----------
@@ -407,21 +408,21 @@ class GMR(_RankAverage):
         return Moments(np.log(ranks_under(ties, better, tied))[:, None], _exp_of_mean)
 
     def is_weightable(self, ties: str) -> bool:
-        """Return False under ``"expected"`` ties, where each averaged number depends on the number of ranks."""
+        """Return False for ties ``"expected"``, where each term of the mean depends on the number of positives."""
         return ties != "expected"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return E[GMR] when the ranks are independent, each uniform on ``low..high``.
+        """Return E[GMR] if the ranks are independent, and each rank is uniform on ``low..high``.
 
-        The number of rows is the n of the n-th root, so the moments are valid for all rows together only.
+        The terms contain the n-th root, where n is the number of rows. So the moments of a part of the rows are wrong.
         """
         return Moments(self._log_moments(low, high, 1)[:, None], _exp_of_mean)
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return Var[GMR] when the ranks are independent, each uniform on ``low..high``; see `expectation`.
+        """Return Var[GMR] if the ranks are independent, and each rank is uniform on ``low..high``; see `expectation`.
 
-        The two values of a row average to ln E[GMR] and ln E[GMR ** 2] - 2 ln E[GMR], and
-        Var[GMR] = E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
+        The means of the two columns are ln E[GMR] and ln E[GMR ** 2] - 2 ln E[GMR], and Var[GMR] =
+        E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
         """
         first, second = self._log_moments(low, high, 1), self._log_moments(low, high, 2)
 
@@ -431,13 +432,13 @@ class GMR(_RankAverage):
         return Moments(np.stack([first, second - 2.0 * first]).T, finish)
 
     def _log_moments(self, low: Ids, high: Ids, power: int) -> Reals:
-        """Return n ln E[rank ** (power / n)] per rank, float64 (positives,); the mean is ln E[GMR ** power].
+        """Return n ln E[rank ** (power / n)] of each positive, float64 (positives,); their mean is ln E[GMR ** power].
 
-        Logarithms, expm1 and log1p keep the numbers from overflow and cancellation.
+        Logarithms, expm1 and log1p prevent overflow and cancellation.
         """
         share = power / len(low)
         means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)
-        # Where only one rank is possible, its logarithm is taken directly: exact, without exp and log in between.
+        # Where only one rank is possible, use the logarithm of this rank directly, which is exact.
         return np.where(high > low, len(low) * np.log1p(means), power * np.log(low))
 
 

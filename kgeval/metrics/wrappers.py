@@ -1,7 +1,7 @@
 """Wrappers that compare a rank metric with its chance level: the adjusted index and the z-score.
 
-A wrapper takes any metric of `kgeval.metrics.ranks` that has a chance level. `kgeval.metrics.grammar` parses their
-texts, such as ``adjusted(mr)``.
+A wrapper accepts every metric of `kgeval.metrics.ranks` that has a chance level. `kgeval.metrics.grammar` parses the
+texts of wrapped metrics, such as ``adjusted(mr)``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
 from kgeval.metrics.ranks import RankMetric
 from kgeval.stats import Moments
 
-# A difference, or a variance, that is at most this large is rounding error and counts as 0.
+# Differences up to MIN_ROOM and variances up to MIN_VARIANCE are rounding errors and count as 0.
 MIN_ROOM = 1e-15
 MIN_VARIANCE = 1e-30
 
@@ -27,7 +27,7 @@ SHORTHANDS = {"amri": "adjusted(mr)"}  # shorter texts of wrapped metrics
 
 
 class AgainstChance(RankMetric):
-    """Base of both wrappers: the wrapped metric's tie policies, cautions and chance level."""
+    """Base of both wrappers; tie policies, warnings and chance level are those of the wrapped metric."""
 
     metric: RankMetric
     higher_is_better = True
@@ -43,7 +43,7 @@ class AgainstChance(RankMetric):
         return self.metric.tie_policies
 
     def is_weightable(self, ties: str) -> bool:
-        """Tell whether the metric has a weighted form; it has one where its chance level has one."""
+        """Tell whether the metric has a weighted form; this depends on whether its chance level has a weighted form."""
         return self.metric.is_weightable("expected")
 
     @property
@@ -52,12 +52,12 @@ class AgainstChance(RankMetric):
         return self.metric.has_moments
 
     def lacking(self, rivals: Ids, ties: str) -> str:
-        """Return why there is no value, such as a chance level that equals the best value, or an empty string."""
+        """Return the reason why the metric has no value, or an empty string."""
         reason, level = self.metric.lacking(rivals, ties), self.metric.chance(rivals)
         return reason or level.reason or self.lacking_room(level.value, rivals)
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return why the value would be 0 / 0, or an empty string.
+        """Return the reason why the value would be 0 / 0, or an empty string.
 
         Parameters
         ----------
@@ -68,12 +68,12 @@ class AgainstChance(RankMetric):
         raise TypeError(f"{type(self).__name__} does not define lacking_room(level, rivals)")
 
     def chance(self, rivals: Ids) -> MetricValue:
-        """Return 0: at random ranking the metric equals its chance level."""
+        """Return 0, the value if the wrapped metric equals its chance level; NaN if it has no chance level."""
         level = self.metric.chance(rivals)
         return level if level.reason else MetricValue(0.0)
 
     def caution(self, rivals: Ids) -> str:
-        """Return the wrapped metric's caution."""
+        """Return the warning sentence of the wrapped metric."""
         return self.metric.caution(rivals)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Adjusted(AgainstChance):
     """The metric adjusted for chance: 1 is best, 0 is random ranking, negative is worse than random ranking.
 
     The value is (M - E[M]) / (best - E[M]). E[M] is the expectation of the metric M when the rank of each positive
-    is random among that positive's own candidates. ``adjusted(mr)`` is the AMRI, 1 - (MR - 1) / (E[MR] - 1).
+    is random among the candidates of this positive. ``adjusted(mr)`` is the AMRI, 1 - (MR - 1) / (E[MR] - 1).
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Adjusted(AgainstChance):
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return a reason where the chance level equals the best value, else an empty string."""
+        """Return a reason if the chance level equals the best value, else an empty string."""
         differs = abs(self.metric.best - level) > MIN_ROOM
         return "" if differs else f"chance already reaches the best value of {self.metric}: 0 / 0"
 
@@ -127,7 +127,7 @@ class Adjusted(AgainstChance):
 
     @property
     def best(self) -> float:
-        """The value when every positive has rank 1."""
+        """The value if every positive has rank 1."""
         return 1.0
 
     @property
@@ -138,10 +138,10 @@ class Adjusted(AgainstChance):
 
 @dataclass(frozen=True)
 class ZScore(AgainstChance):
-    """Standardised metric: by how many standard deviations the value is better than random ranking.
+    """Standardised metric: (value - chance level) / (standard deviation under random ranking).
 
-    The value is (M - E[M]) / sqrt(Var[M]), where the expectation and the variance are over random ranks. For metrics
-    of which lower is better, the sign is changed, so that larger values are better for all.
+    The value is (M - E[M]) / sqrt(Var[M]), with the expectation and the variance under random ranks. If lower values
+    of the wrapped metric are better, the sign is changed, so that a larger z is always better.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class ZScore(AgainstChance):
     reference: ClassVar[str] = "Hoyt et al. (2022), arXiv:2203.07544"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return a reason where the variance of the metric under random ranks is 0, else an empty string."""
+        """Return a reason if the variance of the metric under random ranks is 0, else an empty string."""
         variance = self.metric.variance(np.ones_like(rivals), rivals + 1)
         return "" if variance > MIN_VARIANCE else f"{self.metric} does not vary under random ranks: 0 / 0"
 
@@ -195,28 +195,28 @@ class ZScore(AgainstChance):
 
 
 def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
-    """Return the moments of a number that is computed from several numbers of the same observations.
+    """Return the moments of a value that is computed from several other values of the same positives.
 
     Parameters
     ----------
     parts : list of Moments
-        One per number; values of shape (positives, k_i).
+        The moments of each value; `values` of part i has shape (positives, k_i).
     combine : function
-        Takes one array per number and returns an array of the same shape.
+        Computes the result: takes one array per part and returns an array of the same shape.
 
     Returns
     -------
     Moments
-        Values of shape (positives, sum of k_i): the columns of all parts side by side.
+        `values` has shape (positives, sum of k_i): the columns of all parts side by side.
     """
     finishes = [part.finish for part in parts]
-    # (parts - 1,): the column where each part but the first starts.
+    # (parts - 1,): the index of the first column of each part, without the first part.
     column_starts = np.cumsum([part.values.shape[1] for part in parts])[:-1]
 
     def finish(means: Reals) -> Reals:
         columns = np.split(means, column_starts, axis=-1)
         return combine(*(finish_part(part) for finish_part, part in zip(finishes, columns, strict=True)))
 
-    # The transpose stores each column contiguously, as each part does, so that numpy sums every mean pairwise and
-    # its bits equal those of the mean of the part alone.
+    # The transpose stores each column contiguously, as each part does. numpy then sums each column pairwise, and every
+    # mean equals the mean of the part alone, bit by bit.
     return Moments(np.concatenate([part.values.T for part in parts]).T, finish)

@@ -1,43 +1,45 @@
-"""Exact bounds: which values of hits@k, MRR and MR can occur together. Rational numbers, no solver.
+"""Exact bounds: which values of hits@k, MRR and MR can occur together, in rational numbers.
 
 `kgeval.published.rules` calls this module for `check_table`.
 
 Question. Given ranges for some hits@k, which MRR and MR can a distribution of ranks have? Ranks are the integers
 1..C (C may be unknown) or, under realistic ties, the halves 1, 1.5, .., C. Every mean over ranks is the mean of such a
-distribution, also a weighted mean and an expectation over ties. So numbers that no distribution has cannot come from
-any list of ranks.
+distribution; so is a weighted mean, and an expectation over ties. So values that no distribution gives cannot come
+from any list of ranks.
 
 Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i holds the ranks
 above k_{i-1} up to k_i and has the mass w_i = H_i - H_{i-1}. The last band holds the ranks above k_m and has the mass
 1 - H_m. Given the H_i, ranks may lie anywhere in their band. With x = MRR and y = MR, the points (x, y) that can be
 reached are the sum over the bands of w_i times the convex hull of {(1/r, r): r in the band}.
 
-One metric. The least mean of a cost c(r) takes in each band the rank with the least cost. 1/r falls and r rises, so
-these ranks are ends of the bands: MRR lies between sum w_i / end_i and sum w_i / start_i, MR between sum w_i start_i
-and sum w_i end_i (the last end is C, or infinity). Summed by parts, the mean cost is
-c_last + sum H_i (c_i - c_{i+1}), which is linear in the H_i. The H_i lie in the box of their ranges and do not fall.
+One metric. The mean of a cost c(r) is least if all mass of each band lies on the rank with the least cost. For the
+costs 1/r and r, these ranks are ends of the bands: MRR lies between sum w_i / end_i and sum w_i / start_i, MR between
+sum w_i start_i and sum w_i end_i (the last end is C, or infinity). Summed by parts, the mean cost is
+c_last + sum H_i (c_i - c_{i+1}), which is linear in the H_i. Each H_i lies in its range, and H_i <= H_{i+1}.
 A vertex of this polytope has m independent tight constraints, each of the form H_i = bound or H_i = H_{i+1}. The
-equalities join the H_i to chains, and each chain holds a bound. So some optimal H takes only ends of the ranges as
-values, and a walk over these values finds it (`Bands._shares`).
+equalities join the H_i into chains, and in each chain some H_i is an end of its range. So some optimal H takes only
+ends of the ranges as values, and a walk over these values finds it (`Bands._shares`).
 
 Two metrics. The points that can be reached, over all H, form a convex set S (a projection of a polytope). The least y
 of S lies at the largest x of S (all ranks at the starts of their bands, all H_i largest), so the least y given x <= t
-falls as t grows. By duality, this least y is the largest value over slopes s >= 0 of L(s) - s t, where L(s) is the
+decreases as t grows. By duality, this least y is the largest value over slopes s >= 0 of L(s) - s t, where L(s) is the
 minimum over S of y + s x. In each band r + s / r is convex in r, so it is least at an integer next to sqrt(s), or at
 the end of the band nearest to it. L(s) - s t is concave and consists of straight pieces. The search (`Bands._line`)
-starts with a corner of S on either side of t and tries the slope of the line through both. This slope gives either a
-corner beyond the line, which replaces one of the two corners, or none; then the line is the border of S at t. There
+starts with a corner of S on either side of t and tries the slope of the line through both. If this slope
+gives a corner beyond the line, that corner replaces one of the two corners. Otherwise the line is the border of S at
+t. There
 are finitely many corners between the two, so the search ends. The largest y given x >= t is found in the same way
 with the signs reversed; there r + s / r is largest at an end of each band. The set of y with x in a range is an
 interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if the x range meets
 [least MRR, largest MRR] and the y range meets the interval from the least y given the largest x to the largest y given
 the least x.
 
-Each refusal is one line that can be checked by hand. Without hits@k, for example, s = j (j + 1) gives
-(r - j) (r - j - 1) >= 0 for every integer r, so MR + j (j + 1) MRR >= 2 j + 1, sharper than MRR >= 1 / MR.
+An impossible row violates one linear inequality, which can be checked by hand. Without hits@k, for example,
+s = j (j + 1) gives (r - j) (r - j - 1) >= 0 for every integer r, so MR + j (j + 1) MRR >= 2 j + 1. This bound is
+sharper than MRR >= 1 / MR.
 
-Two impossible cases are not refused. A bound that only infinite ranks reach counts as reached. A known number of ranks
-restricts each number alone, not several together (see `kgeval.published.table`).
+Two impossible cases are not detected. A bound that only infinite ranks reach counts as reached. A known number of ranks
+restricts each metric alone, not several metrics together (see `kgeval.published.table`).
 """
 
 from __future__ import annotations
@@ -59,9 +61,9 @@ class Corner:
     Parameters
     ----------
     shares : tuple of Fraction, one per cut-off
-        The hits@k, rising.
+        The hits@k, ascending.
     ranks : tuple of Fraction or None, one per band
-        The rank that holds the mass of the band; None stands for infinity.
+        The rank that holds the mass of the band; None means infinity.
     """
 
     shares: tuple[Fraction, ...]
@@ -109,9 +111,9 @@ class Bands:
     Parameters
     ----------
     cuts : tuple of int
-        Rising, each below `top`.
+        The cut-offs k, ascending, each below `top`.
     low, high : tuple of Fraction, one per cut-off
-        The ends of the range of each hits@k; neither tuple falls.
+        The ends of the range of each hits@k; both tuples are ascending.
     top : int or None
         The largest possible rank.
     step : Fraction
@@ -126,9 +128,9 @@ class Bands:
 
     @classmethod
     def of(cls, hits: dict[int, Range], top: int | None = None, step: Fraction = WHOLE) -> Bands:
-        """Return the bands for ranges of hits@k. The ranges must allow that hits@k does not fall as k grows.
+        """Return the bands for ranges of hits@k. The ranges must allow hits@k that do not decrease as k grows.
 
-        Each range is narrowed to the values that the other ranges allow. If a hits@k must be 1, k is the last rank.
+        Each range is narrowed to the values that the other ranges allow. If a hits@k must be 1, no rank is beyond k.
 
         Parameters
         ----------
@@ -196,7 +198,7 @@ class Bands:
         return None if self.top is None else self._line(mrr, -1, None)
 
     def _line(self, mrr: Fraction, sense: int, enough: Fraction | None) -> Line:
-        """Return the lower (sense 1) or the upper (sense -1) border of S at x = `mrr`; S is defined in the module."""
+        """Return the lower (sense 1) or the upper (sense -1) border of S at x = `mrr`; see the module for S."""
         slope, near = Fraction(0), self._corner(Fraction(0), sense)
         if sense * (near.mrr - mrr) <= 0:
             return Line(slope, near.mr, near.mr, near)
@@ -228,8 +230,8 @@ class Bands:
     def _shares(self, costs: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return the hits@k for which the mean cost is least; `costs` has one cost per band.
 
-        A walk over the cut-offs. After cut-off i, ``best[v]`` is the least cost of H_1 .. H_i with H_i <= values[v],
-        and the H_1 .. H_i that have it; None if no such H exist.
+        The loop runs over the cut-offs. After cut-off i, ``best[v]`` holds the least cost of all H_1 .. H_i with
+        H_i <= values[v], and the H_1 .. H_i with this cost; None if there are no such H_1 .. H_i.
         """
         values = sorted({*self.low, *self.high})
         best: list[tuple[Fraction, tuple[Fraction, ...]] | None] = [(Fraction(0), ())] * len(values)
@@ -246,7 +248,7 @@ class Bands:
 
 
 def _nearest(slope: Fraction, start: Fraction, end: Fraction | None, step: Fraction) -> Fraction:
-    """Return the rank of a band at which r + slope / r is least."""
+    """Return the rank of a band at which r + slope / r is smallest."""
     below = isqrt(floor(slope / step**2)) * step
     ranks = [max(start, rank if end is None else min(rank, end)) for rank in (below, below + step)]
     return min(ranks, key=lambda rank: rank + slope / rank)

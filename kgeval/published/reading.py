@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})
 
 @dataclass(frozen=True)
 class Value:
-    """The range of numbers that a reported number can stand for.
+    """A reported number, and the range of exact values that are rounded to it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Value:
     text : str
         The number as reported.
     low, high : Fraction
-        Least and largest number that is rounded to `text`; shares, not percentages.
+        The least and the largest exact value that is rounded to `text`; shares, not percentages.
     """
 
     name: str
@@ -61,9 +61,11 @@ class ReportedCell:
     Parameters
     ----------
     text : str
+        The cell as reported.
     number : Fraction
+        The number in the cell.
     unit : Fraction
-        One unit of the last decimal that is shown.
+        One unit of the last decimal that is exponent.
     is_percent : bool
         Whether the number has a percent sign.
     is_mean : bool
@@ -77,9 +79,9 @@ class ReportedCell:
     is_mean: bool = False
 
     def value(self, name: str, is_percent: bool, rounding: str) -> Value:
-        """Return the range of numbers that the reported number can stand for.
+        """Return the reported number with the range of exact values that are rounded to it.
 
-        The range reaches at least a millionth of the number to either side: means are often computed in 32 bits.
+        The range extends at least a millionth of the number below and above it: means are often computed in 32 bits.
 
         Parameters
         ----------
@@ -107,7 +109,7 @@ class Row:
     cells : dict of str to ReportedCell
         The cells by name of the metric.
     ignored : tuple of str
-        Columns with numbers that are not one of the checked metrics.
+        Headings of columns with numbers that are not checked.
     percent : frozenset of str
         Metrics whose heading has a percent sign.
     """
@@ -150,7 +152,7 @@ def metric_name(column: str) -> str | None:
     Returns
     -------
     str or None
-        The name in messages; None if `check_table` does not check the metric.
+        The name of the metric in messages; None if `check_table` does not check the metric.
 
     Examples
     --------
@@ -177,9 +179,9 @@ def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCe
     ----------
     written : str, int, float or Decimal
         A text has the decimals that it shows. A float has the decimals of its shortest form, without zeros at the
-        end, because a float does not keep them.
+        end, because a float does not store them.
     where : str
-        The place of the cell, for messages.
+        Row and column of the cell, for messages.
     places : int, optional
         The number of decimals, for numbers that are not texts.
 
@@ -216,8 +218,8 @@ def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCe
     if match is None or not number.is_finite():
         hint = "; write 13526 or 0.963, without a comma" if re.search(r"[0-9],[0-9]", text) else ""
         raise DataError(f"{where}: expected a number such as 0.963 or 96.3%; got {str(written)!r}{hint}")
-    shown = int(number.as_tuple().exponent)
-    unit = Fraction(10) ** (shown if is_text or places is None else -places)
+    exponent = int(number.as_tuple().exponent)
+    unit = Fraction(10) ** (exponent if is_text or places is None else -places)
     return ReportedCell(text, Fraction(number), unit, is_percent=bool(match[2]), is_mean=bool(match[3]))
 
 
@@ -240,7 +242,7 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
     DataError
         If a cell is not a number, or two columns are the same metric.
     MetricError
-        If no column is a metric, or `places` is wrong.
+        If no column is a metric, or `places` names an unknown metric or is not a number of decimals.
     """
     frame = as_frame(values)
     frame = frame.drop(columns=REASON, errors="ignore")  # a column of kgeval's tables: why a number is undefined
@@ -248,7 +250,7 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
     for i, name in enumerate(names):
         if name is not None and name in names[:i]:
             first, second = (str(frame.columns[j]) for j in (names.index(name), i))
-            raise DataError(f"columns {first!r} and {second!r} are both {name}; leave one")
+            raise DataError(f"columns {first!r} and {second!r} are both {name}; keep one of them")
     if not any(names):
         listed = ", ".join(repr(str(column)) for column in frame.columns) or "none"
         raise MetricError(f"expected columns named {KNOWN}; got {listed}")
@@ -280,7 +282,7 @@ def as_frame(values: Any) -> pd.DataFrame:
     Parameters
     ----------
     values : mapping, sequence of mappings, mapping of mappings, Series or DataFrame
-        One row (a mapping of names to numbers, or a Series), or several.
+        One row (a mapping of names to numbers, or a Series), or several rows.
 
     Returns
     -------
@@ -311,7 +313,7 @@ def as_frame(values: Any) -> pd.DataFrame:
 
 
 def _decimals(places: int | Mapping[str, int] | None) -> dict[str, int]:
-    """Return the given numbers of decimals by kind of metric; a single number holds for hits@k, MRR and AMRI."""
+    """Return the given numbers of decimals by kind of metric; a single number applies to hits@k, MRR and AMRI."""
     if places is None:
         return {}
     given = dict(places) if isinstance(places, Mapping) else dict.fromkeys(SHARES, places)
@@ -352,7 +354,8 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If there is no file or no row, or a line has more or fewer cells than the header; names file and line.
+        If there is no file or no row, or a line has more or fewer cells than the header. The message
+        names file and line.
     """
     file = Path(path)
     text = read_text(file)

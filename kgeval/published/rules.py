@@ -1,6 +1,7 @@
 """The inequalities that the numbers of one row must satisfy, and the messages for those that fail.
 
-`kgeval.published.table` calls `judge` once per reading of a row; `kgeval.published.bounds` computes the bounds.
+`kgeval.published.table` calls `judge` once for each way to read a row (shares or percentages).
+`kgeval.published.bounds` computes the bounds.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Setting:
     n_candidates : int or None
         The largest number of candidates of any query, so the largest possible rank.
     n_ranks : int or None
-        The number of ranks of which a number is the plain mean.
+        The number of ranks over which each mean is computed, all with equal weight.
     ties : str or None
         The tie policy. ``"realistic"`` gives half ranks; ``"expected"`` gives each query a mean over several ranks.
     """
@@ -57,17 +58,17 @@ class Setting:
 
     @property
     def step(self) -> Fraction:
-        """The distance between ranks."""
+        """The distance between neighbouring ranks: 1, or 1/2 for half ranks."""
         return HALF if self.ties == "realistic" else WHOLE
 
     @property
     def proviso(self) -> str:
-        """The words that the message of a bound must add if the bound holds for integer ranks only."""
+        """The condition that the message adds if a bound holds for integer ranks only, and `ties` is None."""
         return " if ranks are integers (no ties)" if self.ties is None else ""
 
 
 def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
-    """Return the inequalities that the numbers of one row violate; none if some ranks give these numbers.
+    """Return the inequalities that the numbers of one row violate; an empty list if some ranks give these numbers.
 
     Parameters
     ----------
@@ -81,26 +82,26 @@ def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
     """
     findings, values = _outside(reported, setting)
     if setting.n_ranks is not None and setting.ties != "expected":
-        further, values = _not_multiples(values, setting.n_ranks, setting)
-        findings += further
+        more_findings, values = _not_multiples(values, setting.n_ranks, setting)
+        findings += more_findings
     hits = {cut_off(name): value for name, value in values.items() if kind_of_metric(name) == "hits"}
-    falling = _falling(hits)
-    if falling:
-        return findings + falling
+    decreasing = _decreasing(hits)
+    if decreasing:
+        return findings + decreasing
     bands = Bands.of({k: (v.low, v.high) for k, v in hits.items()}, setting.n_candidates, setting.step)
     given = [str(hits[k]) for k in sorted(hits)]
-    mrr, further = _one_mrr(values)
-    findings += further
-    mr, further = _mr_or_amri(values, setting)
-    findings += further
-    of_means = _mrr_against_hits(mrr, bands, given, setting) + _mr_against_hits(mr, bands, given, setting)
-    if mr is not None and mrr is not None and not of_means:
-        of_means = _both(mr, mrr, bands, given, setting)
-    return findings + of_means + _geometric(values.get("GMR"), mr, mrr, bands, given, setting)
+    mrr, more_findings = _mrr_or_hmr(values)
+    findings += more_findings
+    mr, more_findings = _mr_or_amri(values, setting)
+    findings += more_findings
+    mean_findings = _mrr_against_hits(mrr, bands, given, setting) + _mr_against_hits(mr, bands, given, setting)
+    if mr is not None and mrr is not None and not mean_findings:
+        mean_findings = _both(mr, mrr, bands, given, setting)
+    return findings + mean_findings + _geometric(values.get("GMR"), mr, mrr, bands, given, setting)
 
 
 def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fraction | None, str]]:
-    """Return the least and the largest value of a metric over all ranks, each with words that explain it."""
+    """Return the least and the largest value of a metric over all ranks, each with words that explain the limit."""
     if name in _RANKS:
         n = setting.n_candidates
         return (ONE, ", the best rank"), (None if n is None else Fraction(n), ", the number of candidates")
@@ -147,12 +148,14 @@ def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[
         if part * n != 1:
             neighbours = f"{_text(below / 2)}/{n} = {_text(high)} and {_text(above / 2)}/{n} = {_text(low)}"
         proviso = "" if is_hits else setting.proviso
-        message = f"{value} is no mean of {n} {'hits' if is_hits else 'ranks'}{proviso}: it lies between {neighbours}"
+        message = (
+            f"{value} cannot be a mean of {n} {'hits' if is_hits else 'ranks'}{proviso}: it lies between {neighbours}"
+        )
         findings.append(Finding((name,), message))
     return findings, kept
 
 
-def _falling(hits: dict[int, Value]) -> list[Finding]:
+def _decreasing(hits: dict[int, Value]) -> list[Finding]:
     """Return a finding for each hits@k that is below a hits@k of a smaller k."""
     findings: list[Finding] = []
     largest: Value | None = None
@@ -169,8 +172,11 @@ def _falling(hits: dict[int, Value]) -> list[Finding]:
     return findings
 
 
-def _one_mrr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
-    """Return the range of MRR that MRR and HMR = 1 / MRR leave, and a finding if they contradict each other."""
+def _mrr_or_hmr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
+    """Return the range of MRR that the reported MRR and HMR allow, and a finding if they contradict each other.
+
+    HMR = 1 / MRR.
+    """
     mrr, hmr = values.get("MRR"), values.get("HMR")
     if hmr is None:
         return mrr, []
@@ -180,12 +186,12 @@ def _one_mrr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
     low, high = max(mrr.low, inverse.low), min(mrr.high, inverse.high)
     if low > high:
         between = f"{_text(inverse.low)} .. {_text(inverse.high)}"
-        return mrr, [Finding(("MRR", "HMR"), f"{mrr} is not 1 / HMR, which for {hmr} is {between}")]
+        return mrr, [Finding(("MRR", "HMR"), f"{mrr} is not 1 / HMR; for {hmr}, 1 / HMR is {between}")]
     return replace(mrr, low=low, high=high), []
 
 
 def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | None, list[Finding]]:
-    """Return the range of MR that MR and AMRI leave, and a finding if they contradict each other.
+    """Return the range of MR that the reported MR and AMRI allow, and a finding if they contradict each other.
 
     AMRI = 1 - (MR - 1) / (E[MR] - 1). E[MR] - 1 is half the mean number of rivals, so at most (C - 1) / 2.
     """
@@ -251,14 +257,22 @@ def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Settin
 def _geometric(
     gmr: Value | None, mr: Value | None, mrr: Value | None, bands: Bands, given: list[str], setting: Setting
 ) -> list[Finding]:
-    """Compare GMR with MR, 1 / MRR and hits@k, with the slack `FLOAT_SLACK`: logarithms are rounded floats."""
+    """Compare GMR with MR, 1 / MRR and hits@k.
+
+    Bounds from hits@k have the relative tolerance `FLOAT_SLACK`, because logarithms are rounded floats.
+    """
     if gmr is None:
         return []
     if mr is not None and gmr.low > mr.high:
-        return [Finding(("GMR", mr.name), f"{_at_least(gmr)} exceeds {_highest_mr(mr)}: a geometric mean never does")]
+        return [
+            Finding(
+                ("GMR", mr.name),
+                f"{_at_least(gmr)} exceeds {_highest_mr(mr)}: a geometric mean never exceeds the arithmetic mean",
+            )
+        ]
     if mrr is not None and gmr.high * mrr.high < 1:
         message = (
-            f"{_at_most(gmr)} is below 1/MRR = {_text(1 / mrr.high)}: a geometric mean is no less than a harmonic one"
+            f"{_at_most(gmr)} is below 1/MRR = {_text(1 / mrr.high)}: a geometric mean is at least the harmonic mean"
         )
         return [Finding(("GMR", mrr.name), message)]
     least, most = _geometric_mean(bands.least_mr()), _geometric_mean(bands.most_mr())
@@ -278,8 +292,8 @@ def _geometric_mean(corner: Corner | None) -> float | None:
     return math.exp(sum(float(mass) * math.log(rank) for mass, rank in pairs if rank is not None))
 
 
-def _value_names(value: Value, bands: Bands, *further: Value) -> tuple[str, ...]:
-    return tuple(name.removeprefix("1/") for name in (value.name, *(item.name for item in further))) + tuple(
+def _value_names(value: Value, bands: Bands, *values: Value) -> tuple[str, ...]:
+    return tuple(name.removeprefix("1/") for name in (value.name, *(item.name for item in values))) + tuple(
         f"hits@{k}" for k in bands.cuts
     )
 
@@ -293,17 +307,17 @@ def _at_most(value: Value) -> str:
 
 
 def _highest_mr(mr: Value) -> str:
-    return f"MR (at most {_text(mr.high)} by AMRI {mr.text})" if mr.name == "AMRI" else _at_most(mr)
+    return f"MR (at most {_text(mr.high)} according to AMRI {mr.text})" if mr.name == "AMRI" else _at_most(mr)
 
 
 def _allowed(given: Iterable[str], top: int | None) -> str:
-    """Return the numbers from which a bound is computed, as part of a sentence."""
+    """Return the list of the numbers from which a bound is computed, as part of a sentence."""
     parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _formula(bands: Bands, corner: Corner, sign: str) -> str:
-    """Return the sum over the bands, in symbols and then in numbers."""
+    """Return the formula of a bound, a sum over the bands: first in symbols, then in numbers."""
     shares = [f"H{k}" for k in bands.cuts]
     symbols = [f"({b} - {a})" for a, b in zip(["0", *shares], [*shares, "1"])]
     symbols[0] = symbols[0].removeprefix("(").removesuffix(" - 0)") if shares else "1"
@@ -319,9 +333,9 @@ def _formula(bands: Bands, corner: Corner, sign: str) -> str:
 def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
     """Return the inequality between MR and MRR, and the inequality between r and 1/r that implies it."""
     slope = _text(line.slope)
-    places = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
+    rank_ranges = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
     costs = [_text(rank + line.slope / rank) for rank in line.corner.ranks if rank is not None]
-    steps = ", ".join(f"{cost} {place}" for cost, place in zip(costs, places))
+    steps = ", ".join(f"{cost} {rank_range}" for cost, rank_range in zip(costs, rank_ranges))
     return f"r + {slope}/r is at {extreme} {steps}, so MR + {slope} MRR {relation} {_text(line.total)}"
 
 

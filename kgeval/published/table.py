@@ -1,7 +1,8 @@
 """check_table(): whether reported rows of hits@k, MRR and MR are possible, and hints for those that are not.
 
 Users and ``kgeval check-table`` call it. Rows come from `kgeval.published.reading`, verdicts from
-`kgeval.published.rules`; this module tries the readings of a row (shares or percentages) and known mistakes.
+`kgeval.published.rules`; this module tries the ways to read a row (shares or percentages), and looks for known
+mistakes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class RowCheck:
     ----------
     label : str
     values : dict of str to Value
-        By metric, the range of numbers that each reported number can stand for.
+        Each reported number with the range of exact values that are rounded to it, by metric.
     findings : tuple of Finding
         The inequalities that fail; empty if the row is possible.
     unless : str
@@ -79,7 +80,7 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """The outcome for a table; printed, it names each inequality that fails.
+    """The outcome for a table; ``print`` shows each inequality that fails.
 
     Parameters
     ----------
@@ -147,12 +148,13 @@ def check_table(
     percent: bool | None = None,
     rounding: str = "nearest",
 ) -> TableCheck:
-    """Tell whether reported hits@k, MRR and MR are possible together, and which inequality fails.
+    """Check whether reported hits@k, MRR and MR are possible together; name each inequality that fails.
 
-    A row is refused only if no ranks at all give numbers that are rounded to the reported ones; the decision is exact
-    (see `kgeval.published.bounds`). It holds for any mean over ranks: over both sides, weighted, or over several runs.
-    But all numbers of a row must be means over the same ranks, and GMR and HMR must not be means of several GMR or
-    HMR. For integer ranks and hits@1, 3, 10, for example,
+    A row is impossible only if no list of ranks gives values that are rounded to the reported numbers; the decision is
+    exact (see `kgeval.published.bounds`). The mean may be over both sides, weighted, or over several runs. But all
+    numbers of a row must be means over the same ranks, and GMR and HMR must not be means of several GMR or HMR.
+
+    For integer ranks and hits@1, 3, 10, for example,
     ``H1 + (H3 - H1)/3 + (H10 - H3)/10 <= MRR <= H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11``,
     ``MR >= H1 + (H3 - H1)*2 + (H10 - H3)*4 + (1 - H10)*11``, and ``MR + j (j + 1) MRR >= 2 j + 1`` for each j.
 
@@ -163,28 +165,29 @@ def check_table(
         ``hits_at_3``, ``mean rank``). Other columns with text label the row; other columns with numbers are not
         checked, and a note lists them. `read_reported` reads a file.
     n_candidates : int, optional
-        The largest number of candidates of any query; where all entities compete, their number. Bounds MR and AMRI.
+        The largest number of candidates of any query; if all entities are candidates, the number of
+        entities. It bounds MR and AMRI.
     n_ranks : int, optional
-        The number of ranks of which each number is the plain mean (test triples times sides). Then hits@k must be a
-        multiple of 1 / n_ranks, and MR a multiple of step / n_ranks, where step is 1 or, for half ranks, 1/2: the GRIM
-        test. It is not applied to MRR, nor to several numbers together, nor with ``ties="expected"``, nor to rows with
-        a spread (±).
+        The number of ranks over which each mean is computed, all with equal weight (test triples times sides). Then
+        hits@k must be a multiple of 1 / n_ranks, and MR a multiple of step / n_ranks, where step is 1 or, for half
+        ranks, 1/2 (the GRIM test). The GRIM test is not applied to MRR, to several numbers together, with
+        ``ties="expected"``, or to rows with a spread (±).
     ties : str, optional
         ``"realistic"`` allows half ranks such as 1.5; under the other policies ranks are integers, or
-        (``"expected"``) numbers are means over integer ranks. None: integers, and the message of a bound that needs
-        integers says so.
+        (``"expected"``) numbers are means over integer ranks. None: ranks are taken as integers, and each
+        message whose bound needs integer ranks adds this condition.
     places : int or mapping, optional
-        Number of decimals, where numbers are not texts: one number for hits@k, MRR and AMRI, or by metric,
+        Number of decimals of numbers that are not texts: one number for hits@k, MRR and AMRI, or a mapping by metric,
         ``{"hits": 3, "MR": 0}``. By default a float has the decimals of its shortest form, without zeros at the end.
         A text always has the decimals that it shows.
     percent : bool, optional
         Whether hits@k, MRR and AMRI are percentages. None: each of the three kinds is read as percentages if one of
-        its numbers in the row exceeds 1 or has a percent sign. Beside percentages, another kind is first read as
-        shares, then as percentages.
+        its numbers in the row exceeds 1 or has a percent sign. If one kind is read as
+        percentages, the other kinds are tried as shares first, then as percentages.
     rounding : str
-        ``"nearest"``: a number stands for all numbers within half a unit of its last decimal, both ends included,
-        so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range reaches a whole unit
-        above the number. Every range reaches at least a millionth of the number to either side.
+        ``"nearest"``: a number means any value within half a unit of its last decimal, both ends included,
+        so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole
+        unit above the number. Every range extends at least a millionth of the number below and above it.
 
     Returns
     -------
@@ -193,7 +196,8 @@ def check_table(
     Raises
     ------
     DataError
-        If a cell is not a number (names row, or file and line, and column), or two columns are the same metric.
+        If a cell is not a number, or two columns are the same metric. The message names the column, and the row or
+        the file and line.
     MetricError
         If no column is a metric, or an option has a wrong value.
 
@@ -239,8 +243,8 @@ class _Table:
 
     def check(self, row: Row) -> RowCheck:
         """Return the outcome for one row."""
-        here = self._for(row.cells)
-        kinds, findings = here._best(row)
+        here = self._for_row(row.cells)
+        kinds, findings = here._first_possible(row)
         values = _readings_of_values(row.cells, kinds, self.rounding)
         notes = [f"not checked: {', '.join(row.ignored)}"] if row.ignored else []
         if not row.cells:
@@ -251,27 +255,29 @@ class _Table:
                 f"{words.get(kind, kind)} as {'percentages' if is_percent else 'shares'}"
                 for kind, is_percent in kinds.items()
             ]
-            notes.append(f"a mix: read {', '.join(each)}")
+            notes.append(f"mixed units: read {', '.join(each)}")
         if self.setting.n_ranks is not None and here.setting.n_ranks is None:
             notes.append("the numbers are means over runs (±), so n_ranks is not used")
         if not findings and _is_inverse(values):
-            notes.append("MRR is 1 / MR within rounding, which needs all ranks to be equal; was it computed as 1 / MR?")
-        unless = here._unless(row) if findings else ""
-        hints = [*here._mistakes(row, kinds)] if findings else []
+            notes.append(
+                "MRR is 1 / MR within rounding, which requires all ranks to be equal; was MRR computed as 1 / MR?"
+            )
+        unless = here._weaker_assumption(row) if findings else ""
+        hints = [*here._mrr_mistakes(row, kinds)] if findings else []
         if findings and not hints:
-            hints = here._slips(row, kinds) + ([] if unless else here._swaps(row))
+            hints = here._unit_or_count_hints(row, kinds) + ([] if unless else here._swap_hints(row))
         if findings and not hints and not unless:
-            hints = here._odd_ones(row)
+            hints = here._single_number_hints(row)
         return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
 
-    def _for(self, cells: dict[str, ReportedCell]) -> _Table:
+    def _for_row(self, cells: dict[str, ReportedCell]) -> _Table:
         """Return the assumptions for one row: without `n_ranks` where a number is a mean over runs."""
         if not any(cell.is_mean for cell in cells.values()):
             return self
         return replace(self, setting=replace(self.setting, n_ranks=None))
 
-    def _best(self, row: Row) -> tuple[Kinds, list[Finding]]:
-        """Return the first possible reading, without findings; if there is none, the first reading and its findings."""
+    def _first_possible(self, row: Row) -> tuple[Kinds, list[Finding]]:
+        """Return the first reading that is possible, without findings; else the first reading with its findings."""
         first = None
         for kinds in _readings(row, self.percent):
             findings = judge(_readings_of_values(row.cells, kinds, self.rounding), self.setting)
@@ -281,9 +287,9 @@ class _Table:
         return first or ({}, [])
 
     def _allows(self, row: Row, cells: dict[str, ReportedCell]) -> bool:
-        return not self._best(replace(row, cells=cells))[1]
+        return not self._first_possible(replace(row, cells=cells))[1]
 
-    def _unless(self, row: Row) -> str:
+    def _weaker_assumption(self, row: Row) -> str:
         """Return the first weaker assumption under which the row is possible, or an empty string."""
         half = replace(self, setting=replace(self.setting, ties="realistic"))
         looser = {}
@@ -297,7 +303,7 @@ class _Table:
                 )
         return next((assumption for assumption, table in looser.items() if table._allows(row, row.cells)), "")
 
-    def _mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
+    def _mrr_mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
         """Yield the known mistake that explains MRR, if the row would be possible without MRR."""
         cells = row.cells
         if "MRR" not in cells or len(cells) < 2 or not self._allows(row, _without(cells, "MRR")):
@@ -307,22 +313,22 @@ class _Table:
         elif "hits@1" in cells and cells["hits@1"].number == cells["MRR"].number:
             yield "MRR equals hits@1, as if each 1/rank below 1 had been cut to 0"
 
-    def _slips(self, row: Row, kinds: Kinds) -> list[str]:
-        """Return the other ways to count ranks and to write shares that would make the row possible."""
+    def _unit_or_count_hints(self, row: Row, kinds: Kinds) -> list[str]:
+        """Return hints: other ways to count ranks or to read shares that would make the row possible."""
         changed = (*_counting(row.cells), *_units(row, kinds))
         return [f"possible if {hint}" for hint, cells in changed if self._allows(row, cells)]
 
-    def _swaps(self, row: Row) -> list[str]:
-        """Return the pairs of numbers that would make the row possible if they were swapped."""
+    def _swap_hints(self, row: Row) -> list[str]:
+        """Return hints: pairs of numbers that would make the row possible if they were swapped."""
         swaps = (pair for pair in combinations(row.cells, 2) if self._allows(row, _swapped(row.cells, *pair)))
         return [f"possible if {first} and {second} are swapped" for first, second in islice(swaps, MAX_SWAPS)]
 
-    def _odd_ones(self, row: Row) -> list[str]:
-        """Return the single numbers without which the other numbers would be possible together."""
+    def _single_number_hints(self, row: Row) -> list[str]:
+        """Return a hint that lists each number without which the rest of the row would be possible."""
         odd = [name for name in row.cells if self._allows(row, _without(row.cells, name))]
         if len(row.cells) < 3 or not odd:
             return []
-        return [f"the others are possible together without {' or without '.join(odd)}"]
+        return [f"the other numbers are possible together without {' or without '.join(odd)}"]
 
 
 def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
@@ -340,7 +346,7 @@ def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
 
 
 def _readings(row: Row, percent: bool | None) -> Iterator[Kinds]:
-    """Yield the readings of a row, the most likely first: for each kind of share, whether it is a percentage."""
+    """Yield the ways to read a row, the most likely first: by kind of metric, whether its numbers are percentages."""
     kinds: Kinds = {}
     for name, cell in row.cells.items():
         kind = kind_of_metric(name)
@@ -376,7 +382,7 @@ def _swapped(cells: dict[str, ReportedCell], first: str, second: str) -> dict[st
 
 
 def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield a hint, and the row corrected for it, for each way to count ranks from 0."""
+    """Yield a hint and the corrected cells for each way in which ranks may have been counted from 0."""
     later = {f"hits@{cut_off(n) + 1}" if kind_of_metric(n) == "hits" else n: cell for n, cell in cells.items()}
     if "MR" in cells:
         mr_from_1 = replace(cells["MR"], number=cells["MR"].number + 1)
@@ -388,7 +394,7 @@ def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, R
 
 
 def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield a hint, and the row read accordingly, for other readings of percentages and shares (all, or one number)."""
+    """Yield a hint and the corrected cells for other ways to read percentages and shares (all numbers, or one)."""
     names = [name for name in row.cells if kind_of_metric(name) in SHARES]
     small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]
 
@@ -397,8 +403,11 @@ def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell
         return row.cells | {n: replace(c, number=c.number * factor, unit=c.unit * factor) for n, c in cells.items()}
 
     if len(small) == len(names) > 0:
-        yield "its percentages are shares (percent=False)", scaled(names, Fraction(100))
+        yield "the percentages of this row are shares (percent=False)", scaled(names, Fraction(100))
     elif any(row.cells[name].number > 1 for name in names) and not any(kinds.values()):
-        yield "its shares are percentages (percent=True)", scaled(names, Fraction(1, 100))
+        yield "the shares of this row are percentages (percent=True)", scaled(names, Fraction(1, 100))
     else:
-        yield from ((f"{name} is a share beside percentages", scaled([name], Fraction(100))) for name in small)
+        yield from (
+            (f"{name} is a share and the other numbers are percentages", scaled([name], Fraction(100)))
+            for name in small
+        )

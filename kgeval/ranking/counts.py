@@ -1,7 +1,8 @@
 """The result of ranking: integer counts of better, tied and all rivals for each positive.
 
-Counts are kept instead of ranks, since counts add up over blocks of candidates, and are subtracted to filter, without
-any rounding. The ranker makes them; `kgeval.results` computes ranks and metrics from them.
+The ranker stores counts instead of ranks: counts of blocks of candidates are added, and counts of known answers are
+subtracted to filter, without any rounding. The ranker makes the counts; `kgeval.results` computes ranks and metrics
+from them.
 
 A *rival* of a positive is a candidate other than the positive itself. With the optimistic tie policy the rank is
 ``1 + better``, with the pessimistic one ``1 + better + tied``.
@@ -19,19 +20,19 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class RankCounts:
-    """How many rivals each positive has, and how many of them score above it and equal to it.
+    """How many rivals each positive has, and how many rivals score above the positive and equal to it.
 
-    Adding two `RankCounts` adds the counts of each positive: so the counts of two blocks of candidates become the
-    counts of their union. Subtracting removes the counts of a subset.
+    ``a + b`` adds the counts of each positive; if `a` and `b` count two disjoint blocks of candidates, the sum counts
+    their union. ``a - b`` removes the counts of a subset of the candidates.
 
     Parameters
     ----------
     better : int64 array, shape (positives,)
-        Rivals that score above the positive.
+        Number of rivals that score above the positive.
     tied : int64 array, shape (positives,)
-        Rivals that score equal to the positive.
+        Number of rivals that score equal to the positive.
     rivals : int64 array, shape (positives,)
-        All rivals; ``better + tied <= rivals``.
+        Number of all rivals; ``better + tied <= rivals``.
 
     Examples
     --------
@@ -81,9 +82,9 @@ class TaskCounts:
     Parameters
     ----------
     raw : RankCounts
-        Rivals among all candidates.
+        Counts among all candidates.
     known : RankCounts
-        Rivals among the known answers of the positive's query; the filter removes them.
+        Counts among the known answers of the positive's query; the filter subtracts these counts.
     scores : array, shape (positives,)
         The scores of the positives, in the scorer's dtype.
     is_infinite : bool

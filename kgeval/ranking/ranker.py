@@ -1,7 +1,8 @@
 """The ranker: `rank` takes tasks and a scorer, and returns integer counts for every positive.
 
 `rank` cuts the queries of each task into batches and counts batch by batch: a `RowBatch` for scorers that return rows
-of scores, a `VectorBatch` for embedding models, whose batches run on threads. The `Evaluator` calls `rank`.
+of scores, or a `VectorBatch` for embedding models. Batches of embedding models run on several threads. The `Evaluator`
+calls `rank`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from kgeval.ranking.threads import workers
 from kgeval.scorers import GeometryRows, Limits, RowScorer, check_dimensions, check_no_nan, describe_query, row_batch
 
 MIN_BATCH, BATCHES = 128, 4  # at least 128 queries in a batch, and about 4 batches for each worker
-TASKS_AT_ONCE = 2  # both sides of a run over all entities; where pools are many, the vectors of two are held at a time
-MAX_SIZE = 1e145  # sums of squares of larger numbers can overflow float64
+TASKS_AT_ONCE = 2  # memory holds the candidate vectors of two tasks (the two sides, or two pools of candidates)
+MAX_SIZE = 1e145  # larger numbers are refused, because sums of their squares can overflow float64
 
 
 def rank(
@@ -37,6 +38,7 @@ def rank(
     ----------
     scorer : RowScorer
     tasks : sequence of Task
+        Each task holds queries and the candidates that these queries share.
     limits : Limits
         Sizes of batches and blocks, and the device.
     threads : int
@@ -52,9 +54,9 @@ def rank(
     Raises
     ------
     ScoreError
-        If a score is NaN or the scores have a wrong shape; names query and candidate.
+        If a score is NaN (the message names query and candidate), or the scores have a wrong shape.
     ProtocolError
-        If this machine does not have the device, or a device is given for a scorer that is no embedding model.
+        If this machine does not have the device, or `limits.device` is set for a scorer that is not an embedding model.
     """
     if limits.device is not None and not isinstance(scorer, GeometryRows):
         raise ProtocolError(
@@ -81,7 +83,7 @@ def rank(
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Queries ``start:stop`` of a task, for scorers that return rows of scores: a row for each query."""
+    """Queries ``start:stop`` of a task, for scorers that return one row of scores for each query."""
 
     scorer: RowScorer
     task: Task
@@ -120,7 +122,7 @@ class VectorBatch:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Candidate vectors, shape (candidates, d), the largest absolute value of each row, and their counter."""
+    """Candidate vectors, shape (candidates, d), the largest absolute value of each vector, and the counter."""
 
     vectors: Any
     largest_of: Reals
@@ -135,8 +137,8 @@ class _Candidates:
 def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: int) -> Sequence[RowBatch | VectorBatch]:
     """Cut the queries of tasks into batches.
 
-    The size of a batch of an embedding model is `limits.batch_size`; where that is not set, the smaller of what suits
-    the counter and `share`.
+    For an embedding model, the size of a batch is `limits.batch_size` or, if this is not set, the minimum of the
+    counter's `batch_size` and `share`.
     """
     if not isinstance(scorer, GeometryRows):
         return [
@@ -145,7 +147,7 @@ def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: in
             for size in (row_batch(scorer, limits, len(task.candidates)),)
             for start in range(0, len(task.queries), size)
         ]
-    held: dict[Any, _Candidates] = {}  # sides with the same candidate vectors share a counter
+    held: dict[Any, _Candidates] = {}  # tasks with the same candidate vectors share a counter
     batches = []
     for task in tasks:
         candidates = _hold_candidates(scorer, task, limits, held)
@@ -158,7 +160,7 @@ def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: in
 
 
 def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dict[Any, _Candidates]) -> _Candidates:
-    """Return the candidates of a task; those with the same vectors in memory share one entry of `held`."""
+    """Return the candidates of a task; tasks with the same vectors in memory share one entry of `held`."""
     vectors = scorer.vectors(task.queries.side, task.candidates)
     key, largest_of = address(vectors), largest_in_rows(vectors)
     if key not in held:
@@ -176,7 +178,8 @@ def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dic
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
     """Return the counts among rivals for queries ``start:stop``: each positive is removed from its own counts.
 
-    A positive equals itself, so it is in its own `equal`; if it is a known answer, also in its own `known_equal`.
+    A positive equals itself, so its `equal` includes the positive; if the positive is a known answer, its `known_equal`
+    includes it too.
     """
     offsets = task.queries.offsets[start : stop + 1]  # (queries + 1,): first positive of each query, and the end
     is_known = task.is_known[offsets[0] : offsets[-1]]  # (positives,)
@@ -193,7 +196,7 @@ def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> Tas
 
 
 def _check_candidates(largest: Reals, task: Task, name: str) -> None:
-    """Refuse candidate vectors with a NaN, an infinite or a very large number; `largest` has one value a candidate."""
+    """Refuse candidate vectors with NaN, infinite or very large numbers; `largest` has the shape (candidates,)."""
     bad = np.flatnonzero(~(largest < MAX_SIZE))
     if len(bad):
         label = task.dataset.entities.labels[task.candidates[bad[0]]]
@@ -207,7 +210,7 @@ def _check_candidates(largest: Reals, task: Task, name: str) -> None:
 
 
 def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
-    """Refuse queries whose largest number, plus that of the candidates, is NaN, infinite or very large."""
+    """Refuse queries if the largest number of query plus candidates is NaN, infinite or very large."""
     is_bad = ~(largest < MAX_SIZE)
     if is_bad.any():
         i = int(np.flatnonzero(is_bad)[0])

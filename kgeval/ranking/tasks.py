@@ -1,4 +1,4 @@
-"""The input of the ranker: a `Task` holds queries that share their candidates, and their known answers.
+"""The input of the ranker: a `Task` holds queries with the same candidates, and the known answers of the queries.
 
 `kgeval.evaluation` makes tasks with `Task.of`; the ranker reads them.
 """
@@ -17,12 +17,12 @@ from kgeval.kernels import Places
 
 @dataclass(frozen=True)
 class Task:
-    """Queries of one side that share their candidates, and the known answers that the filter removes.
+    """Queries of one side with the same candidates, and the known answers that the filter removes.
 
     Parameters
     ----------
     dataset : Dataset
-        Used for labels in messages only.
+        Only its labels are used, in messages.
     queries : Queries
         The positives of query i are ``queries.answers[queries.offsets[i] : queries.offsets[i + 1]]``.
     candidates : int64 array, shape (candidates,)
@@ -30,7 +30,7 @@ class Task:
     known_offsets : int64 array, shape (queries + 1,)
         The known answers of query i are ``known[known_offsets[i] : known_offsets[i + 1]]``.
     known : int64 array, shape (known answers,)
-        Entity ids, all of them candidates; sorted and distinct within a query.
+        Ids of known answers that are candidates; sorted and distinct within a query.
     is_known : int64 array, shape (positives,)
         1 where the positive is itself a known answer of its query, else 0.
     """
@@ -70,13 +70,15 @@ class Task:
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
             )
         offsets, known = index.lookup(queries.relation, queries.given)  # (queries + 1,), (known answers,)
-        row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))  # (known answers,): the query of each
+        # (known answers,): the query of each known answer
+        row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
         if len(candidates) < len(dataset.entities):
             is_candidate = np.zeros(len(dataset.entities), dtype=bool)
             is_candidate[candidates] = True
             _check_answers(dataset, queries, is_candidate)
-            row_of, known = row_of[is_candidate[known]], known[is_candidate[known]]  # only candidates are left
-            offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))  # the first known answer left of each query
+            row_of, known = row_of[is_candidate[known]], known[is_candidate[known]]  # known answers that are candidates
+            # where the remaining answers of each query start
+            offsets = np.searchsorted(row_of, np.arange(len(queries) + 1))
         repeats = np.diff(queries.offsets)  # (queries,): the number of positives of each query
         is_known = index.contains(
             np.repeat(queries.relation, repeats), np.repeat(queries.given, repeats), queries.answers
@@ -84,20 +86,20 @@ class Task:
         return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return the number of rivals of each positive, int64 (positives,), in the raw and in the filtered setting."""
+        """Return, for the raw and the filtered setting, the number of rivals of each positive, int64 (positives,)."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
         return {"raw": raw, "filtered": raw - n_known}
 
     def positions(self, ids: Ids) -> Ids:
-        """Return the columns of the entity ids `ids`: their positions in `candidates`, which must contain them."""
+        """Return the columns of the entities `ids`: their positions in `candidates`; each id must be a candidate."""
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:
         """Return the cells of the positives and known answers of queries ``start:stop``.
 
-        The cells are those of the matrix of these queries x `candidates`; row 0 is the query `start`.
+        A cell is a row and a column of the matrix (these queries) x `candidates`; row 0 is the query `start`.
         """
         offsets, known_offsets = self.queries.offsets[start : stop + 1], self.known_offsets[start : stop + 1]
         rows = np.arange(stop - start)
@@ -111,12 +113,12 @@ class Task:
 
 def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> None:
     """Refuse queries with a positive whose answer is not a candidate; `is_candidate` has the shape (entities,)."""
-    lacking = np.flatnonzero(~is_candidate[queries.answers])
-    if len(lacking):
-        i = int(np.searchsorted(queries.offsets, lacking[0], side="right")) - 1
-        given, answer = queries.given[i], queries.answers[lacking[0]]
+    missing = np.flatnonzero(~is_candidate[queries.answers])
+    if len(missing):
+        i = int(np.searchsorted(queries.offsets, missing[0], side="right")) - 1
+        given, answer = queries.given[i], queries.answers[missing[0]]
         s, o = (answer, given) if queries.side == "subject" else (given, answer)
         raise ProtocolError(
             f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, and of "
-            f"{len(lacking) - 1} more positives is not among its candidates; a positive's answer must be a candidate"
+            f"{len(missing) - 1} more positives is not among its candidates; a positive's answer must be a candidate"
         )

@@ -1,4 +1,4 @@
-"""Threads of this process for the ranker: their number, and a `map` over them whose results come in order."""
+"""Threads for the ranker: `available_threads` counts processors, `workers` runs a function on threads like `map`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
 
     Returns
     -------
-    context manager of a function
+    context manager
+        Its value is a function like `map`.
     """
     if not threads:
         yield map

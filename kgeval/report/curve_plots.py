@@ -30,7 +30,7 @@ Points = tuple[Reals, Reals]
 def calibration_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width"
 ) -> Figure:
-    """Draw the share of positive labels over the mean probability per bin, and below it the examples per bin.
+    """Draw the share of positive labels over the mean probability per bin, and a bar chart of examples per bin.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def precision_recall(
     points : int
         Number of recalls at which the mean is drawn; the mean is over all queries with a relevant item.
     limit : int
-        The largest number of queries drawn; of more queries a random sample is drawn, as the title tells.
+        The largest number of queries drawn. If there are more, a random sample is drawn, and the title says so.
     seed : int
         Seed of the sample.
 
@@ -108,14 +108,14 @@ def precision_recall(
 
 
 def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 0) -> Figure:
-    """Draw the true over the false positive rate: single queries as faint lines, their mean as a bold line.
+    """Draw true over false positive rates (ROC): single queries as faint lines, their mean as a bold line.
 
     Parameters
     ----------
     lists : Lists or EvaluationResult
     limit, seed
-        As in `precision_recall`. The mean is over all curves: at 101 equally spaced false positive rates, the mean of
-        the true positive rates; it starts at (0, 0).
+        As in `precision_recall`. The mean curve starts at (0, 0) and shows, at 101 equally spaced false positive rates,
+        the mean true positive rate over all queries.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
-    """Return the points (x, y) of each query; the column ``query`` holds the number of the query."""
+    """Return the points (x, y) of each query; the column ``query`` holds the index of the query."""
     if not len(table):
         return []
     query = table["query"].to_numpy()
@@ -152,7 +152,7 @@ def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
 def _faint_and_bold(
     curves: list[Points], mean: Points, heading: tuple[str, int], limit: int, seed: int, drawstyle: str = "default"
 ) -> Figure:
-    """Draw a sample of the curves as faint lines, and the mean; `heading` is the title and the mean's queries."""
+    """Draw a sample of the curves as faint lines, and the mean; `heading`: title, number of queries in the mean."""
     check_positive_int("limit", limit, MetricError)
     chosen = np.arange(len(curves))
     if len(curves) > limit:

@@ -65,10 +65,11 @@ def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
     further = result.columns
     if not columns or not len(further.columns):
         return frame
-    taken = [str(name) for name in further.columns if name in frame.columns]
-    if taken:
+    duplicates = [str(name) for name in further.columns if name in frame.columns]
+    if duplicates:
         raise DataError(
-            f"result.columns has {', '.join(taken)}, which the ranks table also has; rename it, or set columns=False"
+            f"result.columns has {', '.join(duplicates)}, which the ranks table also has; rename it, or set "
+            "columns=False"
         )
     return pd.concat([frame, further.reset_index(drop=True)], axis=1)
 
@@ -103,7 +104,7 @@ def tidy(
     ties: str | None = None,
     confidence: float | None = 0.95,
 ) -> pd.DataFrame:
-    """Return metrics in long form, one number per row.
+    """Return metrics in long form, one value per row.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def tidy(
     names : sequence of str, optional
         As in `kgeval.comparison.name_results`.
     ties : str, optional
-        Tie policy; by default the one of each metric.
+        Tie policy; None: the default policy of each metric.
     confidence : float, optional
         Confidence level of the intervals, clustered by triple; None: no intervals.
 
@@ -120,14 +121,14 @@ def tidy(
     -------
     pandas.DataFrame
         Columns `TIDY_COLUMNS`. ``n`` is the number of ranks, also for ``query.`` metrics. ``low`` and ``high`` are NaN
-        without an interval; ``reason`` tells why a number or its interval is undefined.
+        if there is no interval; ``reason`` tells why a value or its interval is undefined.
 
     Examples
     --------
     >>> from kgeval import Dataset, evaluate
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
     >>> result = evaluate(lambda s, p, o: s - o, dataset, progress=False)
-    >>> tidy(result, "mr", names=["mine"], confidence=None)[["setting", "side", "value", "n"]].values.tolist()[:2]
+    >>> tidy(result, "mr", names=["A"], confidence=None)[["setting", "side", "value", "n"]].values.tolist()[:2]
     [['filtered', 'both', 3.0, 2], ['filtered', 'subject', 4.0, 1]]
     """
     parsed = parse_all(metrics)
@@ -159,9 +160,9 @@ def flat(
     result : EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
     prefix : str
-        Put before every key, with a slash between.
+        Put before every key, followed by a slash.
     ties : str, optional
-        Tie policy; by default the one of each metric.
+        Tie policy; None: the default policy of each metric.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def flat(
     Raises
     ------
     MetricError
-        If `prefix` contains another character, or two metrics get the same key.
+        If `prefix` contains a character that keys must not contain, or two metrics get the same key.
 
     Examples
     --------
@@ -185,15 +186,17 @@ def flat(
     (0.5, 1.0)
     """
     if re.search(r"[^A-Za-z0-9_./-]", prefix):
-        raise MetricError(f"prefix must hold letters, digits and _ . / - alone; got {prefix!r}")
+        raise MetricError(f"prefix must contain only letters, digits and _ . / -; got {prefix!r}")
     start = prefix.rstrip("/") + "/" if prefix else ""
-    named: dict[str, str] = {}
+    metric_of: dict[str, str] = {}
     for metric in parse_all(metrics):
         word = re.sub(r"[^A-Za-z0-9.-]+", "_", str(metric).replace("@", "_at_")).strip("_")
-        if named.setdefault(word, str(metric)) != str(metric):
-            raise MetricError(f"{named[word]} and {metric} would both be called {word!r}; use one of them at a time")
+        if metric_of.setdefault(word, str(metric)) != str(metric):
+            raise MetricError(
+                f"{metric_of[word]} and {metric} would both get the key {word!r}; use one of them at a time"
+            )
     numbers: dict[str, float] = {}
-    words = {spelling: word for word, spelling in named.items()}
+    words = {spelling: word for word, spelling in metric_of.items()}
     for row in tidy(result, list(words), names=["model"], ties=ties, confidence=None).to_dict("records"):
         group, value = f"{start}{row['setting']}/{row['side']}", float(row["value"])
         numbers[f"{group}/n"] = float(row["n"])
@@ -203,7 +206,7 @@ def flat(
 
 
 def _measured(result: EvaluationResult, key: str, confidence: float | None) -> tuple[float, float, float, str]:
-    """Return the value of a key, the ends of its interval, and the reason if one of them is undefined."""
+    """Return the value of the metric `key`, the ends of its interval, and the reason if one of these is undefined."""
     if confidence is None:
         result_value = result.value(key)
         return result_value.value, math.nan, math.nan, result_value.reason or "no interval was requested"

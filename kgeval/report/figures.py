@@ -1,7 +1,7 @@
 """Parts that all plots share: empty figures, colours and dashes, labels as plain text, legends, files.
 
 `kgeval.report.plots` and `kgeval.report.curve_plots` call these functions. Models differ in colour and in dashes, so
-that they can be told apart in grey, too.
+that readers can also distinguish them in grey.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def line_style(i: int) -> dict[str, Any]:
     Parameters
     ----------
     i : int
-        The number of the model, from 0. The first 35 models differ in colour or dashes.
+        The index of the model, from 0. The first 35 models differ in colour or dashes.
     """
     colours = list(PALETTE.values())
     return {
@@ -93,7 +93,7 @@ def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def as_text(*texts: Text) -> None:
-    """Draw texts literally, dollar signs too, whatever the user's settings for formulas are."""
+    """Draw texts literally, also dollar signs; the user's settings for formulas have no effect."""
     for text in texts:
         text.set_parse_math(False)
         text.set_usetex(False)
@@ -112,7 +112,7 @@ def set_labels(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
-    """Put labels at 0, 1, ... along an axis; long labels along x are slanted.
+    """Put labels at the positions 0, 1, ... of an axis; long labels along x are slanted.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> No
     Raises
     ------
     DataError
-        If the suffix is another, or the file exists or cannot be written.
+        If the suffix is not one of `PICTURE_SUFFIXES`, or the file exists or cannot be written.
     """
     target = Path(path)
     suffix = target.suffix.lower()

@@ -48,15 +48,16 @@ def write_page(
     path : str or Path
         The file to write, conventionally ``.html``.
     names : sequence of str, optional
-        A name for each result; by default as in the comparison, else its scorer's name, numbered where names repeat.
+        A name for each result. By default the names in the comparison; without a comparison the names of the
+        scorers, numbered where they repeat.
     dataset : Dataset, optional
         The ranked dataset; adds a section about it.
     comparison : Comparison, optional
-        What `kgeval.compare` returned for the results.
+        The comparison of the results, as `kgeval.compare` returns it.
     overwrite : bool
         Whether an existing file may be replaced.
     title : str, optional
-        By default, and where it is empty, the names of the datasets.
+        If None or empty: the names of the datasets.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def _named_results(
 ) -> dict[str, EvaluationResult]:
     """Return each result by its name; by default the names are those of the comparison."""
     if comparison is not None and not isinstance(comparison, Comparison):
-        raise DataError(f"comparison must be what kgeval.compare returned; got {comparison!r}")
+        raise DataError(f"comparison must be a Comparison, as kgeval.compare returns; got {comparison!r}")
     if names is None and comparison is not None:
         names = comparison.names
     named = name_results(results, names)
@@ -97,22 +98,23 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
     """Raise a DataError unless the comparison is about these results under these names."""
     if sorted(comparison.names) != sorted(names):
         raise DataError(
-            f"the comparison is between {', '.join(comparison.names)}, but the results are called {', '.join(names)}; "
-            "give the same names to both"
+            f"the comparison is between {', '.join(comparison.names)}, but the results have the names "
+            f"{', '.join(names)}; use the same names for both"
         )
     compared = dict(zip(comparison.names, comparison.results))
     for result, name in zip(results, names):
         if not have_same_ranks(compared[name], result):
             raise DataError(
-                f"the comparison holds another result under the name {name!r} than the one given; give the results "
-                "that were compared, each with its name"
+                f"the result {name!r} is not the one that was compared under this name; pass the compared results, "
+                "each with its name"
             )
 
 
 def _plotly_js() -> str:
     """Return the code of plotly.js, which the Python package plotly ships.
 
-    Versions before `MIN_PLOTLY` ship a plotly.js that loads an image at the start; the policy of the page forbids it.
+    Versions before `MIN_PLOTLY` ship a plotly.js that loads an image at the start. The content policy of the page
+    forbids this.
     """
     try:
         import plotly
@@ -128,7 +130,7 @@ def _plotly_js() -> str:
 
 
 def _page(data: dict[str, Any], charts: str, title: str) -> str:
-    """Return the page: the template with each @@NAME@@ replaced, in one pass, so that no replaced text is searched."""
+    """Return the page: the template with each @@NAME@@ replaced, in one pass, so that inserted text is not replaced."""
     assets = resources.files("kgeval.report") / "assets"
     template, style, code = ((assets / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     scripts = {"PAGE_SCRIPT": _script(code), "CHART_SCRIPT": _script(charts)}

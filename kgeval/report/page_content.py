@@ -35,7 +35,7 @@ from kgeval.results import (
 RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MAX_RELATIONS, MAX_GROUPS, MAX_CUTS, MAX_CONTRIBUTIONS = 2_000, 40, 60, 15
 MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40
-NOT_RANKED = "no rank of this relation"
+NOT_RANKED = "this relation has no ranks"
 BIN_STARTS = (1, 2, 3, 5)  # these numbers times each power of ten are the first ranks of the bins
 
 
@@ -128,9 +128,9 @@ def _plain_values(value: Any) -> Any:
 
 
 def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the header lines of the results: the lines that all results share once, then the lines of each.
+    """Return the header lines of the results.
 
-    The key ``"own"`` holds, per result, the lines that are not shared.
+    ``"common"`` holds the lines that all results share, ``"own"`` the other lines of each result.
     """
     lines = [[*r.header(), *(f"note: {caution}" for caution in metric_cautions(r, DEFAULT_METRICS))] for r in results]
     common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
@@ -143,7 +143,7 @@ def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
-    """Return, by heading and by key, the number of decimals, and whether charts use a log scale."""
+    """Return how to display each metric (decimals, log scale), by heading and by key."""
     keys = [
         *map(str, parse_all([*DEFAULT_METRICS, *RELATION_METRICS])),
         *([] if comparison is None else comparison.keys),
@@ -198,7 +198,7 @@ def _chance_cell(level: Any) -> list[Any]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the table of a comparison, and the relations that contribute most to its first metric, per pair."""
+    """Return the table of a comparison, and per pair of models the relations with the largest contributions."""
     metric = next(iter(comparison.keys))
     pairs = comparison.table[["first", "second"]].drop_duplicates()
     return {
@@ -234,16 +234,16 @@ def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _most_candidates(results: Sequence[EvaluationResult]) -> int:
+def _max_candidates(results: Sequence[EvaluationResult]) -> int:
     return max((int(r.table["rivals_filtered"].max()) + 1 for r in results if len(r.table)), default=1)
 
 
 def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return the number of ranks in each of the bins 1, 2, 3-4, 5-9, 10-19, ..., by model and side."""
-    most = _most_candidates(results)
-    starts = [start * 10**power for power in range(len(str(most))) for start in BIN_STARTS]
-    starts = sorted({start for start in starts if start <= most})
-    ends = [*(start - 1 for start in starts[1:]), most]
+    max_rank = _max_candidates(results)
+    starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
+    starts = sorted({start for start in starts if start <= max_rank})
+    ends = [*(start - 1 for start in starts[1:]), max_rank]
     counts = []
     for result in results:
         bins = np.searchsorted(starts, result.rank_table.ranks("filtered"), side="right") - 1
@@ -257,12 +257,12 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return hits@k of the filtered ranks of both sides at cut-offs evenly spaced on a log scale."""
-    cuts = np.unique(np.geomspace(1, _most_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
+    cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
     return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results]}
 
 
 def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[Any]]]:
-    """Return for each metric of a breakdown four lists over its rows: value, low, high, and the reason or ""."""
+    """Return four lists per metric: value, low, high and reason (empty if none), with one item per row of `frame`."""
     cells = []
     for key in metrics:
         ends = frame[[key, f"{key} low", f"{key} high"]]
@@ -291,7 +291,7 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the metrics by each additional column of the results, with the same order of groups for all models."""
+    """Return the metrics by each additional column of the results; all models have the same order of groups."""
     columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
     return {
         "metrics": _metrics(RELATION_METRICS),
@@ -332,7 +332,7 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
 
 
 def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
-    """Return groups in the order of their numbers or of their categories; other groups keep their order."""
+    """Return groups sorted by number, or in the order of their categories; other groups keep their order."""
     if all(pd.api.types.is_numeric_dtype(column) for column in columns):
         values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
     elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
@@ -341,12 +341,12 @@ def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[A
         values = [value for categories in lists for value in categories]
     else:
         return list(groups)
-    place = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
-    return sorted(groups, key=lambda group: place.get(group[0], len(place)))
+    position = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
+    return sorted(groups, key=lambda group: position.get(group[0], len(position)))
 
 
 def _triples(result: EvaluationResult) -> dict[str, Any]:
-    """Return the triples with the worst and with the best filtered ranks, with their best rivals if these were kept."""
+    """Return the triples with the worst and the best filtered ranks, and their best rivals if the result has them."""
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
     rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] > 0).any() else "none"
@@ -366,13 +366,17 @@ def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[st
         "tied": int(values["tied_filtered"]),
         "score": _score(values["score"]),
         "rivals": [
-            {"label": shown_label(entities[entity]), "score": _score(score), "stands": _stands(score, values["score"])}
+            {
+                "label": shown_label(entities[entity]),
+                "score": _score(score),
+                "stands": _position_of_rival(score, values["score"]),
+            }
             for entity, score in zip(rivals["entity"].tolist(), rivals["score"].tolist())
         ],
     }
 
 
-def _stands(rival: float, score: float) -> str:
+def _position_of_rival(rival: float, score: float) -> str:
     return "above" if rival > score else "tied" if rival == score else "below"
 
 
@@ -387,16 +391,16 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
     for result, name in zip(results, names):
         if result.about["dataset_fingerprint"] != dataset.fingerprint:
             raise DataError(
-                f"the dataset given is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} ranks "
-                f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); give the dataset that was "
-                "ranked, or none"
+                f"dataset= is {dataset.name!r} ({dataset.fingerprint[:8]}), but result {name!r} ranks "
+                f"{result.about['dataset']!r} ({result.about['dataset_fingerprint'][:8]}); pass the ranked dataset, "
+                "or no dataset"
             )
 
 
 def _over_splits(result: EvaluationResult) -> str:
-    """Return the note that cardinality and pattern are computed over all splits; empty if the result has a note."""
+    """Return the note that cardinality and pattern are computed from all splits; empty if it is not needed."""
     names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
-    return names and f"{names} {'are' if ' ' in names else 'is'} taken over all splits"
+    return names and f"{names} {'are' if ' ' in names else 'is'} computed from all splits"
 
 
 def _audit(dataset: Dataset) -> dict[str, Any]:

@@ -52,7 +52,7 @@ GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.D
 
 
 def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
-    """Draw, per model, the share of filtered ranks (realistic ties) up to each rank, on a logarithmic axis.
+    """Draw for each model the share of ranks (filtered, realistic ties) up to each rank; the rank axis is logarithmic.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(0.0, 1.02)
     _label_results(
-        axes, "Ranks", "rank (filtered, realistic ties; logarithmic)", "share of ranks up to this one", ranks, handles
+        axes, "Ranks", "rank (filtered, realistic ties; logarithmic)", "share of ranks up to this rank", ranks, handles
     )
     return figure
 
 
 def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int = 100) -> Figure:
-    """Draw, per model, hits@k (filtered, realistic ties) for k from 1 to `limit`, and the chance level.
+    """Draw for each model hits@k (filtered, realistic ties) for k from 1 to `limit`, and the chance level.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ def relation_comparison(
         ``"<metric> high"``.
     metric : str
     names : sequence of str, optional
-        One per model.
+        One name per model.
     limit : int
-        The largest number of relations drawn, those with the most ranks; the title gives the number of all relations.
+        Only the `limit` relations with the most ranks are drawn; the title gives the number of all relations.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def degree_curve(
     column : str
         The column by which results are grouped.
     names : sequence of str, optional
-        One per model.
+        One name per model.
 
     Raises
     ------
@@ -206,10 +206,11 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
     Parameters
     ----------
     table : pandas.DataFrame or Comparison
-        Columns ``difference``, ``low``, ``high``. Either the table of a comparison, also with ``first``, ``second`` and
-        ``metric``: each metric gets its own axes. Or a table of ``comparison.by_relation``: one row per index label.
+        Has the columns ``difference``, ``low``, ``high``. In the table of a comparison, which also has ``first``,
+        ``second`` and ``metric``, each metric gets separate axes. A table of ``comparison.by_relation`` has one row
+        per relation, which the index names.
     limit : int
-        The largest number of rows drawn, the first ones; the title gives the number of all rows.
+        Only the first `limit` rows are drawn; the title gives the number of all rows.
 
     Raises
     ------
@@ -218,9 +219,11 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
     """
     check_positive_int("limit", limit, MetricError)
     table = table.table if isinstance(table, Comparison) else table
-    lacking = [name for name in ("difference", "low", "high") if name not in table.columns]
-    if lacking:
-        raise MetricError(f"a table of differences needs difference, low and high; it lacks {', '.join(lacking)}")
+    missing = [name for name in ("difference", "low", "high") if name not in table.columns]
+    if missing:
+        raise MetricError(
+            f"a table of differences needs the columns difference, low and high; it lacks {', '.join(missing)}"
+        )
     rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
         raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
@@ -241,7 +244,7 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
         set_labels(axes, "", f"difference of {shorten(str(metric))}" if is_pairs else "difference", "")
     size = f"{len(drawn):,} of {len(table):,} differences" if len(drawn) < len(table) else f"{len(drawn):,} differences"
     n = f", n = {int(drawn['n'].max()):,}" if "n" in drawn.columns and is_pairs else ""
-    title = f"{size}{n}; filled: the interval leaves out 0"
+    title = f"{size}{n}; filled: the interval excludes 0"
     set_labels(panels[0], title, panels[0].get_xlabel(), "")
     return figure
 
@@ -249,11 +252,11 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
 def _ranks_of_results(
     plot: str, results: Results, names: Sequence[str] | None
 ) -> dict[str, tuple[EvaluationResult, Reals]]:
-    """Return each result by its name, with its filtered ranks (realistic ties); raise if a result has no ranks."""
+    """Return each result by name, with its filtered ranks (realistic ties); raise a MetricError if it has no ranks."""
     named = name_results(results, names)
     empty = [name for name, result in named.items() if not len(result.table)]
     if empty:
-        raise MetricError(f"{plot} needs ranks; {empty[0]!r} has none")
+        raise MetricError(f"{plot} needs ranks; result {empty[0]!r} has no ranks")
     return {name: (result, result.rank_table.ranks("filtered")) for name, result in named.items()}
 
 
@@ -274,12 +277,12 @@ def _label_results(
         "protocol": {result.protocol.fingerprint for result in results},
     }
     differing = " and ".join(kind for kind, values in kinds.items() if len(values) > 1)
-    one_size = len(sizes) == 1
-    n = f"n = {len(results[0].table):,} ranks" if one_size else "n beside the names"
+    is_same_size = len(sizes) == 1
+    n = f"n = {len(results[0].table):,} ranks" if is_same_size else "n in the legend"
     dataset = shorten(str(results[0].about.get("dataset", "")))
     caution = f"\nnot comparable: the results differ in {differing}" if differing else ""
     set_labels(axes, f"{title} on {dataset}: {n}{caution}", x, y)
-    n_of = {name: "" if one_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
+    n_of = {name: "" if is_same_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
     add_legend(axes, handles, [*(shorten(name, 24) + size if size else name for name, size in n_of.items()), *more])
 
 
@@ -302,10 +305,10 @@ def _grouped(
         for name, item in named.items()
     }
     for name, frame in frames.items():
-        lacking = [wanted for wanted in ("n", key) if wanted not in frame.columns]
-        if lacking:
+        missing = [wanted for wanted in ("n", key) if wanted not in frame.columns]
+        if missing:
             raise MetricError(
-                f"the table of {name!r} lacks {' and '.join(lacking)}; "
+                f"the table of {name!r} lacks {' and '.join(missing)}; "
                 f"make it with result.by({column!r}, metrics={metric!r})"
             )
         if frame.index.nlevels > 1 or not frame.index.is_unique:
@@ -316,22 +319,22 @@ def _grouped(
 
 
 def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str, along: str) -> list[Any]:
-    """Draw each model's values and intervals at 0, 1, ... along one axis, models side by side; return the handles."""
+    """Draw each model's values and intervals, group i near position i of the axis `along`; return the handles."""
     handles = []
     step = min(0.16, 0.7 / len(frames))
     for i, frame in enumerate(frames.values()):
         rows = frame.reindex(drawn)
-        places = np.arange(len(drawn)) + (i - (len(frames) - 1) / 2) * step
+        positions = np.arange(len(drawn)) + (i - (len(frames) - 1) / 2) * step
         values, style = rows[key].to_numpy(dtype=np.float64), line_style(i)
         if along == "x":
-            handles += axes.plot(places, values, markersize=5, **style)
+            handles += axes.plot(positions, values, markersize=5, **style)
         else:
-            handles += axes.plot(values, places, markersize=5, **{**style, "linestyle": "none"})
+            handles += axes.plot(values, positions, markersize=5, **{**style, "linestyle": "none"})
         if {f"{key} low", f"{key} high"} <= set(rows.columns):
             low, high = (rows[f"{key} {end}"].to_numpy(dtype=np.float64) for end in ("low", "high"))
             known = np.isfinite(low) & np.isfinite(high)
             draw = axes.vlines if along == "x" else axes.hlines
-            draw(places[known], low[known], high[known], colors=style["color"], linewidth=1.2)
+            draw(positions[known], low[known], high[known], colors=style["color"], linewidth=1.2)
     return handles
 
 
@@ -351,12 +354,12 @@ def _first_number(bucket: Any) -> tuple[float, bool]:
 
 def _difference_rows(axes: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
     """Draw one row per difference, from the top."""
-    places = np.arange(len(rows))
+    positions = np.arange(len(rows))
     difference, low, high = (rows[name].to_numpy(dtype=np.float64) for name in ("difference", "low", "high"))
     known, is_clear = np.isfinite(low) & np.isfinite(high), (low > 0) | (high < 0)
     axes.axvline(0.0, color=GREY, linestyle=":")
-    axes.hlines(places[known], low[known], high[known], colors=PALETTE["blue"], linewidth=1.2)
+    axes.hlines(positions[known], low[known], high[known], colors=PALETTE["blue"], linewidth=1.2)
     for chosen, fill in ((is_clear, PALETTE["blue"]), (~is_clear, "white")):
-        axes.plot(difference[chosen], places[chosen], "o", color=PALETTE["blue"], markerfacecolor=fill, markersize=6)
+        axes.plot(difference[chosen], positions[chosen], "o", color=PALETTE["blue"], markerfacecolor=fill, markersize=6)
     set_ticks(axes, labels, "y")
     axes.set_ylim(len(rows) - 0.4, -0.6)

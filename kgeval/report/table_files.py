@@ -25,7 +25,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－
 def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
     """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file is written completely or not at all.
 
-    Labels are written without change and numbers with all their digits. To read text files, fix the types:
+    Labels are written without change and numbers with all their digits. To read text files, set the types:
     ``pandas.read_csv(path, dtype={...}, keep_default_na=False)``. Otherwise pandas changes labels such as NA and 007.
 
     Parameters
@@ -37,7 +37,7 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
         as `kgeval.read_dataset` reads; labels with tabs or line ends cannot be written. ``.parquet``: with pyarrow.
     overwrite : bool
     spreadsheet : bool
-        As in `format_csv`; for ``.csv`` only, since it changes labels.
+        As in `format_csv`; for ``.csv`` only, because it changes labels.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
             f"{target}: expected a name that ends in {', '.join(TABLE_SUFFIXES)}; got {suffix or 'no ending'!r}"
         )
     if spreadsheet and suffix != ".csv":
-        raise DataError(f"{target}: spreadsheet=True makes labels safe in .csv alone; {suffix} stays exact")
+        raise DataError(f"{target}: spreadsheet=True is for .csv only; {suffix} keeps labels unchanged")
     check_target(target, overwrite)
     if suffix == ".parquet":
         content = _parquet(_with_index(frame), target)
@@ -101,8 +101,8 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 def format_json(frame: pd.DataFrame) -> str:
     """Return a table as strict JSON: a list with one object per row, ASCII only.
 
-    NaN, infinite and missing values become null. The row then has a ``"reason"``: the table's column of this name, if
-    it has one, else the names of the columns that are undefined or infinite.
+    NaN, infinite and missing values become null. The row then has a field ``"reason"``: the text in the
+    table's column ``"reason"``, if it is not empty; else the names of the undefined or infinite columns.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with a named index as columns; raise a DataError if two columns have the same name."""
     index = [str(name) for name in frame.index.names if name is not None]
     names = [*index, *(str(name) for name in frame.columns)]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataError(f"two columns are called {twice[0]!r}, so a reader could not tell them apart; rename one")
+    duplicates = [name for name in names if names.count(name) > 1]
+    if duplicates:
+        raise DataError(f"two columns have the name {duplicates[0]!r}; rename one of them")
     return frame.reset_index() if index else frame
 
 
@@ -161,7 +161,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _plain_text(value: Any) -> str:
-    """Return a value other than a label as text: a number with all its digits, a missing value empty."""
+    """Return a value other than a label as text: a number with all its digits, a missing value as an empty text."""
     return "" if _is_missing(value) else repr(float(value)) if isinstance(value, float) else str(value)
 
 
@@ -185,7 +185,9 @@ def _encoded(text: str, target: Path) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         near = text[max(0, error.start - 20) : error.end + 20]
-        raise DataError(f"{target}: {near!r} holds half a character (a lone surrogate), which no UTF-8 can") from error
+        raise DataError(
+            f"{target}: {near!r} contains a lone surrogate (half a character), which UTF-8 cannot encode"
+        ) from error
 
 
 def _parquet(frame: pd.DataFrame, target: Path) -> bytes:

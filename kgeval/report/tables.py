@@ -27,7 +27,7 @@ MAX_LISTED_RANKS, MAX_NAMED = 40, 3
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
-    "<": r"\textless{}",  # LaTeX's default fonts print other characters for a plain < | >
+    "<": r"\textless{}",  # in LaTeX's default fonts, unescaped < | > print as other characters
     "|": r"\textbar{}",
     ">": r"\textgreater{}",
     "^": r"\textasciicircum{}",
@@ -58,7 +58,7 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
     result : EvaluationResult
     metrics : sequence of str or Metric
     ties : str, optional
-        Tie policy; None: the one of each metric.
+        Tie policy; None: the default policy of each metric.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def format_comparison(
     legend: Mapping[str, str] | None = None,
     digits: int | None = None,
 ) -> str:
-    """Return a table of models and metrics, with the best values in bold and marks of significance.
+    """Return a table of models and metrics; the best values are bold, significant values have marks.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def format_comparison(
     ProtocolError
         If `style` is unknown.
     MetricError
-        If there is no model or metric, `best` or a mark names one that the table lacks, or `legend` lacks a mark.
+        If there is no model or metric, `best` or `marks` names one that the table lacks, or `legend` lacks a mark.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def format_comparison(
     _check_comparison_table(values, metrics, [*best, *(metric for _, metric in marks)], [model for model, _ in marks])
     used = {character for mark in marks.values() for character in mark}
     if used - set(legend):
-        raise MetricError(f"the legend must say what each mark means; it lacks {min(used - set(legend))!r}")
+        raise MetricError(f"the legend must explain each mark; it lacks {min(used - set(legend))!r}")
     escape, bold, raised = _STYLES[style]
     bests = {metric: _best_text(values[metric], higher, digits) for metric, higher in best.items()}
     rows = [[escape(part) for part in _index_parts(model)] for model in values.index]
@@ -181,7 +181,7 @@ def format_comparison(
     header = [escape(name) for name in (*names, *(display_of(str(metric)).heading for metric in metrics))]
     notes = [f"{raised(character)} {escape(meaning)}" for character, meaning in legend.items() if character in used]
     if style == "table":
-        notes = ["* the best of its column", *notes] if any(bests.values()) else notes
+        notes = ["* best value of its column", *notes] if any(bests.values()) else notes
         return "\n".join([_aligned_text(header, rows, range(len(names), len(header))), *notes])
     if style == "markdown":
         return "\n".join([_markdown_table(header, rows, len(names)), *(f"\n{note}" for note in notes)])
@@ -196,8 +196,8 @@ def significance_marks(
     Parameters
     ----------
     p_values : pandas.DataFrame
-        One row per model, one column per metric, already corrected for multiple testing; NaN where there was no test,
-        as for the baseline.
+        One row per model, one column per metric, already corrected for multiple testing; NaN where there was no
+        test, as in the row of the baseline.
     against : str
         The baseline: the model or models with which each row is compared.
     alpha : float
@@ -224,7 +224,7 @@ def significance_marks(
 
 
 def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> str:
-    """Return the models' values, with the best in bold and a mark where a model differs from all other models.
+    """Return the values of the compared models; the best is bold, a mark means a difference from all other models.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return the reasons why numbers are undefined or have no interval: one line per reason, with its first rows.
+    """Return the reasons why values or intervals are undefined: one line per reason, with the first affected rows.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
 
 
 def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
-    """Return one line per filtered rank: rank, number of candidates, score, triple, and the best rival above it.
+    """Return one line per filtered rank: rank, number of candidates, score, triple, best rival above the positive.
 
     Parameters
     ----------
@@ -313,8 +313,8 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
         At most 40 lines, and a last line with the number of further ranks.
     """
     rows = scores.drop(columns="score")
-    places = frame_columns("scores", rows)
-    listed = pd.DataFrame({name: rows.iloc[:, place].astype(str) for name, place in zip("spo", places)})
+    indices = frame_columns("scores", rows)
+    listed = pd.DataFrame({name: rows.iloc[:, index].astype(str) for name, index in zip("spo", indices)})
     listed["score"] = scores["score"]
     vocabularies = (dataset.entities, dataset.relations, dataset.entities)
     s, p, o = (v.find(listed[name].to_numpy(dtype=object)) for v, name in zip(vocabularies, "spo"))
@@ -361,16 +361,18 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
 
 
 def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
-    """Tell whether a column is an end of the interval of another column."""
+    """Tell whether a column holds an end of the intervals of another column."""
     metric = column.removesuffix(" low") if column.endswith(" low") else column.removesuffix(" high")
     return metric != column and all(name in columns for name in (metric, f"{metric} low", f"{metric} high"))
 
 
 def _check_comparison_table(values: pd.DataFrame, metrics: list[Any], named: list[Any], models: list[Any]) -> None:
     if not len(values) or not metrics:
-        raise MetricError(f"a comparison needs a model and a metric; got {len(values)} and {len(metrics)}")
+        raise MetricError(
+            f"a comparison needs a model and a metric; got {len(values)} models and {len(metrics)} metrics"
+        )
     if not values.index.is_unique or not values.columns.is_unique:
-        raise MetricError("the models and the metrics of a comparison must have names that differ")
+        raise MetricError("the models and the metrics of a comparison must have different names")
     for kind, name, known in (
         *(("metrics", name, metrics) for name in named),
         *(("models", model, list(values.index)) for model in models),
@@ -435,7 +437,7 @@ def _markdown_table(header: list[str], rows: list[list[str]], n_labels: int) -> 
 
 def _latex_table(header: list[str], rows: list[list[str]], n_labels: int) -> str:
     body = [" & ".join(row) + r" \\" for row in (header, *rows)]
-    # After \\ a bracket or a star would be read as its argument.
+    # LaTeX would read a bracket or a star after \\ as an argument of \\.
     head, *lines = ("{}" + line if line.startswith(("[", "*")) else line for line in body)
     start = rf"\begin{{tabular}}{{{'l' * n_labels + 'r' * (len(header) - n_labels)}}}"
     return "\n".join([start, r"\hline", head, r"\hline", *lines, r"\hline", r"\end{tabular}"])

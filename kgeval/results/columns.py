@@ -1,4 +1,4 @@
-"""Columns to break numbers down by: join a user's columns to the rows of a table, and group rows by columns.
+"""Columns to break metrics down by: join a user's columns to the rows of a table, and group rows by columns.
 
 `EvaluationResult` and `ClassificationResult` call this module in `with_columns`, `with_features`, `by` and `==`.
 """
@@ -18,10 +18,10 @@ from kgeval.data import SIDE_NAMES, Dataset, Vocabulary, given_and_asked_where, 
 from kgeval.errors import DataError, KgevalWarning, MetricError
 from kgeval.metrics import Group
 
-# The columns that identify ranks by an entity or a relation, with the vocabulary of each.
+# The key columns that hold entities or relations, and the vocabulary that each of them uses.
 KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
 PLACES = (*KEYS, "side", "split")
-TAKEN_OVER = ": taken over "  # part of the note that names the splits from which columns are computed
+TAKEN_OVER = ": taken over "  # occurs in the note that names the splits from which columns were computed
 
 
 def join_columns(
@@ -31,29 +31,31 @@ def join_columns(
     relations: Vocabulary,
     taken: Collection[str],
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return `columns` with one row for each row of a table of ranks; see `EvaluationResult.with_columns`.
+    """Match a user's columns to the rows of a table of ranks; see `EvaluationResult.with_columns`.
 
     Parameters
     ----------
     columns : pandas.DataFrame or mapping of str to array
-        The user's columns; those named in `PLACES` are keys that say to which ranks a row belongs.
+        The user's columns. The columns named in `PLACES` are keys: they tell to which ranks a row belongs.
     table : pandas.DataFrame
-        The ranks (or classified triples), with ids.
+        The ranks (or the classified triples), as ids.
     entities, relations : Vocabulary
     taken : collection of str
-        Names that new columns must not have.
+        Column names that are already in use.
 
     Returns
     -------
     frame : pandas.DataFrame
-        The new columns, without the keys; in the order of `table`.
+        The new columns without the keys; row i belongs to row i of `table`.
     notes : list of str
-        How many ranks have no matching row, and how many rows match no rank; empty if all match.
+        One note with the number of ranks without a matching row and of rows without a matching rank; empty if all
+        match.
 
     Raises
     ------
     DataError
-        If lengths or keys do not fit, a key occurs twice, or a name is taken.
+        If the number of rows or the keys do not match the table, a key occurs twice, or a column name is already in
+        use.
     """
     frame = _as_frame(columns, table.index)
     frame.columns = [str(name) for name in frame.columns]
@@ -62,30 +64,32 @@ def join_columns(
     clash = [name for name in values if name in taken or values.count(name) > 1]
     if clash or not values:
         raise DataError(
-            f"the name of column {clash[0]!r} is taken; give it another one"
+            f"the column name {clash[0]!r} is already in use; rename the column"
             if clash
-            else f"expected columns to break down by beside {', '.join(PLACES)}; got {', '.join(keys) or 'none'}"
+            else "expected at least one column to break down by, besides the keys "
+            f"{', '.join(PLACES)}; got {', '.join(keys) or 'no column'}"
         )
     if not keys:
         if len(frame) != len(table):
             raise DataError(
-                f"expected {len(table)} rows, one for each of the ranks table's, or columns that say what a row "
-                f"belongs to ({', '.join(PLACES)}); got {len(frame)} rows with columns {', '.join(values)}"
+                f"expected {len(table)} rows, one per row of the table of ranks, or key columns "
+                f"({', '.join(PLACES)}) that tell to which ranks a row belongs; got {len(frame)} rows "
+                f"with columns {', '.join(values)}"
             )
         return frame, []
-    table_keys, given_keys = _keys_of(table, keys), _keys_given(frame, entities, relations, keys)
+    table_keys, given_keys = _keys_of(table, keys), _user_keys(frame, entities, relations, keys)
     if given_keys.duplicated().any():
         first = frame.loc[given_keys.duplicated(keep=False).to_numpy(), keys].iloc[0]
         raise DataError(
             f"{', '.join(keys)} = {', '.join(map(repr, first))} occurs more than once; keep one row of each"
         )
-    # (rows of the table,): the place of the matching row in `frame`, -1 where there is none.
-    places = pd.MultiIndex.from_frame(given_keys).get_indexer(pd.MultiIndex.from_frame(table_keys))
-    # Integers and booleans become objects, so that a missing row does not turn them into floats.
+    # matches (rows of the table,): the index of the matching row in `frame`; -1 if no row matches.
+    matches = pd.MultiIndex.from_frame(given_keys).get_indexer(pd.MultiIndex.from_frame(table_keys))
+    # Integers and booleans become objects; otherwise a missing row would turn the column into floats.
     plain = {name: frame[name].astype(object) if frame[name].dtype.kind in "iub" else frame[name] for name in values}
-    # The label len(frame) does not exist in `frame`: `reindex` makes a row of missing values of it.
-    joined = pd.DataFrame(plain).reindex(np.where(places < 0, len(frame), places)).reset_index(drop=True)
-    n_missing, n_unused = int((places < 0).sum()), len(frame) - len(np.unique(places[places >= 0]))
+    # The index len(frame) does not exist in `frame`, so `reindex` fills its row with missing values.
+    joined = pd.DataFrame(plain).reindex(np.where(matches < 0, len(frame), matches)).reset_index(drop=True)
+    n_missing, n_unused = int((matches < 0).sum()), len(frame) - len(np.unique(matches[matches >= 0]))
     notes = []
     if n_missing or n_unused:
         notes.append(
@@ -98,19 +102,20 @@ def join_columns(
 
 
 def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
-    """Return the user's columns as a frame with the index 0, 1, ...; `index` is the index of the table of ranks.
+    """Return the user's columns as a frame with the index 0, 1, ...
 
-    Raises a DataError if a column without keys has an index other than 0, 1, ... or `index`: its order is then unclear.
+    `index` is the index of the table of ranks. Without key columns, a column with another index than `index` or
+    0, 1, ... raises a DataError, because the order of its rows is unclear.
     """
     columns = columns.to_frame() if isinstance(columns, pd.Series) else columns
     if not isinstance(columns, (pd.DataFrame, Mapping)):
         raise DataError(f"expected a DataFrame, or a mapping of names to columns; got {type(columns).__name__}")
     is_keyed = any(str(name) in PLACES for name in columns)
     for name, values in columns.items():
-        if isinstance(values, pd.Series) and not is_keyed and not _counts_rows(values.index, index):
+        if isinstance(values, pd.Series) and not is_keyed and not _is_row_index(values.index, index):
             raise DataError(
-                f"column {str(name)!r} has an index of its own, so its order may differ from the table's; give its "
-                "values in the table's order (.to_numpy()), or a table with columns such as s, p, o, side"
+                f"column {str(name)!r} has another index than the table of ranks, so the order of its rows is unclear; "
+                "give the values in the order of the table (.to_numpy()), or add key columns such as s, p, o, side"
             )
     try:
         return pd.DataFrame(columns).reset_index(drop=True)
@@ -118,9 +123,9 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
         raise DataError(f"expected columns of equal length, one value for each row; {error}") from error
 
 
-def _counts_rows(index: pd.Index[Any], of_table: pd.Index[Any]) -> bool:
-    """Tell whether an index only numbers the rows: 0, 1, ..., or the index of the table."""
-    return index.equals(pd.RangeIndex(len(index))) or index.equals(of_table)
+def _is_row_index(index: pd.Index[Any], table_index: pd.Index[Any]) -> bool:
+    """Return whether an index is 0, 1, ... or equals the index of the table."""
+    return index.equals(pd.RangeIndex(len(index))) or index.equals(table_index)
 
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -131,24 +136,24 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         is_subject = (table["side"] == "subject").to_numpy()
         available["given"], available["asked"] = given_and_asked_where(triples, is_subject)
     available |= {name: table[name].astype(str).to_numpy(dtype=object) for name in ("side", "split") if name in table}
-    lacking = [name for name in keys if name not in available]
-    if lacking:
-        raise DataError(f"these rows have no {lacking[0]}; columns can be joined by {', '.join(available)}")
+    missing = [name for name in keys if name not in available]
+    if missing:
+        raise DataError(f"the rows of this result have no {missing[0]!r}; join columns by {', '.join(available)}")
     return pd.DataFrame({name: available[name] for name in keys})
 
 
-def _keys_given(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
+def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
     """Return the user's keys as ids, or as the names of side and split.
 
-    A label that the vocabulary lacks becomes a negative number, a different one in each row: it matches no rank, and is
-    no duplicate of another row.
+    A label that is not in the vocabulary becomes a negative number that differs in each row. The row then matches no
+    rank, and it is not a duplicate of another row.
     """
     columns: dict[str, Any] = {}
     for name in keys:
         values = frame[name].to_numpy()
         vocabulary = entities if KEYS.get(name) == "entity" else relations
         if name in KEYS and values.dtype.kind in "iu":
-            _check_ids_are_meant(name, vocabulary)
+            _check_not_ambiguous(name, vocabulary)
         elif name in KEYS:
             ids = vocabulary.find(values.astype(object))
             values = np.where(ids < 0, -1 - np.arange(len(ids)), ids)
@@ -158,12 +163,12 @@ def _keys_given(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary
     return pd.DataFrame(columns)
 
 
-def _check_ids_are_meant(name: str, vocabulary: Vocabulary) -> None:
-    """Raise a DataError if integers are ambiguous: if the labels are numbers too, and differ from the ids."""
+def _check_not_ambiguous(name: str, vocabulary: Vocabulary) -> None:
+    """Raise a DataError if integers could be ids or labels: all labels are numbers, and differ from the ids."""
     if any(label != str(i) for i, label in enumerate(vocabulary.labels)) and all(map(str.isdigit, vocabulary.labels)):
         raise DataError(
-            f"column {name!r} holds integers, and the labels are numbers too: give labels as text (.astype(str)); for "
-            "ids, the texts of vocabulary.labels at these places"
+            f"column {name!r} holds integers, and the labels are numbers too, so these could be labels or ids. Convert "
+            "labels to text (.astype(str)), and each id i to its label (vocabulary.labels[i])"
         )
 
 
@@ -175,13 +180,13 @@ def dataset_of(
     Parameters
     ----------
     about : mapping
-        The facts of the result; names its dataset and the dataset's fingerprint.
+        `about` of the result, with ``dataset`` (name) and ``dataset_fingerprint``.
     dataset : Dataset, optional
-        The one that the user gave; it has precedence.
+        The dataset that the user gave; used if it is not None.
     at_hand : Dataset, optional
-        The one that the result was made from, if it is still in memory.
+        The dataset that was evaluated, if it is still in memory.
     wanted : iterable of str
-        The names of the features, for the message.
+        The names of the features; shown in the error message.
 
     Returns
     -------
@@ -190,12 +195,12 @@ def dataset_of(
     Raises
     ------
     DataError
-        If both are None, or if the result was made from another dataset.
+        If both datasets are None, or if the result was computed from another dataset.
     """
     dataset = dataset or at_hand
     if dataset is None:
         raise DataError(
-            f"{', '.join(wanted)}: a saved result does not hold the dataset; give it: "
+            f"{', '.join(wanted)}: a saved result does not contain the dataset; pass the dataset: "
             "result.with_features(kgeval.read_dataset(...))"
         )
     if dataset.fingerprint != about["dataset_fingerprint"]:
@@ -207,7 +212,9 @@ def dataset_of(
 
 
 def says_splits(notes: Sequence[str]) -> bool:
-    """Tell whether a note names the splits from which columns were computed; without such a note it is all splits.
+    """Return whether a note names the splits from which columns were computed.
+
+    Without such a note, the columns were computed from all splits.
 
     Parameters
     ----------
@@ -231,21 +238,21 @@ def group_names(columns: Sequence[str | Sequence[str]]) -> list[str]:
     Raises
     ------
     MetricError
-        If there is no name.
+        If `columns` is empty.
     """
     names: list[str] = []
     for column in columns:
         names += [column] if isinstance(column, str) or not isinstance(column, Sequence) else column
     if not names:
-        raise MetricError("say what to group by: 'relation', 'side' or 'split'")
+        raise MetricError("name at least one column to group by, such as 'relation'")
     return names
 
 
 def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, Ids]]:
     """Return the groups of rows that have the same values in every column.
 
-    Groups with more rows come first; groups of equal size are in the order of the columns' values. If a column is an
-    ordered Categorical, such as buckets of degrees, all groups are in the order of the values.
+    Larger groups come first; groups of equal size are sorted by their values. If a column is an ordered Categorical,
+    such as buckets of degrees, all groups are sorted by their values.
 
     Parameters
     ----------
@@ -256,7 +263,7 @@ def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, I
     Returns
     -------
     list of (tuple of str, int64 array)
-        For each group its values, one per column, and the places of its rows, sorted.
+        For each group: its values, one per column, and the sorted indices of its rows.
 
     Examples
     --------
@@ -265,20 +272,21 @@ def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, I
     """
     labels: list[npt.NDArray[Any]] = []
     codes: list[Ids] = []
-    # labels: per column, its distinct texts and then "missing"; codes: per column, the place of each row's text in
-    # them. A missing value takes the code of the text "missing" if the column has that text too, else that of the last
-    # label.
+    # labels, one array per column: the distinct texts, and "missing" at the end.
+    # codes, one array per column, shape (rows,): the index of each row's text in `labels`. A missing value gets the
+    # code of the text "missing" if the column contains this text, else the code of the last label.
     for values in columns.values():
-        texts, text_places = text_codes(values)
+        texts, text_indices = text_codes(values)
         labels.append(np.array([*texts, "missing"], dtype=object))
         missing_code = texts.index("missing") if "missing" in texts else len(texts)
-        codes.append(np.where(text_places < 0, missing_code, text_places))
-    # Rows order[start:stop] between two consecutive starts have equal codes in all columns: one group.
+        codes.append(np.where(text_indices < 0, missing_code, text_indices))
+    # order sorts the rows by their codes. The rows order[start:stop] between two consecutive starts have the same codes
+    # in all columns and form one group.
     order, starts = group_rows(*codes) if n_rows else (np.arange(0), np.zeros(1, dtype=np.int64))
     groups = [np.sort(order[start:stop]) for start, stop in zip(starts, starts[1:])]
     if not any(isinstance(values, pd.Categorical) and values.ordered for values in columns.values()):
         groups.sort(key=len, reverse=True)
-    # The first row of a group tells the label of each column.
+    # All rows of a group have the same labels, so the labels come from its first row.
     return [
         (tuple(column_labels[column_codes[rows[0]]] for column_labels, column_codes in zip(labels, codes)), rows)
         for rows in groups
@@ -286,7 +294,7 @@ def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, I
 
 
 def same_columns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Tell whether two tables have the same columns with the same texts in every row.
+    """Return whether two tables have the same columns with the same texts in every row.
 
     Parameters
     ----------
@@ -296,7 +304,7 @@ def same_columns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     if list(one.columns) != list(other.columns) or len(one) != len(other):
         return False
     for name in one.columns:
-        # The text of each row; code -1, a missing value, takes the last element.
+        # The text of each row, shape (rows,). A missing value has code -1 and gets the last text, "missing".
         first_texts, second_texts = (
             np.array([*texts, "missing"], dtype=object)[codes]
             for texts, codes in (text_codes(one[name].array), text_codes(other[name].array))
@@ -307,7 +315,7 @@ def same_columns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
 
 
 def text_codes(values: Any) -> tuple[list[str], Ids]:
-    """Return the distinct texts of a column, and the place of each row's text among them.
+    """Return the distinct texts of a column, and for each row the index of its text.
 
     Parameters
     ----------
@@ -317,9 +325,9 @@ def text_codes(values: Any) -> tuple[list[str], Ids]:
     -------
     texts : list of str
         In the order of the categories; without categories, numbers in ascending order, then other values as texts.
-        Values with the same text share one place.
+        Values with the same text share one entry.
     codes : int64 array, shape (rows,)
-        -1 for missing values.
+        Indices into `texts`; -1 for missing values.
 
     Examples
     --------
@@ -332,22 +340,24 @@ def text_codes(values: Any) -> tuple[list[str], Ids]:
         codes, categories = values.codes.astype(np.int64), list(values.categories)
     else:
         plain = values.to_numpy(dtype=object) if hasattr(values, "to_numpy") else np.asarray(values, dtype=object)
-        # codes (rows,): place of each value among the distinct values, in the order of their first occurrence.
+        # codes (rows,): the index of each value in distinct_values, which are in the order of their first occurrence.
         codes, distinct_values = pd.factorize(plain, sort=False)
         categories = list(distinct_values)
-        # order (distinct values,): their places in sorted order; place: the inverse, with -1 at the end for code -1.
+        # order (distinct values,): the indices that sort them. new_codes: the inverse (old code -> new code), with -1
+        # at the end, so that code -1 (a missing value) stays -1.
         order = sorted(range(len(categories)), key=lambda i: _sort_key(categories[i]))
-        place = np.empty(len(order) + 1, dtype=np.int64)
-        place[order], place[-1] = np.arange(len(order)), -1
-        codes, categories = place[codes], [categories[i] for i in order]
+        new_codes = np.empty(len(order) + 1, dtype=np.int64)
+        new_codes[order], new_codes[-1] = np.arange(len(order)), -1
+        codes, categories = new_codes[codes], [categories[i] for i in order]
     texts = [str(category) for category in categories]
-    # distinct_texts: text -> its place. places: the place of each category's text, with -1 at the end for code -1.
+    # distinct_texts: text -> its index. text_indices: for each category the index of its text, with -1 at the end, so
+    # that code -1 (a missing value) stays -1.
     distinct_texts = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    places = np.array([*(distinct_texts[text] for text in texts), -1], dtype=np.int64)
-    return list(distinct_texts), places[codes]
+    text_indices = np.array([*(distinct_texts[text] for text in texts), -1], dtype=np.int64)
+    return list(distinct_texts), text_indices[codes]
 
 
 def _sort_key(value: Any) -> tuple[bool, Any]:
-    """Return a key that sorts numbers by value, and before all other values, which are sorted as texts."""
+    """Return a sort key: numbers come first, sorted by value; all other values follow, sorted as texts."""
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     return not is_number, value if is_number else str(value)

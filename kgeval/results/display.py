@@ -1,4 +1,7 @@
-"""Results and comparisons as text (``repr``) and as HTML (notebooks): header lines above a table."""
+"""Show results and comparisons as text (``repr``) and as HTML (notebooks): header lines above a table.
+
+`EvaluationResult`, `ClassificationResult` and `Comparison` call this module.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from kgeval.metrics import REASON, display_of
 
 
 def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with readable headings in place of the metrics' keys, and without an empty column of reasons.
+    """Return a table with readable headings instead of metric keys; an empty column ``reason`` is left out.
 
     Parameters
     ----------
@@ -25,7 +28,7 @@ def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heading(column: str) -> str:
-    """Return the heading of a column; limits of intervals keep their ending: ``"mrr low"`` becomes ``"MRR low"``."""
+    """Return the heading of a column; interval limits keep their ending: ``"mrr low"`` becomes ``"MRR low"``."""
     for end in (" low", " high"):
         if column.endswith(end):
             return display_of(column.removesuffix(end)).heading + end
@@ -33,14 +36,14 @@ def _heading(column: str) -> str:
 
 
 def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return lines and a table with four decimals as one text.
+    """Return header lines and a table as one text; numbers have four decimals.
 
     Parameters
     ----------
     lines : list of str
     frame : pandas.DataFrame
     index : bool
-        Whether the table shows its index.
+        Whether to show the index of the table.
 
     Returns
     -------
@@ -51,14 +54,14 @@ def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
 
 
 def show_html(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return lines and a table with four decimals as HTML; all texts are escaped.
+    """Return header lines and a table as HTML; numbers have four decimals, and all texts are escaped.
 
     Parameters
     ----------
     lines : list of str
     frame : pandas.DataFrame
     index : bool
-        Whether the table shows its index.
+        Whether to show the index of the table.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""EvaluationResult: the ranks of one scorer, with protocol and dataset facts, and every metric on demand.
+"""EvaluationResult: the ranks of one scorer, with facts about protocol and dataset; computes metrics on demand.
 
-`kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return it; `kgeval.compare` and `kgeval.report`
-read it. The functions below the class serve other packages of kgeval.
+`kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return an `EvaluationResult`; `kgeval.compare` and
+`kgeval.report` read it. Other packages of kgeval call the functions below the class.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ from kgeval.stats import Interval, check_confidence, robust_interval
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 CONFIDENCE = 0.95
 BREAKDOWNS = ("relation", "side", "split")
-RESERVED = ("rank_raw", "rank_filtered", "n", "share", REASON)  # columns of tables, which users' columns must not be
+RESERVED = ("rank_raw", "rank_filtered", "n", "share", REASON)  # names that users' columns must not have
 
 
 class EvaluationResult:
-    """The ranks of one scorer on one dataset, with all facts that describe them; metrics are computed on demand.
+    """The ranks of one scorer on one dataset, with its protocol and notes; computes metrics on demand.
 
     A query is a given entity, a relation and a side. The positive is the triple being ranked; its rivals are the other
     candidates of the query. `kgeval.evaluate`, `kgeval.evaluate_scores` and `kgeval.load_result` return this class. A
@@ -74,29 +74,29 @@ class EvaluationResult:
     Parameters
     ----------
     table : pandas.DataFrame
-        One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive; and the number of
-        rivals that score higher (``better``), that score the same (``tied``), and of all rivals (``rivals``), each
-        ``_raw`` and ``_filtered``.
+        One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive, and counts of
+        rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). Each
+        count is a column with the ending ``_raw`` and one with ``_filtered``.
     entities, relations : Vocabulary
     protocol : Protocol
     about : dict
-        JSON-able: dataset name, fingerprint and observations, scorer, kgeval's version; ``n_read``, the number of
-        (triple, side) rows that were read: the ranked plus the dropped rows.
+        JSON-able: dataset name, fingerprint and observations, scorer, version of kgeval; ``n_read``: the number of
+        (triple, side) rows that were read, which is the number of ranked rows plus the number of dropped rows.
     dropped : dict of str to int
-        Number of (triple, side) rows that were read and not ranked, by reason.
+        For each reason, the number of (triple, side) rows that were read but not ranked.
     notes : sequence of str
         Cautions about the numbers.
     columns : pandas.DataFrame, optional
         Additional columns to break down by, one row per row of `table`; see `with_columns`.
     rivals : pandas.DataFrame, optional
-        The best rivals of some rows, from a saved file; see `kgeval.results.kept_rivals`.
+        The best rivals of the worst and best ranks, from a saved file; see `kgeval.results.kept_rivals`.
     source : Source, optional
-        Dataset and scorer, as long as they are in memory; not saved.
+        Dataset and scorer, if they are in memory; not saved.
 
     Attributes
     ----------
     rank_table : RankTable
-        The table with its protocol: moments, clusters and counts of any rows, for other statistics.
+        The table with its protocol; computes counts, clusters and moments of chosen rows, for further statistics.
 
     Examples
     --------
@@ -132,26 +132,27 @@ class EvaluationResult:
         self._check_counts()
 
     def _check_counts(self) -> None:
-        """Raise a DataError unless the numbers of rows agree."""
+        """Raise a DataError if the numbers of rows contradict each other."""
         n_read, n = self.about["n_read"], len(self.table)
         counts = [*self.dropped.values(), n_read]
         if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
             raise DataError(f"counts of rows must be integers of at least 0; got {counts}")
         if n + sum(self.dropped.values()) != n_read:
             raise DataError(
-                f"{n_read} rows were read, but {n} ranked and {sum(self.dropped.values())} dropped; nothing may be lost"
+                f"{n_read} rows were read, but {n} ranked and {sum(self.dropped.values())} dropped; "
+                "ranked and dropped rows must add up to the rows read"
             )
         if len(self.columns) != n:
             raise DataError(f"columns has {len(self.columns)} rows; the table has {n}")
         if self._rivals is not None and (self._rivals["row"] >= n).any():
-            raise DataError(f"rivals name row {self._rivals['row'].max()}; the table has {n} rows")
+            raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
 
     def __replace__(self, **changes: Any) -> EvaluationResult:
         """Return a copy with some parameters of the class changed."""
         return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a saved file holds, by name."""
+        """Return the parameters of the class that a saved file contains: name -> value."""
         names = ("table", "protocol", "entities", "relations", "about", "dropped", "notes", "columns")
         return {**{name: getattr(self, name) for name in names}, "rivals": self._rivals}
 
@@ -160,7 +161,7 @@ class EvaluationResult:
             return NotImplemented
         names = ("about", "dropped", "notes", "entities", "relations")
         same = all(getattr(self, name) == getattr(other, name) for name in names) and have_same_ranks(self, other)
-        # Columns of features are not compared: they follow from the dataset.
+        # Columns with features are not compared, since they are computed from the dataset.
         columns, other_columns = (result.columns.drop(columns=[*FEATURES], errors="ignore") for result in (self, other))
         return same and same_columns(columns, other_columns)
 
@@ -173,7 +174,7 @@ class EvaluationResult:
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol: ranked splits and sides, candidates, and filter."""
+        """The evaluation protocol: ranked splits and sides, candidates, and filter."""
         return self.rank_table.protocol
 
     @property
@@ -185,23 +186,23 @@ class EvaluationResult:
         return self.rank_table.value(key).value
 
     def value(self, key: str | Metric) -> MetricValue:
-        """Return the number of `key`, or NaN with the reason.
+        """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
         Parameters
         ----------
         key : str or Metric
-            ``[setting.][side.][ties.]metric``; by default filtered, both sides, and realistic ties
-            (expected ties for ``query.`` metrics).
+            ``[setting.][side.][ties.]metric``. Defaults: filtered setting, both sides, realistic ties (expected ties
+            for ``query.`` metrics).
 
         Raises
         ------
         MetricError
-            If the key cannot be read, or names a side that was not ranked.
+            If the key is not valid, or its side was not ranked.
         """
         return self.rank_table.value(key)
 
     def chance(self, key: str | Metric) -> MetricValue:
-        """Return the expected value of `key` for a random ranking.
+        """Return the value of the metric `key` that is expected for a random ranking.
 
         Parameters
         ----------
@@ -220,7 +221,9 @@ class EvaluationResult:
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
-        """Return the number of `key` with its confidence interval, which takes the ranked triples as a sample.
+        """Return the value of the metric `key` with a confidence interval.
+
+        The interval treats the ranked triples as a random sample.
 
         Parameters
         ----------
@@ -232,15 +235,15 @@ class EvaluationResult:
             ``"robust"``: cluster-robust standard error, with Student's t (Wilson's interval for shares);
             ``"percentile"``, ``"bca"``: bootstrap of whole clusters.
         cluster : str
-            Which ranks may depend on each other: ``"triple"``, those of both sides of a triple; ``"query"``, those of
-            all answers of a query. In query-level metrics each query is its own cluster.
+            Which ranks may depend on each other: ``"triple"``: the ranks of both sides of a triple; ``"query"``: the
+            ranks of all answers of a query. For query-level metrics each query is one cluster.
         n_resamples, seed : int
             Number of resamples and seed of the bootstrap.
 
         Raises
         ------
         MetricError
-            If the key or a choice is unknown.
+            If the key, the method or the cluster is unknown, or `confidence` or `seed` is not valid.
 
         Examples
         --------
@@ -260,22 +263,22 @@ class EvaluationResult:
         )
 
     def weighted(self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE) -> Interval:
-        """Return the number of `key` with weighted ranks, for example with lower weights for popular entities.
+        """Return the metric `key` over weighted ranks, for example with lower weights for popular entities.
 
         Parameters
         ----------
         key : str or Metric
             A metric of ranks; ``query.`` metrics, the median, ``z(...)`` and expected GMR have no weighted form.
         weights : float array, shape (rows,)
-            One for each row of `table`, not negative, not all 0; for example from `kgeval.features.popularity_weights`.
+            One weight per row of `table`, at least 0, not all 0; for example from `kgeval.features.popularity_weights`.
         confidence : float
             Nominal coverage, between 0 and 1.
 
         Raises
         ------
         MetricError
-            If there are not as many weights as rows, a weight is negative or not finite, or the metric has no weighted
-            form.
+            If the number of weights is not the number of rows, a weight is negative or not finite, or the metric has no
+            weighted form.
 
         Examples
         --------
@@ -300,7 +303,7 @@ class EvaluationResult:
             raise MetricError(f"the weights of all {len(rows)} ranks of {key!r} are 0")
         if parsed.metric.has_moments and not parsed.metric.is_weightable(parsed.ties):
             raise MetricError(
-                f"{parsed.metric} under {parsed.ties} ties depends on how many ranks there are, not on means"
+                f"{parsed.metric} under {parsed.ties} ties has no weighted form: it depends on the number of ranks"
             )
         moments = self.rank_table.moments(parsed, rows).weighted(given[rows])
         return robust_interval(moments, self.rank_table.clusters("triple", rows), confidence, parsed.metric.bounds)
@@ -319,14 +322,14 @@ class EvaluationResult:
         ties : str, optional
             Tie policy; by default realistic ties, and expected ties for ``query.`` metrics.
         confidence : float, optional
-            Nominal coverage of intervals, such as 0.95; None for no intervals.
+            Nominal coverage of the intervals, such as 0.95; None: no intervals.
 
         Returns
         -------
         pandas.DataFrame
-            One row per setting and side. Columns: ``n``; each metric under its key (``"mrr"``), with its interval in
-            ``"mrr low"`` and ``"mrr high"`` if `confidence` is given; and ``reason``: why a number is NaN or has no
-            interval.
+            One row per setting and side. Columns: ``n``; each metric under its key (``"mrr"``); if `confidence` is
+            given, the limits of its interval (``"mrr low"``, ``"mrr high"``); and ``reason``: why a value is NaN or has
+            no interval.
         """
         _check_choices(ties, confidence)
         groups: dict[Group, tuple[str, Ids]] = {
@@ -350,20 +353,20 @@ class EvaluationResult:
         ----------
         *columns : str
             One or more of ``"relation"``, ``"side"``, ``"split"``; a feature of the dataset (``"cardinality"``,
-            ``"pattern"``, ... see `kgeval.features.FEATURES`); or a column of `with_columns`.
+            ``"pattern"``, ...; see `kgeval.features.FEATURES`); or a column added by `with_columns`.
         metrics : sequence of str or Metric, or one string with commas
         setting : str
             ``"filtered"`` or ``"raw"``.
         ties : str, optional
             As in `summary`.
         confidence : float, optional
-            Nominal coverage of the intervals, clustered by triple; None for no intervals.
+            Nominal coverage of the intervals, which are clustered by triple; None: no intervals.
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by the groups (relations by label): groups with more ranks first, buckets in ascending order.
-            Columns ``n``, ``share`` of all ranks, and the metrics as in `summary`.
+            One row per group (relations by label): larger groups first, buckets in ascending order. Columns: ``n``
+            (number of ranks), ``share`` (``n`` divided by the number of all ranks), and the metrics as in `summary`.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -386,7 +389,7 @@ class EvaluationResult:
         Parameters
         ----------
         *columns : str
-            The columns that form the groups, as in `by`; for example ``"relation"``.
+            The columns to group by, as in `by`; for example ``"relation"``.
         metrics : sequence of str or Metric, or one string with commas
         setting : str
         ties : str, optional
@@ -396,9 +399,9 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            Row ``micro``: the metric of all ranks. Row ``macro``: the mean of the metrics of the groups, each group
-            with the same weight. Columns ``n`` (ranks; groups), and the metrics as in `summary`. The interval of
-            ``macro`` describes the sampling of triples within these groups, not the choice of the groups.
+            Row ``micro``: the metric over all ranks. Row ``macro``: the unweighted mean of the metric over the groups.
+            Columns: ``n`` (``micro``: number of ranks; ``macro``: number of groups), and the metrics as in `summary`.
+            The interval of ``macro`` describes the sampling of triples within these groups, not the choice of groups.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -418,8 +421,8 @@ class EvaluationResult:
     def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
-        The list of a query holds all its candidates; its ranked answers are the relevant items. In the filtered setting
-        the other known answers of the query are not in the list.
+        The list of a query contains all its candidates; the ranked answers of the query are the relevant items. In the
+        filtered setting, the list does not contain the other known answers of the query.
 
         Parameters
         ----------
@@ -431,18 +434,18 @@ class EvaluationResult:
         Returns
         -------
         Lists
-            ``names`` are (side, relation label, label of the given entity).
+            The names of the lists are (side, label of the relation, label of the given entity).
 
         Raises
         ------
         MetricError
-            If the setting is filtered and ``filter_splits`` of the protocol lacks a ranked split.
+            If the setting is filtered and a ranked split is not in ``filter_splits`` of the protocol.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         check_one_of("side", side, SIDE_WORDS, MetricError)
-        lacking = no_lists(self.protocol, setting)
-        if lacking:
-            raise MetricError(lacking)
+        reason = no_lists(self.protocol, setting)
+        if reason:
+            raise MetricError(reason)
         rows_of_side = self.table.iloc[self.rank_table.rows_of(SIDE_WORDS[side])]
         lists, rows = query_lists(rows_of_side, self.protocol, setting)
         is_subject = (rows["side"] == "subject").to_numpy()
@@ -461,12 +464,12 @@ class EvaluationResult:
         setting: str = "filtered",
         ties: str = "expected",
     ) -> pd.DataFrame:
-        """Return query-level metrics of each query.
+        """Return query-level metrics, one row per query.
 
         Parameters
         ----------
         metrics : sequence of str or ListMetric, or one string with commas
-            As in ``query.`` keys, with or without the prefix: ``"map,ndcg@10"``.
+            Names with or without the prefix ``query.``, such as ``"map,ndcg@10"``.
         side, setting : str
             As in `lists`.
         ties : str
@@ -475,7 +478,8 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            Indexed by side, relation and given entity (labels); columns ``n`` (answers), the metrics, and ``reason``.
+            Indexed by side, relation and given entity (labels). Columns: ``n`` (number of answers), the metrics, and
+            ``reason``.
         """
         lists = self.lists(side, setting)
         given = split_list(metrics) if isinstance(metrics, str) else metrics
@@ -490,15 +494,16 @@ class EvaluationResult:
         Parameters
         ----------
         columns : pandas.DataFrame or mapping of str to array
-            Either one row per row of `table`, in the same order; or a table with key columns that say to which ranks a
-            row belongs: some of ``s``, ``p`` or ``relation``, ``o``, ``side``, ``split``, ``given`` (the entity that
-            the query gives) and ``asked`` (the entity of the positive that is ranked). Keys are labels or ids; each
-            combination occurs once. Ranks without a matching row get the value ``"missing"``; a note counts them.
+            Either one row per row of `table`, in the same order; or a table with key columns that tell to which ranks a
+            row belongs: one or more of ``s``, ``p`` (or ``relation``), ``o``, ``side``, ``split``, ``given`` (the given
+            entity of the query) and ``asked`` (the other entity of the positive: the answer). Keys are labels or ids;
+            each combination of keys occurs once. Ranks without a matching row get the value ``"missing"``, and a note
+            contains the number of these ranks.
 
         Raises
         ------
         DataError
-            If lengths or keys do not fit, or a name is taken.
+            If the number of rows or the keys do not match the table, or a column name is already in use.
 
         Examples
         --------
@@ -526,14 +531,15 @@ class EvaluationResult:
         Parameters
         ----------
         dataset : Dataset, optional
-            The dataset that was evaluated; not needed as long as the result has it in memory, after `kgeval.evaluate`.
+            The dataset that was evaluated. Not needed for a result of `kgeval.evaluate`, which has it in memory; needed
+            for a result that was loaded from a file.
         names, types, splits_for_means
             See `kgeval.features.features_of`; `types` come from `kgeval.features.read_types`.
 
         Raises
         ------
         DataError
-            If there is no dataset, or the result was made from another one.
+            If there is no dataset, or the result was computed from another dataset.
         """
         dataset = dataset_of(self.about, dataset, self._source.dataset if self._source else None, names or FEATURES)
         features, feature_notes = features_of(
@@ -543,7 +549,7 @@ class EvaluationResult:
         if over_splits and splits_for_means is not None:
             splits = [splits_for_means] if isinstance(splits_for_means, str) else splits_for_means
             feature_notes.append(f"{' and '.join(over_splits)}{TAKEN_OVER}{'+'.join(splits)}")
-        # The note on the splits of columns that are replaced here goes with them.
+        # If columns are replaced, the note that names their splits is removed too.
         notes = [note for note in self.notes if not (over_splits and TAKEN_OVER in note)]
         kept = self.columns.drop(columns=[name for name in features if name in self.columns])
         notes += [note for note in feature_notes if note not in notes]
@@ -552,31 +558,31 @@ class EvaluationResult:
     def explain(
         self, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the candidates that score above a positive, or as high; the scorer re-scores the query.
+        """Return the candidates with a higher or the same score as a positive; the scorer re-scores the query.
 
         Parameters
         ----------
         s, p, o : str or int
             A ranked triple, by labels or by ids.
         side : str
-            The side of the query: the place in the triple that was ranked.
+            The side of the query: ``"object"`` if objects were ranked, ``"subject"`` if subjects were ranked.
         limit : int, optional
-            The largest number of candidates above, and of tied candidates, to return.
+            Return at most this many candidates above the positive, and at most this many tied candidates.
 
         Returns
         -------
         pandas.DataFrame
             Best candidate first, the positive last. Columns ``candidate`` (label), ``id``, ``score``, ``stands``
             (``"above"``, ``"tied"``, or ``"answer"`` for the positive), ``known_in`` (the filter splits that contain
-            the triple with this candidate), and ``counts`` (whether it counts in the filtered rank). ``attrs`` has
-            ``n_above``, ``n_tied``, ``n_above_counting``, ``n_tied_counting`` and ``n_candidates``.
+            the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank).
+            ``attrs`` has ``n_above``, ``n_tied``, ``n_above_counting``, ``n_tied_counting`` and ``n_candidates``.
 
         Raises
         ------
         DataError
             If the triple was not ranked, or the result was loaded from a file and has no scorer.
         ScoreError
-            If the scorer now ranks the triple differently.
+            If re-scoring gives another rank than the stored rank.
         """
         if self._source is None:
             raise DataError(
@@ -585,24 +591,24 @@ class EvaluationResult:
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 
     def labelled(self) -> pd.DataFrame:
-        """Return the table with labels in place of ids, and with two more columns: the realistic ranks."""
+        """Return the table with labels instead of ids, plus realistic ranks (``rank_raw``, ``rank_filtered``)."""
         frame = with_labels(self.table, self.entities, self.relations)
         for setting in SETTINGS:
             frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
         return frame
 
     def header(self, ties: str = "realistic") -> list[str]:
-        """Return the lines above a table of numbers: dataset, protocol, dropped rows, cautions.
+        """Return the lines above a table of metrics: dataset, protocol, dropped rows, cautions.
 
         Parameters
         ----------
         ties : str
-            The tie policy of the numbers, which the lines name.
+            The tie policy of the values in the table; the lines name it.
 
         Raises
         ------
         MetricError
-            If there is no such tie policy.
+            If the tie policy is unknown.
         """
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
         about, dropped = self.about, sum(self.dropped.values())
@@ -621,17 +627,17 @@ class EvaluationResult:
     def save(self, path: str | Path, *, details: bool = True, overwrite: bool = False) -> None:
         """Write the result to one file, by convention with the ending ``.kgeval``; `kgeval.load_result` reads it.
 
-        On failure no incomplete file remains. The file holds no pickle.
+        If writing fails, no incomplete file remains. The file does not use pickle.
 
         Parameters
         ----------
         path : path
         details : bool
-            Whether the file also keeps the features of the dataset, and the rivals of the worst and best ranks; this
-            needs dataset and scorer in memory, and re-scores about 20 queries. If the scores have changed since the
-            evaluation, no rivals are kept, and a note says so.
+            Whether to save also the features of the dataset and the rivals of the worst and best ranks. Requires
+            dataset and scorer in memory, and re-scores about 20 queries. If the scores have changed since the
+            evaluation, rivals are not saved, and a note tells this.
         overwrite : bool
-            Whether an existing file is replaced.
+            Whether to replace an existing file.
         """
         result, rivals, notes = self, self._rivals, list(self.notes)
         if details and self._source:
@@ -643,7 +649,7 @@ class EvaluationResult:
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
 
     def _groups(self, names: Sequence[str]) -> list[tuple[Group, Ids]]:
-        """Return the groups of rows with the same values in the named columns; see `group_labels`."""
+        """Return the groups of rows with the same values in the columns `names`; see `group_labels`."""
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
@@ -660,7 +666,7 @@ class EvaluationResult:
         return check_one_of("by", name, known, MetricError)
 
     def _row(self, s: str | int, p: str | int, o: str | int, side: str) -> int:
-        """Return the first row of the table that ranks a triple on a side."""
+        """Return the index of the first row of the table that contains a triple on a side."""
         ids = triple_ids(self.entities, self.relations, (s, p, o))
         is_triple = (self.table[["s", "p", "o"]].to_numpy() == ids).all(axis=1)
         is_match = is_triple & (self.table["side"] == side).to_numpy()
@@ -669,12 +675,12 @@ class EvaluationResult:
             labels = [self.entities.labels[ids[0]], self.relations.labels[ids[1]], self.entities.labels[ids[2]]]
             raise DataError(
                 f"({', '.join(map(repr, labels))}), ids {tuple(map(int, ids))}, was not ranked on the {side} side; "
-                f"is it in {splits}?"
+                f"is the triple in {splits}?"
             )
         return int(np.argmax(is_match))
 
     def _lines(self) -> list[str]:
-        """Return the header, and the cautions of the default metrics."""
+        """Return the header lines and the cautions of the default metrics."""
         return [*self.header(), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
 
     def __repr__(self) -> str:
@@ -685,7 +691,7 @@ class EvaluationResult:
 
 
 def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | str) -> list[str]:
-    """Return the cautions that belong to the values of metrics on the ranks of a result.
+    """Return the cautions that apply to metrics of a result, such as a metric with few rivals.
 
     Parameters
     ----------
@@ -695,7 +701,7 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
     Returns
     -------
     list of str
-        Without duplicates; empty if there are none.
+        Without duplicates; empty if no caution applies.
     """
     rivals = result.rank_table.counts("filtered").rivals
     parsed = parse_all(metrics)
@@ -710,7 +716,7 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
 
 
 def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:
-    """Tell whether two results have the same ranks, protocol and dataset; notes and additional columns may differ.
+    """Return whether two results have the same ranks, protocol and dataset; notes and added columns may differ.
 
     Parameters
     ----------
@@ -734,7 +740,7 @@ def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Gr
     Returns
     -------
     list of (tuple of str, int64 array)
-        For each group its labels, one per column, and the places of its rows in the table.
+        For each group: its labels, one per column, and the indices of its rows in the table.
     """
     return result._groups(names)
 
@@ -742,8 +748,8 @@ def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Gr
 def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) -> EvaluationResult:
     """Return the result with every feature that can be computed; the result itself if there is no dataset.
 
-    Existing columns stay as they are. If a note names the splits from which features of `OVER_SPLITS` were computed, no
-    further features of that kind are added, since they would be computed from other splits.
+    Existing columns do not change. If a note names the splits from which features in `OVER_SPLITS` were computed, no
+    further features in `OVER_SPLITS` are added, since those would be computed from other splits.
 
     Parameters
     ----------
@@ -772,10 +778,10 @@ def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
     Returns
     -------
     rivals : pandas.DataFrame
-        Columns ``row`` (place in the table), ``place`` (1 is the best), ``entity`` (id), ``score``. Empty if the result
-        was saved without them, if it has no scorer in memory, or if re-scoring gives other counts.
+        Columns: ``row`` (index in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``. Empty if the
+        result was saved without rivals, has no scorer in memory, or if re-scoring gives other counts.
     reason : str
-        Why there are none although the result has its scorer; else empty.
+        Why re-scoring gave no rivals; empty if it succeeded or was not needed.
     """
     if result._rivals is not None:
         return result._rivals, ""
@@ -796,7 +802,7 @@ def _check_choices(ties: str | None, confidence: float | None) -> None:
 
 
 def _read_evaluation(arrays: dict[str, Any], header: dict[str, Any], version: int) -> EvaluationResult:
-    """Return the result that `EvaluationResult.save` wrote, checked."""
+    """Check and return the result that `EvaluationResult.save` wrote."""
     return EvaluationResult(**unpack_ranks(arrays, header, version))
 
 

@@ -1,4 +1,4 @@
-"""Explanations of ranks: the candidates above and tied with a positive, from re-scoring its query.
+"""Explanations of ranks: re-score a query, and list the candidates above the positive or tied with it.
 
 `EvaluationResult.explain`, `EvaluationResult.save` and `Evaluator.explain` call this module.
 """
@@ -20,11 +20,11 @@ from kgeval.results.files import RIVAL_COLUMNS
 from kgeval.results.rank_table import RankTable
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES
 
-N_EXAMPLES, N_RIVALS = 10, 5  # rows at either end of the ranks, and rivals of each, that a saved result keeps
+N_EXAMPLES, N_RIVALS = 10, 5  # a saved result keeps 5 rivals of the 10 worst and of the 10 best ranks
 
 
 class Source(typing.Protocol):
-    """The dataset and the scorer from which a result was made, as long as they are in memory."""
+    """The dataset and the scorer from which a result was computed, while they are in memory."""
 
     @property
     def dataset(self) -> Dataset:
@@ -32,7 +32,7 @@ class Source(typing.Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the score of a triple has the same bits whatever else is scored in the same call."""
+        """Whether the score of a triple does not depend, to the last bit, on the other triples of the same call."""
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
         """Re-score the query of a triple, and return its candidates and their scores.
@@ -42,7 +42,7 @@ class Source(typing.Protocol):
         side : str
         triple : int64 array, shape (3,)
         row : int, optional
-            The place of the triple in the result's table; None if it was not ranked.
+            The index of the triple's row in the result's table; None if the triple was not ranked.
 
         Returns
         -------
@@ -65,9 +65,9 @@ class _ScoredQuery:
         Sorted ids.
     scores : float array, shape (candidates,)
     answer : int
-        The column of the positive in `candidates`.
+        The index of the positive in `candidates`.
     order : Order
-        The columns above, tied with and below it.
+        The indices of the candidates above the positive, tied with it, and below it.
     """
 
     side: str
@@ -85,26 +85,28 @@ class _ScoredQuery:
         answer = int(np.searchsorted(candidates, answers[0]))
         if answer == len(candidates) or candidates[answer] != answers[0]:
             label = source.dataset.entities.labels[answers[0]]
-            raise DataError(f"{label!r} is not a candidate: train lacks it, or no score is listed for it")
+            raise DataError(
+                f"{label!r} is not a candidate: it does not occur in train, or the table has no score for it"
+            )
         return cls(side, triple, candidates, scores, answer, Order.around(scores, answer))
 
 
 def explain_triple(
     source: Source, protocol: Protocol, side: str, triple: Ids, row: int | None = None, limit: int | None = None
 ) -> pd.DataFrame:
-    """Return the candidates that score above a triple, or as high; see `kgeval.EvaluationResult.explain`.
+    """Return the candidates with a higher or the same score as a triple; see `kgeval.EvaluationResult.explain`.
 
     Parameters
     ----------
     source : Source
     protocol : Protocol
-        Its ``filter_splits`` are the splits of the known answers.
+        Answers that occur in its ``filter_splits`` are known.
     side : str
     triple : int64 array, shape (3,)
     row : int, optional
-        The place of the triple in the result's table, if it was ranked.
+        The index of the triple's row in the result's table, if the triple was ranked.
     limit : int, optional
-        The largest number of candidates above, and of tied candidates, to return.
+        Return at most this many candidates above the triple, and at most this many tied candidates.
 
     Returns
     -------
@@ -113,21 +115,21 @@ def explain_triple(
     Raises
     ------
     DataError
-        If the triple's entity is not a candidate, or `limit` is not an integer of at least 0.
+        If the entity of the triple is not a candidate, or `limit` is not an integer of at least 0.
     """
     _check_limit(limit)
     return _explained_frame(_ScoredQuery.of(source, side, triple, row), source.dataset, protocol, limit)
 
 
 def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -> pd.DataFrame:
-    """Return the same table as `explain_triple` for a ranked row, if re-scoring gives the stored counts.
+    """Return the table of `explain_triple` for a ranked row, after re-scoring has confirmed the stored counts.
 
     Parameters
     ----------
     ranks : RankTable
     source : Source
     row : int
-        Place in the table of ranks.
+        Index in the table of ranks.
     limit : int or None
         As in `explain_triple`.
 
@@ -140,7 +142,7 @@ def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -
     DataError
         If the row was not scored, or `limit` is not an integer of at least 0.
     ScoreError
-        If the counts differ from the stored ones.
+        If re-scoring gives other counts than the stored counts.
     """
     _check_limit(limit)
     return _explained_frame(_rescored_row(ranks, source, row), source.dataset, ranks.protocol, limit)
@@ -154,14 +156,15 @@ def _check_limit(limit: int | None) -> None:
 def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, limit: int | None) -> pd.DataFrame:
     """Return the table of `explain_triple` for a re-scored query."""
     order = query.order
-    # (n,) each, for the n candidates above, those tied, and the positive: its column in the scores, its position, the
-    # splits in which it is known, and whether it counts against the filtered rank.
+    # Four arrays of shape (n,), for the candidates above, the tied candidates, and the positive, in this order.
+    # columns: index in `candidates`; stands: above, tied or answer; known: the splits in which the triple with this
+    # candidate is known; counts: whether the candidate counts in the filtered rank.
     columns = np.concatenate([order.above, order.tied, [query.answer]])
     stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
     known = np.array(_known_in(dataset, protocol.filter_splits or (), query, query.candidates[columns]))
     counts = (known == "") & (stands != "answer")
     n_above = len(order.above)
-    # The places among the n that are returned: the first `limit` above, the first `limit` tied, and the positive.
+    # Indices into these arrays: the first `limit` candidates above, the first `limit` tied candidates, the positive.
     shown = np.concatenate(
         [np.arange(n_above)[:limit], n_above + np.arange(len(order.tied))[:limit], [len(columns) - 1]]
     )
@@ -188,36 +191,37 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
 
 
 def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVALS) -> pd.DataFrame:
-    """Return the best-scored rivals of some rows without the known answers, whether above the positive or not.
+    """Return the rivals with the highest scores for each of `rows`; known answers are left out.
 
     Parameters
     ----------
     ranks : RankTable
     source : Source
     rows : int64 array
-        Places in the table of ranks.
+        Indices in the table of ranks.
     n : int
-        The largest number of rivals of each row.
+        Largest number of rivals per row.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``row`` (place in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``.
+        Columns: ``row`` (index in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``.
 
     Raises
     ------
     ScoreError
-        If re-scoring gives other counts than the stored ones.
+        If re-scoring gives other counts than the stored counts.
     """
     triples = known_triples(source.dataset, ranks.protocol.filter_splits or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
     parts = []
     for row in rows:
         query = _rescored_row(ranks, source, int(row))
-        # Columns of all rivals, best first; then without known answers, the first n.
+        # Indices of all rivals in `candidates`, best first.
         columns = np.concatenate([query.order.above, query.order.tied, query.order.below])
         query_key, _ = query_parts(query.triple[None], query.side)
         _, known = indices[query.side].lookup(*query_key)
+        # The n best rivals that are not known answers.
         best = columns[~np.isin(query.candidates[columns], known)][:n]
         values = row, np.arange(1, len(best) + 1), query.candidates[best], query.scores[best]
         parts.append(pd.DataFrame(dict(zip(RIVAL_COLUMNS, values))))
@@ -230,9 +234,9 @@ def no_rivals() -> pd.DataFrame:
 
 
 def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
-    """Return the places of the rows with the `n` worst and the `n` best filtered ranks, worst first.
+    """Return the indices of the rows with the `n` worst and the `n` best filtered ranks, worst first.
 
-    Of equal ranks, the one among more rivals counts as better. Rows that were not scored are left out.
+    If ranks are equal, the rank among more rivals counts as better. Rows without a score are left out.
 
     Parameters
     ----------
@@ -245,24 +249,27 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
         No row occurs twice.
     """
     counts = ranks.counts("filtered")
-    # Places of the rows from the best rank to the worst: `lexsort` sorts by its last key first.
+    # Indices of the rows, from the best rank to the worst; the last key of `lexsort` is the first sort criterion.
     order = np.lexsort((-counts.rivals, ranks.ranks("filtered")))
     order = order[~np.isnan(ranks.frame["score"].to_numpy().astype(np.float64)[order])]
     return np.concatenate([order[::-1][:n], order[: min(n, max(0, len(order) - n))]])
 
 
 def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
-    """Re-score a row of the table of ranks; raise a ScoreError unless its raw counts are the stored ones."""
+    """Re-score a row of the table of ranks; raise a ScoreError if its raw counts differ from the stored counts."""
     stored = ranks.frame.iloc[row]
     side, triple = stored["side"], np.array([stored["s"], stored["p"], stored["o"]], dtype=np.int64)
     labels = triple_labels(source.dataset, *triple)
     if stored["score"] != stored["score"]:
-        raise DataError(f"{labels} was not scored on the {side} side: it has an entity or relation that train lacks")
+        raise DataError(
+            f"{labels} was not scored on the {side} side: it contains an entity or relation that does not occur in "
+            "train"
+        )
     query = _ScoredQuery.of(source, side, triple, row)
     stored_counts = int(stored["better_raw"]), int(stored["tied_raw"])
     new_counts = len(query.order.above), len(query.order.tied)
     is_same = stored_counts == new_counts
-    if not is_same and not source.is_exact:  # scores of a batch may be rounded differently
+    if not is_same and not source.is_exact:  # rounding may depend on the batch, so allow a tolerance
         share = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
         is_same = Order.could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, share)
     if not is_same:
@@ -275,7 +282,7 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
 
 
 def _known_in(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery, entities: Ids) -> list[str]:
-    """Return for each entity the splits in which it is an answer of the query, joined by ``+``."""
+    """Return, for each entity, the names of the splits in which it is an answer of the query, joined by ``+``."""
     splits_of: list[list[str]] = [[] for _ in entities]
     (query_given,), _ = given_and_asked(query.triple[None], query.side)
     for split in splits:

@@ -1,7 +1,7 @@
 """Files of results: one archive of arrays with a JSON header, without pickle.
 
-`save` of the two result classes calls `write_result` and the functions ``pack_...``; `kgeval.load_result` finds the
-reader of a file's kind in `READERS`, which calls the functions ``unpack_...``.
+The method `save` of both result classes calls `write_result` and the functions ``pack_...``. `kgeval.load_result` takes
+the reader for the kind of the file from `READERS`; the readers call the functions ``unpack_...``.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ TABLE_COLUMNS = (
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
 VERSION = 2  # version of the file format; kgeval 0.1.0 wrote version 1
-# For each kind of result, the function that reads it from the arrays, the header and the version of the format.
+# Kind of result -> function that makes the result from the arrays, the header and the version of the format.
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
-_WANTED = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
-_ABOUT = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
+_HEADER_KEYS = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
+_ABOUT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
 
 
 def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, Any], overwrite: bool) -> None:
-    """Write a result to one file; on failure no incomplete file remains.
+    """Write a result to one file; if writing fails, no incomplete file remains.
 
     Parameters
     ----------
     path : path
     kind : str
-        One of `READERS`.
+        Kind of result: a key of `READERS`.
     arrays : dict of str to array
     header : dict
         JSON-able.
     overwrite : bool
-        Whether an existing file is replaced.
+        Whether to replace an existing file.
     """
     write_archive(path, arrays, {**header, "format": f"kgeval {kind} {VERSION}"}, overwrite=overwrite)
 
 
 def load_result(path: str | Path) -> Any:
-    """Read a result that ``save`` wrote.
+    """Read a result from a file that its method ``save`` wrote.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def load_result(path: str | Path) -> Any:
     Returns
     -------
     EvaluationResult or ClassificationResult
-        According to the kind that the file names.
+        The kind of result that the file contains.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def load_result(path: str | Path) -> Any:
     kind, version = match[1], int(match[2])
     if not 1 <= version <= VERSION:
         raise DataError(
-            f"{path}: is written in version {version} of the format, and this kgeval reads up to {VERSION}; "
+            f"{path}: the file has version {version} of the format, but this kgeval reads versions up to {VERSION}; "
             "upgrade kgeval"
         )
     try:
@@ -86,12 +86,12 @@ def load_result(path: str | Path) -> Any:
 
 
 def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays and the header that hold the parts of an EvaluationResult.
+    """Return the arrays and the header to save for an EvaluationResult.
 
     Parameters
     ----------
     parts : dict
-        The parameters of EvaluationResult by their names, without ``source``.
+        The parameters of EvaluationResult without ``source``: name -> value.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
 
 
 def pack_vocabularies(entities: Vocabulary, relations: Vocabulary) -> Arrays:
-    """Return arrays that hold the labels of entities and relations.
+    """Return the labels of entities and relations as arrays to save.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
 
 
 def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays of the additional columns, and the entry of the header that describes them.
+    """Return the arrays of the additional columns, and the header entry that describes these columns.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
     -------
     arrays : dict of str to array
     header : dict
-        Key ``"columns"``; empty if there are no columns.
+        One entry, ``"columns"``; empty if there are no columns.
     """
     packed = [_pack_column(columns[name]) for name in columns]
     arrays = {_COLUMN.format(i): values for i, (values, _) in enumerate(packed)}
@@ -167,7 +167,7 @@ def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
-    """Return the array of a column, and its description: the name, and the categories if it does not hold numbers."""
+    """Return the array of a column and its description: the name and, unless the column is numeric, the categories."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy(), {"name": str(column.name)}
     texts, codes = text_codes(column.array)
@@ -176,31 +176,31 @@ def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
 
 
 def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return the parts that `pack_ranks` packed, also from files of kgeval 0.1.0.
+    """Return the parts that `pack_ranks` packed; reads files of kgeval 0.1.0 too.
 
     Parameters
     ----------
     arrays : dict of str to array
     header : dict
     version : int
-        Version of the file format; version 1 has ``n_read`` in the header itself.
+        Version of the file format; in version 1, ``n_read`` is a key of the header, later of ``about``.
 
     Returns
     -------
     dict
-        The parameters of EvaluationResult by their names, without ``source``.
+        The parameters of EvaluationResult without ``source``: name -> value.
 
     Raises
     ------
     DataError
-        If an entry is lacking or impossible.
+        If an entry is missing or has an impossible value.
     """
     missing = [name for name in (*TABLE_COLUMNS, _ENTITIES, _RELATIONS) if name not in arrays]
-    missing += [name for name in _WANTED if name not in header]
+    missing += [name for name in _HEADER_KEYS if name not in header]
     missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("about", {})) else []
     if missing:
         raise DataError(f"lacks {', '.join(missing)}")
-    check_about(header["about"], _ABOUT)
+    check_about(header["about"], _ABOUT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
     columns: dict[str, Any] = {name: arrays[name] for name in TABLE_COLUMNS}
@@ -220,18 +220,18 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
 
 
 def check_about(about: Any, wanted: Sequence[str]) -> None:
-    """Raise a DataError unless the facts about a result are complete.
+    """Raise a DataError if ``about`` of a saved result lacks a key.
 
     Parameters
     ----------
     about : dict
-        The entry ``"about"`` of a header.
+        The header entry ``"about"``.
     wanted : sequence of str
-        The keys that it must have.
+        The keys that `about` must have.
     """
-    lacking = [name for name in wanted if not isinstance(about, dict) or name not in about]
-    if lacking:
-        raise DataError(f"'about' lacks {', '.join(lacking)}")
+    missing = [name for name in wanted if not isinstance(about, dict) or name not in about]
+    if missing:
+        raise DataError(f"'about' lacks {', '.join(missing)}")
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:
@@ -242,7 +242,7 @@ def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.Da
     arrays : dict of str to array
     header : dict
     n_rows : int
-        Number of rows that every column must have.
+        Expected number of rows of each column.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.Da
     Raises
     ------
     DataError
-        If a column has another number of rows.
+        If a column does not have `n_rows` rows.
     """
     if "columns" not in header:
         return None
@@ -268,7 +268,7 @@ def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.Da
 
 
 def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame | None:
-    """Return the table of rivals, checked; None if the file has none."""
+    """Check and return the table of rivals; None if the file has no rivals."""
     if _RIVAL.format("row") not in arrays:
         return None
     rivals = {name: arrays[_RIVAL.format(name)] for name in RIVAL_COLUMNS}
@@ -280,7 +280,7 @@ def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame
 
 
 def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
-    """Raise a DataError unless the columns of a saved table are consistent: lengths, ranges of ids, counts."""
+    """Raise a DataError if lengths, ids or counts in the columns of a saved table are not consistent."""
     lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
     if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
         raise DataError(f"columns differ in length: {lengths}")
@@ -295,4 +295,4 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
         if (better + tied > rivals).any():
             raise DataError(f"better_{setting} + tied_{setting} exceed rivals_{setting}")
     if any((arrays[f"{name}_filtered"] > arrays[f"{name}_raw"]).any() for name in ("better", "tied", "rivals")):
-        raise DataError("filtered counts exceed raw ones")
+        raise DataError("filtered counts exceed raw counts")

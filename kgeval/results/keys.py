@@ -1,4 +1,7 @@
-"""Keys: the text by which a number of a result is looked up, such as ``"raw.object.hits@10"``."""
+"""Keys such as ``"raw.object.hits@10"``: a metric with setting, side and tie policy, read from text.
+
+`RankTable`, `EvaluationResult` and `kgeval.compare` read their metrics with `Key.parse`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 class Key:
     """A metric with its setting, side and tie policy, written ``[setting.][side.][ties.]metric``.
 
-    ``str(key)`` leaves out the parts that have their default value.
+    ``str(key)`` does not contain parts that have their default value.
 
     Parameters
     ----------
@@ -26,7 +29,7 @@ class Key:
     side : str
         ``"both"``, ``"subject"`` or ``"object"``.
     ties : str
-        A tie policy. By default that of the metric: realistic for metrics of ranks, expected for query-level metrics.
+        A tie policy. Default: realistic ties for metrics of ranks, expected ties for query-level metrics.
     """
 
     metric: RankMetric | QueryLevel
@@ -49,7 +52,7 @@ class Key:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a greater value is a better one."""
+        """Whether a greater value of the metric is better."""
         metric = self.metric
         return metric.metric.higher_is_better if isinstance(metric, QueryLevel) else metric.higher_is_better
 
@@ -60,13 +63,13 @@ class Key:
         Parameters
         ----------
         text : str, Metric or Key
-            ``"[setting.][side.][ties.]metric"``; a metric stands for its key with all defaults; a key is returned as it
-            is. The sides ``head`` and ``tail`` mean subject and object.
+            ``"[setting.][side.][ties.]metric"``; a Metric gives the key with all defaults; a Key is returned
+            unchanged. The sides ``head`` and ``tail`` mean subject and object.
 
         Raises
         ------
         MetricError
-            If the text cannot be read.
+            If the text is not a valid key.
 
         Examples
         --------
@@ -93,7 +96,7 @@ class Key:
             words = (*SETTINGS, *SIDE_WORDS, *TIE_POLICIES)
             hint = "" if head in words else suggest(head, words)
             raise MetricError(
-                f"in result key {text!r}: {head!r} is out of place{hint}; "
+                f"in result key {text!r}: {head!r} is not allowed here{hint}; "
                 "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
             )
         return cls(parse(rest), **parts)

@@ -1,4 +1,4 @@
-"""Ranked lists of the queries of a result, computed from the stored counts; no candidate is re-scored.
+"""One ranked list per query of a result, computed from the stored counts without re-scoring.
 
 `RankTable` and `EvaluationResult` call this module for query-level metrics.
 """
@@ -14,10 +14,11 @@ from kgeval.metrics.retrieval import Lists
 
 
 def no_lists(protocol: Protocol, setting: str) -> str:
-    """Return the reason why the ranked lists of queries cannot be computed from the counts, or an empty string.
+    """Return why ranked lists cannot be computed from the counts; an empty string if they can be computed.
 
-    In the filtered setting, the rivals of an answer must either include all other answers of the query (no filter) or
-    none of them (the filter has all ranked splits). In the raw setting they always include all.
+    In the filtered setting, the rivals of an answer must include either all other answers of the query (there is no
+    filter) or none of these answers (the filter contains all ranked splits). In the raw setting, the rivals of an
+    answer always include all other answers.
 
     Parameters
     ----------
@@ -35,12 +36,12 @@ def no_lists(protocol: Protocol, setting: str) -> str:
         return ""
     return (
         "filtered query-level metrics need the ranked splits among filter_splits, or no filter at all; "
-        f"{'+'.join(missing)} is not in filter_splits. Use raw.query..., or add it and evaluate again"
+        f"{'+'.join(missing)} is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
     )
 
 
 def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, pd.DataFrame]:
-    """Return one ranked list per query (s, p, ?) or (?, p, o); the ranked answers of the query are its relevant items.
+    """Return one ranked list per query (s, p, ?) or (?, p, o); its relevant items are the ranked answers of the query.
 
     Parameters
     ----------
@@ -55,20 +56,20 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     lists : Lists
         Sorted by side, relation and given entity.
     rows : pandas.DataFrame
-        For each query one row of `table`; it has the query's side, relation and given entity.
+        One row of `table` per query, which contains the side, relation and given entity of the query.
     """
     side = table["side"].cat.codes.to_numpy().astype(np.int64)
     is_subject = (table["side"] == "subject").to_numpy()
     triples = table[["s", "p", "o"]].to_numpy()
     given, answer = given_and_asked_where(triples, is_subject)
-    # distinct (answers,): the first row of each distinct answer of each query, sorted by query and answer.
+    # distinct (answers,): one row for each distinct pair of query and answer, sorted by query and answer.
     order, starts = group_rows(side, triples[:, 1], given, answer)
     distinct = order[starts[:-1]]
-    # first (queries + 1,): where the answers of each query start in `distinct`; the last entry is the number of
-    # answers.
+    # first (queries + 1,): the index in `distinct` at which the answers of each query start; the last element is the
+    # number of answers.
     _, first = group_rows(side[distinct], triples[distinct, 1], given[distinct])
     n_queries = len(first) - 1
-    # query (answers,): the number of each answer's query.
+    # query (answers,): the number (0, 1, ...) of the query to which each answer belongs.
     query = np.repeat(np.arange(n_queries), np.diff(first))
     better, tied, rivals = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied", "rivals"))
     is_removed = setting == "filtered" and bool(protocol.filter_splits)

@@ -1,6 +1,6 @@
 """RankTable: the stored counts of ranked triples, and the metrics and intervals computed from them.
 
-`EvaluationResult` delegates its numbers to this class; `kgeval.comparison` and `kgeval.report` use it too.
+`EvaluationResult` computes its metrics with this class; `kgeval.comparison` and `kgeval.report` use it too.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ INTERVALS = ("robust", *BOOTSTRAPS)
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
-    """The table of ranks: one row per (triple, side) with the counts of its positive, and the protocol.
+    """The table of ranks, with counts of rivals in one row per (triple, side), and the protocol.
 
-    A query is a given entity, a relation and a side. The positive is the triple being ranked, its rivals are the other
-    candidates of the query. All numbers of a result come from this class. In its methods, ``key`` selects the metric,
-    setting, side and tie policy, and ``rows`` are places in the table, by default all rows of the key's side.
+    A query is a given entity, a relation and a side. The positive is the triple being ranked, and its rivals are the
+    other candidates of the query. This class computes all metrics of an `EvaluationResult`. In its methods, ``key``
+    selects the metric, setting, side and tie policy; ``rows`` are indices of rows, by default all rows of the side.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive; and the number of rivals that score higher
-        (``better``), that score the same (``tied``), and of all rivals (``rivals``), each ``_raw`` and ``_filtered``.
+        ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive, and counts of rivals: with a higher score
+        (``better``), with the same score (``tied``), and all rivals (``rivals``). Each count is a column with the
+        ending ``_raw`` and one with ``_filtered``.
     protocol : Protocol
         The protocol under which the rivals were counted.
     """
@@ -69,7 +70,7 @@ class RankTable:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """``both`` and each side, or the only side that was ranked."""
+        """``"both"`` and the two sides; or only the side that was ranked, if there is one side."""
         sides = tuple(self.protocol.sides)
         return ("both", *sides) if len(sides) > 1 else sides
 
@@ -79,7 +80,7 @@ class RankTable:
         return float((self.frame["tied_filtered"] > 0).mean()) if len(self) else float("nan")
 
     def rows_of(self, side: str) -> Ids:
-        """Return the places of the rows of a side.
+        """Return the indices of the rows of a side.
 
         Parameters
         ----------
@@ -102,7 +103,7 @@ class RankTable:
         return np.flatnonzero((self.frame["side"] == side).to_numpy())
 
     def counts(self, setting: str, rows: Ids | None = None) -> RankCounts:
-        """Return the counts of some rows, by default of all rows.
+        """Return the counts of `rows`, by default of all rows.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class RankTable:
         return RankCounts(*(column if rows is None else column[rows] for column in columns))
 
     def ranks(self, setting: str = "filtered", ties: str = "realistic", rows: Ids | None = None) -> Reals:
-        """Return the ranks of some rows, by default of all rows.
+        """Return the ranks of `rows`, by default of all rows.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class RankTable:
         return ranks_under(ties, counts.better, counts.tied)
 
     def lists(self, setting: str, rows: Ids) -> Lists:
-        """Return the ranked list of each query of some rows in a setting; see `query_lists`."""
+        """Return one ranked list per query of `rows`, for the raw or filtered setting; see `query_lists`."""
         return query_lists(self.frame.iloc[rows], self.protocol, setting)[0]
 
     def value(
@@ -149,24 +150,24 @@ class RankTable:
         at_chance: bool = False,
         lists: Lists | None = None,
     ) -> MetricValue:
-        """Return the number of a key, or NaN with the reason.
+        """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
         Parameters
         ----------
         key : str, Metric or Key
         rows : int64 array, optional
         at_chance : bool
-            Whether to return the expected value of a random ranking instead.
+            True: return the value that is expected for a random ranking instead.
         lists : Lists, optional
-            The ranked lists of the rows, if they are already computed; for query-level metrics.
+            The ranked lists of `rows` if they are already computed; used by query-level metrics.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         metric = key.metric
         if isinstance(metric, QueryLevel):
-            lacking = no_lists(self.protocol, key.setting)
-            if lacking:
-                return MetricValue.undefined(lacking)
+            reason = no_lists(self.protocol, key.setting)
+            if reason:
+                return MetricValue.undefined(reason)
             lists = self.lists(key.setting, rows) if lists is None else lists
             return metric.chance_of(lists) if at_chance else metric.compute_lists(lists, key.ties)
         counts = self.counts(key.setting, rows)
@@ -175,12 +176,12 @@ class RankTable:
         return metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
 
     def moments(self, key: str | Metric | Key, rows: Ids | None = None, lists: Lists | None = None) -> Moments:
-        """Return the number of a key as a function of means, for intervals, tests and other statistics.
+        """Return the metric `key` as a function of means, for intervals, tests and other statistics.
 
         Parameters
         ----------
         key, rows, lists
-            As for `value`.
+            As in `value`.
 
         Returns
         -------
@@ -190,15 +191,15 @@ class RankTable:
         Raises
         ------
         MetricError
-            If the number is undefined, or is not a function of means.
+            If the metric is undefined, or is not a function of means.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         metric = key.metric
         if isinstance(metric, QueryLevel):
-            lacking = no_lists(self.protocol, key.setting)
-            if lacking:
-                raise MetricError(lacking)
+            reason = no_lists(self.protocol, key.setting)
+            if reason:
+                raise MetricError(reason)
             return metric.moments_of(self.lists(key.setting, rows) if lists is None else lists, key.ties)
         counts = self.counts(key.setting, rows)
         return metric.moments(counts.better, counts.tied, counts.rivals, key.ties)
@@ -226,7 +227,7 @@ class RankTable:
         if by == "query":
             is_subject = (self.frame["side"] == "subject").to_numpy()[rows]
             columns = [is_subject.astype(np.int64), triples[:, 1], given_and_asked_where(triples, is_subject)[0]]
-        # Group g is the rows order[starts[g]:starts[g + 1]]; each of its rows gets the number g.
+        # order sorts the rows by `columns`. The rows order[starts[g]:starts[g + 1]] form cluster g.
         order, starts = group_rows(*columns)
         clusters = np.empty(len(rows), dtype=np.int64)
         clusters[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -244,17 +245,17 @@ class RankTable:
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
-        """Return the number of a key with its interval.
+        """Return the value of the metric `key` with its confidence interval.
 
         Parameters
         ----------
         key, rows, lists
-            As for `value`.
+            As in `value`.
         confidence : float
             Nominal coverage, between 0 and 1.
         clusters : int64 array, shape (rows,), optional
-            The cluster of each row; by default rows of the same triple share one. In query-level metrics each query is
-            its own cluster.
+            The cluster of each row; by default rows of the same triple form a cluster. For query-level metrics each
+            query is one cluster.
         method : str
             One of `INTERVALS`.
         n_resamples, seed : int
@@ -263,7 +264,7 @@ class RankTable:
         Returns
         -------
         Interval
-            With a reason and without limits if there is none.
+            With a reason and NaN limits if no interval can be computed.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -272,7 +273,7 @@ class RankTable:
             return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed)
         try:
             moments = self.moments(key, rows, lists)
-        except MetricError as error:  # the reason why there is no number is also the reason why there is no interval
+        except MetricError as error:  # without a value there is no interval, for the same reason
             return Interval(np.nan, np.nan, np.nan, confidence, method, 0, reason=str(error))
         if isinstance(key.metric, QueryLevel):
             clusters = np.arange(len(moments))
@@ -283,7 +284,7 @@ class RankTable:
     def _median_interval(
         self, key: Key, rows: Ids, confidence: float, clusters: Ids, method: str, n_resamples: int, seed: int
     ) -> Interval:
-        """Return the interval of the median rank, the only metric that is not a function of means."""
+        """Return the interval of the median rank, which is the only metric that is not a function of means."""
         median = self.value(key, rows)
         if median.reason:
             return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=median.reason)
@@ -307,14 +308,14 @@ class RankTable:
         Parameters
         ----------
         groups : mapping of tuple of str to (str, int64 array)
-            The labels of each group, with its setting and its rows.
+            Labels of a group -> its setting and the indices of its rows.
         names : sequence of str
-            The names of the levels of the index, one for each label of a group.
+            The names of the index levels, one per label of a group.
         metrics : iterable of RankMetric or QueryLevel
         ties : str, optional
-            Tie policy; by default that of each metric.
+            Tie policy; by default the default policy of each metric.
         confidence : float, optional
-            Nominal coverage of intervals, clustered by triple; None for no intervals.
+            Nominal coverage of the intervals, which are clustered by triple; None: no intervals.
 
         Returns
         -------
@@ -345,7 +346,7 @@ class RankTable:
         )
 
     def macro(self, key: Key, groups: Iterable[Ids], confidence: float) -> Interval:
-        """Return the macro average: the mean of the numbers of groups of rows, each group with the same weight.
+        """Return the macro average: the unweighted mean of the metric `key` over groups of rows.
 
         The interval describes the sampling of rows within these groups, not the choice of the groups.
 
@@ -353,7 +354,7 @@ class RankTable:
         ----------
         key : Key
         groups : iterable of int64 arrays
-            The rows of each group.
+            The indices of the rows of each group.
         confidence : float
 
         Returns
@@ -363,7 +364,7 @@ class RankTable:
         Raises
         ------
         MetricError
-            If the number of a group is undefined, or is not a function of means.
+            If the metric is undefined in a group, or is not a function of means.
         """
         rows_of_groups = list(groups)
         if not rows_of_groups:
@@ -371,8 +372,9 @@ class RankTable:
         parts = [self.moments(key, rows) for rows in rows_of_groups]
         value = float(np.mean([moments.number for moments in parts]))
         n, k = sum(map(len, parts)), len(parts)
-        # (n,): one value per observation, whose mean is the macro average: the influence of an observation on the
-        # average is its influence on its group's number times n / (k * size of the group), and influences sum to 0.
+        # values (n,): one value per observation; their mean is the macro average. Each value is the macro average plus
+        # the influence of the observation on it: its influence on the metric of its group, times n / (k * size of the
+        # group). The influences sum to 0.
         values = np.concatenate([value + influences(moments) * (n / (k * len(moments))) for moments in parts])
         is_list = isinstance(key.metric, QueryLevel)
         clusters = np.arange(n) if is_list else self.clusters("triple", np.concatenate(rows_of_groups))

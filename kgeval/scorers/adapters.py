@@ -1,4 +1,4 @@
-"""The three kinds of scorers, and the adapters that give them one interface (`RowScorer`).
+"""The three kinds of scorers, and the adapters that give all kinds the same interface (`RowScorer`).
 
 A scorer is a function of triples (`FunctionRows`), an object that scores whole rows (`MatrixRows`) or an embedding
 model (`GeometryRows`). `as_row_scorer` chooses the adapter; `evaluate`, `classify` and `check_scorer` call it.
@@ -38,7 +38,7 @@ from kgeval.kernels import (
 )
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
-MAX_PAIRS = 1 << 17  # so few that ids and scores stay in a processor's cache and their memory is reused
+MAX_PAIRS = 1 << 17  # ids and scores of so many triples fit a processor's cache
 ROW_BATCH_BYTES = 1 << 26
 FUNCTION_BATCH_BYTES = 1 << 23
 MAX_QUERIES = 1024
@@ -55,20 +55,20 @@ class GeometryScorer(typing.Protocol):
     """An embedding model that names the geometry of its scores; the exact kernels rank it.
 
     ``geometry`` is ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"`` (see `kgeval.kernels.geometry`).
-    The methods are called one at a time; candidate vectors must not change during a run.
+    The methods are never called in parallel; candidate vectors must not change during a run.
     """
 
     geometry: str
 
     def query_vectors(self, side: str, given: Ids, relation: Ids) -> Reals:
-        """Return one vector per query of `side`, shape (n, d); a row must not depend on the rest of the batch."""
+        """Return one vector per query of `side`, shape (n, d); a row must not depend on other rows."""
 
     def candidate_vectors(self, side: str) -> Vectors:
         """Return one vector per entity, shape (entities, d)."""
 
 
 class RowScorer(typing.Protocol):
-    """The interface that all adapters have in common."""
+    """The interface of all adapters."""
 
     @property
     def kind(self) -> str:
@@ -84,7 +84,7 @@ class RowScorer(typing.Protocol):
         Parameters
         ----------
         side : str
-            ``"subject"`` or ``"object"``, the missing place of the queries.
+            The missing side of the queries, ``"subject"`` or ``"object"``.
         given, relation : int64 arrays, shape (queries,)
             Ids of the given entity and of the relation of each query.
         candidates : int64 array, shape (candidates,)
@@ -93,20 +93,20 @@ class RowScorer(typing.Protocol):
         Returns
         -------
         array or tensor, shape (queries, candidates)
-            On the device on which the scorer made them.
+            The scores, on the device on which the scorer computed them.
         """
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much work is done at a time; no limit changes a number.
+    """How much work is done at a time; no limit changes a score or a count.
 
     Parameters
     ----------
     batch_size : int, optional
-        Queries at a time.
+        Number of queries at a time.
     block_size : int, optional
-        Candidates at a time, where the scorer can score a part of the candidates.
+        Number of candidates at a time, if the scorer can score a part of the candidates.
     max_pairs : int
         The largest number of triples in one call of a function ``score(s, p, o)``.
     device : str, optional
@@ -136,7 +136,7 @@ class FunctionRows:
         for top in range(0, len(given), height):
             for left in range(0, len(candidates), width):
                 r, c = slice(top, top + height), slice(left, left + width)
-                part = self._block(side, given[r], relation[r], candidates[c])  # scores of the cells (r, c)
+                part = self._block(side, given[r], relation[r], candidates[c])  # the scores in the rows r and columns c
                 if part.shape == (len(given), len(candidates)):
                     return part
                 if result is None:
@@ -146,14 +146,14 @@ class FunctionRows:
         return np.empty((0, len(candidates))) if result is None else result
 
     def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
-        # Arrays of length queries * candidates: triple i * n_candidates + j is query i with candidate j.
+        # Arrays of shape (queries * candidates,): triple i * n_candidates + j is query i with candidate j.
         n_queries, n_candidates = len(given), len(candidates)
         fixed, varied = np.repeat(given, n_candidates), np.tile(candidates, n_queries)
         s, o = (varied, fixed) if side == "subject" else (fixed, varied)
         return self.pairs(s, np.repeat(relation, n_candidates), o).reshape(n_queries, n_candidates)
 
     def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
-        """Return the scores of n triples, shape (n,), from one call, on the device on which they were made."""
+        """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device."""
         with _naming_the_scorer(self.name, len(s), "triples"):
             raw = self.function(s, p, o)
         scores = as_rows(raw, self.name)
@@ -194,7 +194,7 @@ class MatrixRows:
         return result
 
     def takes_candidates(self, side: str) -> bool:
-        """Tell whether the method of `side` takes ``candidates``, and so can score a part of the entities."""
+        """Tell whether the method of `side` has a parameter ``candidates``, and so can score a part of the entities."""
         try:
             return "candidates" in inspect.signature(self._method(side)).parameters
         except (TypeError, ValueError):
@@ -226,7 +226,7 @@ class MatrixRows:
 
 @dataclass(frozen=True)
 class GeometryRows:
-    """Exact rows of scores from an embedding model; the ranker uses faster kernels, which agree with these."""
+    """Exact rows of scores from an embedding model; the ranker's faster kernels give the same counts."""
 
     model: GeometryScorer
     n_entities: int
@@ -248,7 +248,7 @@ class GeometryRows:
     def vectors(self, side: str, candidates: Ids) -> Any:
         """Return checked candidate vectors in the model's precision, shape (candidates, d).
 
-        Where all entities are candidates, this is the model's array or tensor itself, not a copy.
+        If all entities are candidates, the result is the model's array or tensor itself, not a copy.
         """
         with _naming_the_scorer(f"{self.name}.candidate_vectors", self.n_entities, "entities"):
             raw = self._numbers(self.model.candidate_vectors(side))
@@ -268,7 +268,7 @@ class GeometryRows:
         return raw if len(candidates) == self.n_entities else raw[candidates]
 
     def _numbers(self, values: Any) -> Any:
-        """Return vectors as a numeric array, or the tensor itself where it holds floats."""
+        """Return vectors as a numeric array; a float tensor is returned as a tensor."""
         tensor = float_tensor(values)
         return as_scores(values, self.name) if tensor is None else tensor
 
@@ -276,7 +276,7 @@ class GeometryRows:
         """See `RowScorer`."""
         q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
         check_dimensions(q, e, self.name)
-        scores = np.empty((len(q), len(e)))  # float64, filled block by block of candidates
+        scores = np.empty((len(q), len(e)))  # float64; filled for one block of candidates at a time
         for part in pair_parts(len(e), e.shape[1]):
             for i in range(len(q)):
                 scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
@@ -286,8 +286,8 @@ class GeometryRows:
 def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:
     """Wrap a scorer in its adapter.
 
-    The methods of the scorer decide, in this order: ``query_vectors`` (`GeometryRows`), ``score_objects`` or
-    ``score_subjects`` (`MatrixRows`), a call (`FunctionRows`).
+    The first method in this list that the scorer has decides: ``query_vectors`` (`GeometryRows`), ``score_objects`` or
+    ``score_subjects`` (`MatrixRows`), ``__call__`` (`FunctionRows`).
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
     Raises
     ------
     ScoreError
-        If `scorer` is not one of these kinds.
+        If `scorer` has none of these methods.
     """
     name = getattr(scorer, "__name__", type(scorer).__name__)
     limits = limits or Limits()
@@ -330,15 +330,15 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 
 
 def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
-    """Return how many queries are scored at a time, with all candidates each.
+    """Return how many queries are scored at a time, each with all candidates.
 
     Parameters
     ----------
     rows : RowScorer
     limits : Limits
-        ``batch_size`` decides if it is given.
+        If ``batch_size`` is set, it is the result.
     n_candidates : int
-        Candidates of each query.
+        Number of candidates of each query.
 
     Returns
     -------
@@ -346,13 +346,13 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
         At least 1.
     """
     n_bytes = ROW_BATCH_BYTES
-    if isinstance(rows, FunctionRows):  # several calls fill a batch anyway; a small batch stays in the cache
+    if isinstance(rows, FunctionRows):  # a batch takes several calls anyway, and a small batch stays in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
     return limits.batch_size or max(1, min(MAX_QUERIES, n_bytes // (8 * n_candidates)))
 
 
 def pair_side(rows: RowScorer) -> str:
-    """Return the side whose queries give the scores of single triples.
+    """Return the missing side of the queries with which single triples are scored.
 
     Parameters
     ----------
@@ -361,13 +361,13 @@ def pair_side(rows: RowScorer) -> str:
     Returns
     -------
     str
-        ``"object"``; ``"subject"`` for an object that has ``score_subjects`` alone.
+        ``"subject"`` for an object that has only ``score_subjects``, else ``"object"``.
     """
     return "subject" if isinstance(rows, MatrixRows) and not hasattr(rows.scorer, "score_objects") else "object"
 
 
 def score_triples(rows: RowScorer, triples: Ids) -> Scores:
-    """Return the score of each triple, the same as the ranker's on the side `pair_side`.
+    """Return the score of each triple; equal to the ranker's score on the side `pair_side`.
 
     A function is called with at most ``max_pairs`` triples at a time. Other scorers get each distinct query
     once, in batches; embedding models are scored exactly in float64.
@@ -381,12 +381,12 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
     Returns
     -------
     array, shape (n,)
-        In the scorer's dtype; float64 where n is 0.
+        The scores, in the scorer's dtype; float64 if n is 0.
 
     Raises
     ------
     ScoreError
-        If the shape or the dtype is wrong. `check_triple_scores` checks for NaN.
+        If the shape or the dtype of the scores is wrong. NaN is not checked here; see `check_triple_scores`.
 
     Examples
     --------
@@ -395,20 +395,20 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
     array([10, 12])
     """
     scores: Scores | None = None
-    for places, part in _scored_parts(rows, triples):
+    for row_numbers, part in _scored_parts(rows, triples):
         if scores is None:
             scores = np.empty(len(triples), dtype=part.dtype)
         check_same_dtype(rows.name, scores, part)
-        scores[places] = part
+        scores[row_numbers] = part
     return np.empty(0) if scores is None else scores
 
 
 def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]:
-    """Yield row numbers of `triples` and the scores of these rows; use the scores before the next pair is drawn."""
+    """Yield row numbers of `triples` and the scores of these rows; the next step may overwrite the scores."""
     if isinstance(rows, FunctionRows):
         for start in range(0, len(triples), rows.limits.max_pairs):
-            places = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
-            yield places, as_scores(rows.pairs(*(triples[places, column] for column in range(3))), rows.name)
+            row_numbers = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
+            yield row_numbers, as_scores(rows.pairs(*(triples[row_numbers, column] for column in range(3))), rows.name)
         return
     queries = Queries.of(triples, pair_side(rows))
     size = MAX_QUERIES
@@ -421,7 +421,8 @@ def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]
 
 def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
     """Return the score of each answer of `queries`, in the order of ``queries.answers``."""
-    # row_of[i]: the query of answer i. answers[column_of[i]]: the entity of answer i, each distinct entity once.
+    # row_of, (answers,): the query of each answer. `answers` becomes the distinct entities; column_of, (answers,): the
+    # position of each answer's entity among them.
     row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
     answers, column_of = np.unique(queries.answers, return_inverse=True)
     if isinstance(rows, GeometryRows):
@@ -448,14 +449,14 @@ def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: Ro
     Raises
     ------
     ScoreError
-        Names the first triple with such a score.
+        If there is such a score; the message names its first triple.
     """
     wrong = np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)
     if wrong.any():
-        place = int(np.argmax(wrong))
-        shown = "NaN" if np.isnan(scores[place]) else str(scores[place])
+        position = int(np.argmax(wrong))
+        shown = "NaN" if np.isnan(scores[position]) else str(scores[position])
         raise ScoreError(
-            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[place])} and such a score for "
+            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[position])} and such a score for "
             f"{int(wrong.sum()) - 1} more of the {len(scores)} triples; it cannot be compared. "
             "Check the parameters of these entities, or run kgeval.check_scorer"
         )
@@ -493,7 +494,7 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 @contextmanager
 def _naming_the_scorer(name: str, n: int, what: str) -> Iterator[None]:
-    """Run a call of a scorer: an error names the scorer and its input, and torch, if imported, records no gradients."""
+    """Run a call of a scorer: errors name the scorer and its input; torch, if imported, records no gradients."""
     torch = sys.modules.get("torch")
     try:
         with torch.no_grad() if torch else nullcontext():

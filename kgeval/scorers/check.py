@@ -1,6 +1,6 @@
-"""The check of a scorer: scores of a few queries, computed in several ways, must agree.
+"""The check of a scorer: the scores of a few queries are computed in several ways and must agree.
 
-`check_scorer` is the public call. `evaluate` and `classify` call `check_missing` and `probe` before the whole run.
+Users call `check_scorer`. `evaluate` and `classify` call `check_missing` and `probe` before the whole run.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class ScorerReport:
 def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
     """Probe `scorer` on a few queries of `dataset`.
 
-    The check covers the shape (the number of queries never equals the number of candidates, so a transposed
-    array shows), the dtype and NaN. A triple must get the same score in two calls, and alone and in a batch. Every
+    The check covers the dtype, NaN and the shape; the number of queries never equals the number of candidates, so a
+    transposed array is noticed. A triple must get the same score in two calls, and also alone and in a batch. Every
     entity and relation of train must have a vector.
 
     Parameters
@@ -64,7 +64,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     Raises
     ------
     ScoreError
-        If a check fails. The message names query and candidate by label, what was expected and what came.
+        If a check fails. The message names query and candidate by label, the expected and the actual value.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
     Raises
     ------
     ScoreError
-        If a table has a wrong number of rows, or lacks an entity or relation of train (of any split, where the
-        dataset has no train).
+        If a table has a wrong number of rows, or an entity or relation of train has no row (of any split, if the
+        dataset has no train split).
     """
     if isinstance(scorer, EmbeddingModel) and scorer.n_relations != len(dataset.relations):
         doubled = scorer.n_relations == 2 * len(dataset.relations)
@@ -126,7 +126,7 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
 
 
 def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, sides: Sequence[str]) -> ScorerReport:
-    """Score a few queries of `triples` with some candidates in several ways; all ways must agree.
+    """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     dataset : Dataset
         Gives the labels for messages.
     triples : int64 array, shape (n, 3), n >= 1
-        The queries are taken from these.
+        The triples from which the queries are taken.
     candidates : int64 array, shape (candidates,)
         Sorted ids of the entities that may be scored.
     sides : sequence of str
@@ -152,7 +152,7 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     notes: list[str] = []
     dtype = ""
     for side in sides:
-        # 1. All queries with all columns, twice: two equal calls must give equal scores.
+        # 1. All queries with all columns, in two equal calls: the scores must be equal.
         queries = _some_queries(triples, side, len(candidates))
         columns = _some_candidates(rows, candidates)
         together = _fetched(rows, queries, columns).copy()
@@ -162,26 +162,26 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
         notes += _compare_scores(
             together, again, rows, dataset, queries, columns, "called twice", "is dropout still on?"
         )
-        # 2. Each query alone: row i of `together` must come again.
+        # 2. Each query alone: the scores must equal row i of `together`.
         for i in range(len(queries)):
             query = queries.part(i, i + 1)
             alone = _fetched(rows, query, columns)
             how = "scored alone and in a batch"
             hint = "does it normalise over the batch?"
             notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, how, hint)
-        # 3. All queries with the first and the last column alone, where the scorer can take a part of the candidates.
+        # 3. All queries with the first and the last column only, if the scorer accepts a part of the candidates.
         end_columns = np.unique(columns[[0, -1]])
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
             end_scores = _fetched(rows, queries, end_columns)
             same_scores = together[:, np.searchsorted(columns, end_columns)]
             how = "scored among few candidates and among many"
-            hint = "does it depend on the other candidates, or score places instead of ids?"
+            hint = "does it depend on the other candidates, or score positions instead of ids?"
             notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, how, hint)
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
 
 def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
-    """Return a few queries, never as many as there are candidates: a transposed array then has a wrong shape."""
+    """Return a few queries, never as many as candidates, so that a transposed array has a wrong shape."""
     n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
     given, answers = given_and_asked(picked, side)
@@ -189,7 +189,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
-    """Return the scores as a numpy array, shape (queries, columns), copied from the scorer's device if need be."""
+    """Return the scores as a numpy array, shape (queries, columns), copied from the scorer's device if necessary."""
     return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
 
 
@@ -211,12 +211,12 @@ def _compare_scores(
 ) -> list[str]:
     """Return a note if two arrays of scores differ by rounding alone; raise a ScoreError if they differ by more.
 
-    `how` says in what the two calls differed, `hint` what may explain a difference; both go into the message.
+    `how` describes the difference of the two calls, `hint` a possible cause; both are part of the message.
     """
     if expected.dtype != repeated.dtype:
         raise ScoreError(f"{rows.name} {how} gave {expected.dtype} and {repeated.dtype} scores; keep to one dtype")
-    # Both arrays as float64, shape (queries, columns). `difference` is 0 for equal infinities, and infinite where only
-    # one of two scores is infinite.
+    # a, b: both arrays as float64, shape (queries, columns). `difference` is 0 for equal infinities, and infinite if
+    # only one of two scores is infinite.
     a, b = expected.astype(np.float64), repeated.astype(np.float64)
     with np.errstate(invalid="ignore"):
         difference = np.where(a == b, 0.0, np.abs(a - b))

@@ -1,4 +1,4 @@
-"""Checks of the values that a scorer returns: real numbers of one dtype, none of them NaN.
+"""Checks of the values that a scorer returns: real numbers of one dtype, without NaN.
 
 The adapters, the ranker and the tables of scores call these functions on every array or tensor of scores.
 """
@@ -17,7 +17,7 @@ from kgeval.kernels import Array, fetched, first_nan, is_on_device, kind_of, lar
 
 
 def as_rows(values: Any, name: str) -> Array:
-    """Return scores as a numpy array, or as a detached tensor if they are on another device than the CPU.
+    """Return scores as a numpy array; tensors on other devices than the CPU are returned as detached tensors.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def as_rows(values: Any, name: str) -> Array:
     Raises
     ------
     ScoreError
-        As `as_scores`.
+        See `as_scores`.
     """
     if not is_on_device(values):
         return as_scores(values, name)
@@ -60,15 +60,15 @@ def as_scores(values: Any, name: str) -> Scores:
     Raises
     ------
     ScoreError
-        If there is no value, rows differ in length, or the dtype cannot be ranked exactly (bool, complex, object,
+        If `values` is None, rows differ in length, or the dtype cannot be ranked exactly (bool, complex, object,
         string, masked, dates).
     """
     if values is None:
-        raise ScoreError(f"{name} returned None; does it lack a return?")
+        raise ScoreError(f"{name} returned None; is a return statement missing?")
     if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, or an object that behaves like one
         values = fetched(values)
     if isinstance(values, np.ma.MaskedArray):
-        raise ScoreError(f"{name} gave a masked array; fill it first (a masked candidate still has a rank)")
+        raise ScoreError(f"{name} returned a masked array; fill the array first (a masked candidate still has a rank)")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -94,14 +94,14 @@ def check_same_dtype(name: str, one: Array, other: Array) -> None:
     name : str
         The scorer's name.
     one, other : arrays or tensors
-        The scores of the earlier and of the later call.
+        The scores of the earlier call, and the scores of the later call.
     """
     if one.dtype != other.dtype:
         raise ScoreError(f"{name} gave {_dtype_name(one)} scores, then {_dtype_name(other)}; keep to one dtype")
 
 
 def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Dataset, name: str) -> float:
-    """Return the largest score, and refuse NaN.
+    """Return the largest score; raise a ScoreError if a score is NaN.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     Returns
     -------
     float
-        Minus infinity if there is no score.
+        The largest score; minus infinity if there is no score.
 
     Raises
     ------
     ScoreError
-        If a score is NaN; names the first query and candidate.
+        If a score is NaN; the message names the first query and candidate.
     """
     if 0 in scores.shape:
         return -math.inf
@@ -146,7 +146,7 @@ def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> st
     ----------
     dataset : Dataset
     side : str
-        ``"subject"`` or ``"object"``, the missing place.
+        The missing side, ``"subject"`` or ``"object"``.
     given, relation : int
         Ids of the given entity and of the relation.
 

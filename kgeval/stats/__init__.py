@@ -1,4 +1,4 @@
-"""Statistics on plain arrays: confidence intervals, paired tests, and the correction of p-values for their number."""
+"""Statistics on plain arrays: confidence intervals, paired tests, and Holm's correction for multiple tests."""
 
 from kgeval.stats.intervals import BOOTSTRAPS, bootstrap_interval, check_confidence, robust_interval
 from kgeval.stats.moments import Interval, Moments, first_mean, influences

@@ -1,8 +1,8 @@
-"""Confidence intervals of one number from clustered observations: cluster-robust, Wilson's, bootstrap.
+"""Confidence intervals of a statistic of clustered observations: cluster-robust, Wilson's, bootstrap.
 
-The number is a function of means (`Moments`). Observations of the same cluster may depend on each other, observations
-of different clusters may not. `RankTable` and `kgeval.compare` call `robust_interval` and `bootstrap_interval`;
-`paired.py` and `quantiles.py` use the smaller functions.
+The statistic is a function of means (`Moments`). Observations of the same cluster may depend on each other;
+observations of different clusters must be independent. `RankTable` and `kgeval.compare` call `robust_interval` and
+`bootstrap_interval`; `paired.py` and `quantiles.py` use the smaller functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kgeval.stats.student import student_quantile
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
-# Number of cluster draws that a bootstrap holds at a time: small enough for a processor's cache.
+# Number of cluster draws that a bootstrap keeps in memory at a time: few enough for the cache of a processor.
 DRAWS_AT_ONCE = 2**18
 
 
@@ -93,12 +93,12 @@ class Clusters:
 
 
 def check_confidence(confidence: float) -> float:
-    """Return the nominal coverage `confidence` if it is valid.
+    """Check the nominal coverage `confidence` and return it.
 
     Parameters
     ----------
     confidence : float
-        Must lie between 0 and 1.
+        Above 0 and below 1.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def check_confidence(confidence: float) -> float:
     Raises
     ------
     MetricError
-        If it does not.
+        If `confidence` is not between 0 and 1.
     """
     return check_number("confidence", confidence, 0.0, 1.0, "a share between 0 and 1, such as 0.95")
 
@@ -118,7 +118,7 @@ def cluster_variance(sums: Reals, n: int) -> float:
     Parameters
     ----------
     sums : float64 array, shape (clusters,)
-        Sum of the observations' deviations from the mean within each cluster; at least two clusters.
+        For each cluster, the sum of the deviations of its observations from the mean; at least two clusters.
     n : int
         Number of observations.
 
@@ -133,36 +133,36 @@ def cluster_variance(sums: Reals, n: int) -> float:
 def robust_interval(
     moments: Moments, clusters: npt.ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = ANYWHERE
 ) -> Interval:
-    """Return the cluster-robust interval: the number, plus and minus Student's t times the standard error.
+    """Return the cluster-robust interval: the statistic, plus and minus Student's t times the standard error.
 
     The influences of the observations (see `influences`) are summed within each of G clusters. The variance is
     ``G / (G - 1)`` times the sum of the squares of these sums, divided by the squared number of observations; t has
     G - 1 degrees of freedom. Observations may depend on each other in any way within a cluster, but not across
-    clusters. A plain mean of zeros and ones is a share: its interval is Wilson's, which stays accurate for shares
-    near 0 and 1 (`method` is then ``"wilson"``).
+    clusters. If the statistic is a plain mean of zeros and ones, it is a share. Its interval is then Wilson's, which is
+    also accurate for shares near 0 and 1, and `method` is ``"wilson"``.
 
     Parameters
     ----------
     moments : Moments
-        The number and its observations.
+        The statistic and its observations.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     confidence : float
         Nominal coverage.
     bounds : two floats
-        The smallest and the largest value that the number can have; the limits are clipped to them.
+        The smallest and the largest possible value of the statistic; the limits are clipped to these.
 
     Returns
     -------
     Interval
-        With a reason and without limits (NaN) if there is no observation or only one cluster, or if the number is
-        undefined.
+        The limits are NaN and `reason` is not empty if there is no observation or only one cluster, or if the
+        statistic is undefined.
 
     References
     ----------
     Liang and Zeger (1986), Longitudinal data analysis using generalized linear models, Biometrika 73;
     Cameron and Miller (2015), A Practitioner's Guide to Cluster-Robust Inference, Journal of Human Resources 50
-    (the factor, and G - 1 degrees of freedom).
+    (the factor G / (G - 1), and G - 1 degrees of freedom).
 
     Examples
     --------
@@ -181,7 +181,7 @@ def robust_interval(
     with np.errstate(all="ignore"):
         variance = cluster_variance(groups.sums(influences(moments)[:, None])[:, 0], len(moments))
     if not isfinite(variance):
-        reason = "the number is not smooth around these means"
+        reason = "the value is not a smooth function of the means"
         return Interval(value, nan, nan, confidence, "robust", groups.count, reason=reason)
     error = sqrt(variance)
     reach = student_quantile((1.0 + confidence) / 2.0, groups.count - 1) * error
@@ -190,7 +190,7 @@ def robust_interval(
 
 
 def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
-    """Return the number, and the reason why it has no interval.
+    """Return the value of the statistic, and the reason why it has no interval.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
     Returns
     -------
     value : float
-        NaN if there is no observation or the number is undefined.
+        NaN if there is no observation or the statistic is undefined.
     reason : str
         Empty if an interval can be computed.
     """
@@ -209,7 +209,7 @@ def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
     with np.errstate(all="ignore"):
         value = float(moments.number)
     if not isfinite(value):
-        return nan, "the number is undefined"
+        return nan, "the value is undefined"
     return value, ONE_CLUSTER if groups.count == 1 else ""
 
 
@@ -226,9 +226,9 @@ def is_binary(values: Reals) -> bool:
 def effective_size(hits: Reals, groups: Clusters) -> float:
     """Return the effective sample size of a share of clustered observations.
 
-    It is the number of independent observations that would estimate the share with the same variance:
-    ``share (1 - share) / variance``, which is the number of observations divided by the design effect. Where the
-    variance is 0, it is the number of clusters.
+    The effective sample size is the number of independent observations that would estimate the share with the same
+    variance: ``share (1 - share) / variance``, or the number of observations divided by the design effect. If the
+    variance is 0, the number of clusters is returned.
 
     Parameters
     ----------
@@ -247,8 +247,8 @@ def effective_size(hits: Reals, groups: Clusters) -> float:
     Counts Estimated from Survey Data, Survey Methodology 24.
     """
     n, n_hits = len(hits), float(hits.sum())
-    # (clusters,): n times (hits of the cluster - share * size of the cluster). The factor n keeps all terms integers in
-    # float64, so that clusters with equal shares give exactly 0; the next line divides by n ** 2 again.
+    # (clusters,): n times (hits of the cluster - share * size of the cluster). With the factor n all terms are integers
+    # in float64, so that clusters with equal shares give exactly 0; the next line divides by n ** 2 again.
     deviations = n * groups.sums(hits[:, None])[:, 0] - groups.sizes * n_hits
     variance = cluster_variance(deviations, n) / float(n) ** 2
     return n_hits / n * (1.0 - n_hits / n) / variance if variance > 0.0 else float(groups.count)
@@ -259,7 +259,7 @@ def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interva
 
     Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference, JASA 22; Franco et al.
     (2019), Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys, Journal of Survey
-    Statistics and Methodology 7 (its use with an effective sample size).
+    Statistics and Methodology 7 (Wilson's interval with an effective sample size).
     """
     share, size = float(hits.mean()), effective_size(hits, groups)
     t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
@@ -267,7 +267,7 @@ def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interva
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink
     reach = t / shrink * sqrt(variance + t * t / (4.0 * size * size))
-    # Rounding may put a limit below 0 or above 1, or leave a share of exactly 0 or 1 just outside its interval.
+    # Rounding may move a limit below 0 or above 1, or move a limit so that a share of 0 or 1 is outside its interval.
     low, high = max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
     return Interval(share, low, high, confidence, "wilson", groups.count, sqrt(variance))
 
@@ -281,37 +281,37 @@ def bootstrap_interval(
     seed: int = 0,
     bounds: tuple[float, float] = ANYWHERE,
 ) -> Interval:
-    """Return the bootstrap interval: quantiles of the number over resamples of whole clusters.
+    """Return the bootstrap interval: quantiles of the statistic over resamples of whole clusters.
 
-    Each resample draws as many clusters as there are, with replacement. Only the sums within clusters are needed, so
-    the cost depends on the number of clusters and resamples, not on the number of observations. The interval depends
+    Each resample draws G of the G clusters with replacement. Only the sums within clusters are needed, so the cost
+    depends on the number of clusters and resamples, not on the number of observations. The interval depends
     on the values and the seed, not on the order of the observations, the labels of the clusters or the block size of
     the draws.
 
     Parameters
     ----------
     moments : Moments
-        The number and its observations.
+        The statistic and its observations.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     confidence : float
         Nominal coverage.
     method : str
-        ``"percentile"``; or ``"bca"``, which corrects for bias, and for skewness by a jackknife over clusters. Where
-        BCa is undefined (all resamples on one side of the number, or all jackknife values equal) the percentile
+        ``"percentile"``; or ``"bca"``, which corrects for bias, and for skewness by a jackknife over clusters. If
+        BCa is undefined (all resamples on one side of the statistic, or all jackknife values equal), the percentile
         interval is returned, with `method` ``"percentile"``.
     n_resamples : int
         At least 1; a few thousand resamples give limits that are stable to two digits.
     seed : int
     bounds : two floats
-        The smallest and the largest value that the number can have; the limits are clipped to them.
+        The smallest and the largest possible value of the statistic; the limits are clipped to these.
 
     Returns
     -------
     Interval
-        Its `error` is the standard deviation over the resamples. With a reason and without limits (NaN) if there is no
-        observation or only one cluster, or if the number is undefined, also in a single resample. The width is zero
-        if all observations are equal.
+        `error` is the standard deviation over the resamples. The limits are NaN and `reason` is not empty if there is
+        no observation or only one cluster, or if the statistic is undefined for the observations or for a resample.
+        The width is zero if all observations are equal.
 
     References
     ----------
@@ -333,25 +333,25 @@ def bootstrap_interval(
         return Interval(value, nan, nan, confidence, method, groups.count, reason=reason)
     if (moments.values == moments.values[0]).all():
         return Interval(value, value, value, confidence, method, groups.count, 0.0)
-    # sizes (clusters,), means (k,), sums (clusters, k): sums of the deviations from the means within each cluster.
+    # sizes (clusters,); means (k,). sums (clusters, k): sums of the deviations from the means within each cluster.
     sizes, means = groups.sizes, moments.values.mean(axis=0)
     sums = groups.sums(moments.values - means)
-    # (clusters, k + 1): sums and size of each cluster, in an order that does not depend on the labels of the clusters.
+    # (clusters, k + 1): sums and size of each cluster; the order of the rows does not depend on the cluster labels.
     rows = np.column_stack([sums, sizes])
     rows = rows[in_order(rows)]
     with np.errstate(all="ignore"):
-        # (resamples, k + 1): sum of the deviations, and number of observations, of each resample.
+        # (resamples, k + 1): for each resample, the sums of the deviations, and the number of observations.
         totals = np.concatenate([counts @ rows for counts in drawn_counts(groups.count, n_resamples, seed)])
-        # (resamples,): the number in each resample.
+        # (resamples,): the statistic of each resample.
         resampled = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
-        # (clusters,): the number without each cluster (jackknife). All deviations sum to 0, so those of the other
-        # clusters sum to -sums.
+        # (clusters,): the statistic without each cluster (jackknife). All deviations sum to 0, so the deviations of the
+        # other clusters sum to -sums.
         left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
     return between_quantiles(value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None)
 
 
 def in_order(rows: Reals) -> Ids:
-    """Return an order of rows that depends on their values alone, so that it does not depend on labels.
+    """Return an order of the rows that depends only on their values, and not on cluster labels.
 
     Parameters
     ----------
@@ -360,8 +360,9 @@ def in_order(rows: Reals) -> Ids:
     Returns
     -------
     int64 array, shape (n,)
-        Sorts the rows by the first column, then by the second, and so on. Values are compared after rounding to ten
-        decimals of the column's largest absolute value, so that the rounding of sums does not change the order.
+        Indices that sort the rows by the first column, then by the second, and so on. Before the comparison, values
+        are divided by the largest absolute value of their column and rounded to ten decimals, so that rounding errors
+        of sums do not change the order.
 
     Examples
     --------
@@ -396,7 +397,7 @@ def drawn_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals
     block = max(1, DRAWS_AT_ONCE // n_clusters)
     for start in range(0, n_resamples, block):
         n_rows = min(block, n_resamples - start)
-        # (rows, clusters): the numbers of the drawn clusters.
+        # (rows, clusters): for each draw, the number of the drawn cluster.
         draws = rng.integers(n_clusters, size=(n_rows, n_clusters))
         # Row r is shifted by r * n_clusters, so that one `bincount` counts the draws of all rows separately.
         draws += (np.arange(n_rows) * n_clusters)[:, None]
@@ -412,33 +413,33 @@ def between_quantiles(
     bounds: tuple[float, float] = ANYWHERE,
     left_out: Reals | None = None,
 ) -> Interval:
-    """Return the interval between two quantiles of the resampled numbers.
+    """Return the interval between two quantiles of the statistic over resamples.
 
     Parameters
     ----------
     value : float
-        The number computed from all observations.
+        The statistic of all observations.
     found : float64 array, shape (resamples,)
-        The number in each resample.
+        The statistic of each resample.
     n_clusters : int
     confidence : float
         Nominal coverage.
     bounds : two floats
-        The limits are clipped to them.
+        The limits are clipped to these two values.
     left_out : float64 array, shape (clusters,), optional
-        The number without each cluster (jackknife). If given, the interval is BCa's, where that is defined.
+        The statistic without each cluster (jackknife). If given, the interval is BCa's, unless BCa is undefined.
 
     Returns
     -------
     Interval
-        With a reason and without limits (NaN) if the number is undefined in a resample.
+        The limits are NaN and `reason` is not empty if the statistic is undefined in a resample.
     """
     alpha = (1.0 - confidence) / 2.0
     shares = None if left_out is None else _corrected_shares(value, found, left_out, alpha)
     method = "percentile" if shares is None else "bca"
     undefined = int(np.count_nonzero(~np.isfinite(found)))
     if undefined:
-        reason = f"the number is undefined in {undefined} of {len(found)} resamples"
+        reason = f"the value is undefined in {undefined} of {len(found)} resamples"
         return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
     limits = np.quantile(found, shares or (alpha, 1.0 - alpha), method="weibull")
     low, high = (float(limit) for limit in np.clip(limits, *bounds))
@@ -447,12 +448,12 @@ def between_quantiles(
 
 
 def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
-    """Return the two quantiles of `resampled`, as shares, that BCa takes for `alpha` and ``1 - alpha``.
+    """Return the shares of the two quantiles of `resampled` that BCa uses instead of `alpha` and ``1 - alpha``.
 
-    None where BCa is undefined. A resample that equals `value` up to the rounding of a sum counts as half below and
-    half above it.
+    Return None if BCa is undefined. A resample that equals `value`, apart from rounding errors, counts one half as
+    below `value` and one half as above `value`.
     """
-    # (clusters,): deviations of the jackknife values; their skewness gives the acceleration.
+    # (clusters,): deviations of the jackknife values from their mean; the acceleration follows from their skewness.
     deviations = left_out.mean() - left_out
     spread = float(np.square(deviations).sum())
     # Share of the resamples below `value`; the bias correction is its normal quantile.

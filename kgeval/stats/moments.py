@@ -1,7 +1,7 @@
-"""Moments: a number as a function of means of observations; Interval: a number with its confidence interval.
+"""`Moments`, a statistic that is a function of means, and `Interval`, a value with its confidence interval.
 
-Metrics return `Moments`; the intervals of `intervals.py` and the tests of `paired.py` work on them, so that one
-implementation serves all metrics.
+Metrics return `Moments`. `intervals.py` and `paired.py` compute intervals and tests from `Moments`, so that these
+modules need no code for single metrics.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kgeval.checks import Reals
 
 
 def first_mean(means: Reals) -> Reals:
-    """Return the first mean unchanged: the `finish` of a number that is a plain mean.
+    """Return the first mean unchanged; this is `finish` of a statistic that is a plain mean.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def first_mean(means: Reals) -> Reals:
 
 @dataclass(frozen=True)
 class Moments:
-    """A number that is a function of k means: ``finish(values.mean(axis=0))``.
+    """A statistic that is a function of k means: ``finish(values.mean(axis=0))``.
 
     Parameters
     ----------
     values : float64 array, shape (observations, k)
         The terms of each observation, one column for each mean.
     finish : function
-        Computes the number from the means: takes a float64 array of shape (..., k), returns shape (...).
+        Computes the statistic from the means; takes a float64 array of shape (..., k), returns one of shape (...).
 
     Examples
     --------
@@ -56,16 +56,16 @@ class Moments:
 
     @property
     def number(self) -> Reals:
-        """The number computed from all observations, a 0-dimensional float64 array."""
+        """The value of the statistic for all observations, a 0-dimensional float64 array."""
         return np.asarray(self.finish(self.values.mean(axis=0)))
 
     def weighted(self, weights: Reals) -> Moments:
-        """Return the number with weighted means, ``finish(sum(w v) / sum(w))``.
+        """Return the same statistic of weighted means, ``finish(sum(w v) / sum(w))``.
 
         Parameters
         ----------
         weights : float64 array, shape (observations,)
-            Not negative, at least one positive.
+            At least 0; at least one weight is positive.
 
         Examples
         --------
@@ -75,7 +75,8 @@ class Moments:
         finish = self.finish
 
         def of_weighted(means: Reals) -> Reals:
-            # means (..., k + 1): the k means of w * v, then the mean of w; their ratios are the weighted means.
+            # means (..., k + 1): the k means of w * v, then the mean of w. (mean of w * v) / (mean of w) is a weighted
+            # mean.
             return finish(means[..., :-1] / means[..., -1:])
 
         # values (observations, k + 1): w * v for each of the k columns, then w.
@@ -83,11 +84,11 @@ class Moments:
 
 
 def influences(moments: Moments) -> Reals:
-    """Return the influence of each observation on the number, to first order; the influences sum to zero.
+    """Return the influence of each observation on the statistic, to first order; the influences sum to zero.
 
     An influence is the deviation of the observation from the means, times the gradient of `finish` at the means. The
-    gradient is computed by central differences. The variance of the influences gives the standard error of the number,
-    and the difference between the influences of two systems that of their difference.
+    gradient is computed by central differences. The variance of the influences gives the standard error of the
+    statistic. For two systems, the differences of the influences give the standard error of the difference.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def influences(moments: Moments) -> Reals:
     Returns
     -------
     float64 array, shape (observations,)
-        In units of the number; NaN if `finish` is not defined around the means.
+        In the unit of the statistic; NaN if `finish` is not defined around the means.
 
     References
     ----------
@@ -112,7 +113,8 @@ def influences(moments: Moments) -> Reals:
     deviations = moments.values - means  # (observations, k)
     if moments.finish is first_mean:
         return np.asarray(deviations[:, 0])
-    # (k,): constant columns add nothing and are left out; 0 times an undefined gradient would be NaN.
+    # (k,): whether the column is not constant. Constant columns have no influence and are left out, since 0 times an
+    # undefined gradient would be NaN.
     varies = (moments.values != moments.values[0]).any(axis=0)
     return np.asarray(deviations[:, varies] @ _gradient(moments.finish, means, deviations)[varies])
 
@@ -120,30 +122,30 @@ def influences(moments: Moments) -> Reals:
 def _gradient(finish: Callable[[Reals], Reals], means: Reals, deviations: Reals) -> Reals:
     """Return the gradient of `finish` at `means` by central differences, shape (k,).
 
-    The step of each mean is eps ** (1 / 3) times the standard deviation of its column: that balances the error of the
-    difference formula and the rounding error of the subtraction.
+    The step of each mean is eps ** (1 / 3) times the standard deviation of its column. With this step, the
+    error of the difference formula and the rounding error of the subtraction are about equal.
     """
     small = float(np.cbrt(np.finfo(np.float64).eps))
-    # (k,): the step of each mean, at least eps ** (2 / 3) of the mean where the column hardly varies.
+    # (k,): the step of each mean; at least eps ** (2 / 3) times the mean, for columns that hardly vary.
     steps = small * np.maximum(deviations.std(axis=0), small * np.abs(means))
-    # (k, k): a diagonal matrix, so that row i of `above` and `below` moves mean i alone.
+    # (k, k): a diagonal matrix, so that row i of `above` and `below` changes mean i only.
     steps = np.diag(np.where(steps > 0, steps, small))
     above, below = means + steps, means - steps
     with np.errstate(all="ignore"):
-        # The diagonal of above - below holds the steps as they are after rounding.
+        # The diagonal of above - below is twice the steps after rounding.
         return np.asarray((finish(above) - finish(below)) / np.diagonal(above - below))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its confidence interval.
+    """The value of a statistic with its confidence interval.
 
     Parameters
     ----------
     value : float
-        The number; NaN if it is undefined.
+        The value of the statistic; NaN if it is undefined.
     low, high : float
-        The limits of the interval; NaN if there is none, see `reason`.
+        The limits of the interval; NaN if there is no interval, see `reason`.
     confidence : float
         The nominal coverage, for example 0.95.
     method : str
@@ -153,7 +155,7 @@ class Interval:
     error : float
         The standard error.
     reason : str
-        Why there is no interval; empty if there is one.
+        Why there is no interval; empty if there is an interval.
     """
 
     value: float

@@ -19,11 +19,11 @@ from kgeval.stats.intervals import ONE_CLUSTER, Clusters, check_confidence, clus
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.student import student_quantile
 
-# Up to 13 clusters, all 2 ** 13 patterns of swaps are tried: they are fewer than the usual number of random patterns.
+# With at most 13 clusters, all swap patterns are tried: 2 ** 13 is less than the default number of random patterns.
 MAX_ENUMERATED = 13
-# Number of entries of a block of swap patterns (8 bytes each).
+# Largest number of entries (8 bytes each) of a block of swap patterns.
 SWAPS_AT_ONCE = 2**20
-# Sums within a cluster are exact to about this share of their size; a smaller difference counts as none.
+# Relative rounding error of sums within a cluster; a smaller relative difference of two sums counts as 0.
 SWAP_ROUNDING = 2.0**-46
 
 
@@ -36,7 +36,7 @@ class Difference:
     value : float
         First system minus second.
     low, high : float
-        The limits of the cluster-robust interval of the difference; NaN if there is none, see `reason`.
+        The limits of the cluster-robust interval of the difference; NaN if there is no interval, see `reason`.
     error : float
         The standard error of the difference.
     p_value : float
@@ -47,16 +47,16 @@ class Difference:
     n_clusters : int
         Number of clusters: independent groups of observations.
     n_differing : int
-        Number of clusters in which the two systems differ in at least one number of the same call; a swap changes
-        nothing in the other clusters.
+        Number of clusters in which the two systems differ in at least one statistic of the same `compare_paired` call;
+        in the other clusters a swap has no effect.
     n_resamples : int
         Number of swap patterns that were tried.
     is_exact : bool
         Whether all possible patterns were tried, so that the p-value has no simulation error.
     confidence, power : float
-        The coverage of the interval, and the power to which `detectable` refers.
+        The coverage of the interval, and the power that defines `detectable`.
     reason : str
-        Why there is no interval; empty if there is one.
+        Why there is no interval; empty if there is an interval.
     """
 
     value: float
@@ -89,20 +89,20 @@ def compare_paired(
     seed: int = 0,
     power: float = 0.8,
 ) -> list[Difference]:
-    """Compare two systems in several numbers at once, on the same observations in the same order.
+    """Compare two systems in several statistics, on the same observations in the same order.
 
     The interval comes from the influences of the observations on the difference (see `robust_interval`). The p-value
-    comes from a paired randomization test: in each cluster the two systems either swap all their values or do not, at
-    random, and the p-value is the share of such patterns with a difference at least as large as the observed one, in
-    either direction. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as
-    the observed one. All numbers of a call use the same swaps. The result depends on the values and the seed, not on
-    the order of the observations, the labels of the clusters or which system comes first.
+    comes from a paired randomization test: a swap pattern exchanges all values of the two systems in randomly chosen
+    clusters, and the p-value is the share of patterns whose absolute difference is at least the observed absolute
+    difference. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as
+    the observed values. All statistics of a call use the same patterns. The result depends on the values and the seed,
+    not on the order of the observations, the labels of the clusters or which system comes first.
 
     Parameters
     ----------
     first, second : sequences of Moments
-        The numbers of each system, in the same order and for the same observations. Both `Moments` of a pair have the
-        same `finish`.
+        The statistics of each system, in the same order and for the same observations. ``first[i]`` and ``second[i]``
+        have the same `finish`.
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     confidence : float
@@ -116,13 +116,14 @@ def compare_paired(
     Returns
     -------
     list of Difference
-        One for each pair. With random patterns, the p-value is ``(1 + b) / (1 + n_resamples)`` where b patterns are
-        at least as extreme; with all patterns, it is the share of those that are.
+        One for each pair ``first[i]``, ``second[i]``. Let b be the number of patterns whose absolute difference is at
+        least the observed absolute difference. With random patterns, the p-value is ``(1 + b) / (1 + n_resamples)``;
+        with all patterns, the p-value is b divided by their number.
 
     Raises
     ------
     DataError
-        If `first` and `second` differ in the number of their elements, or in the number of observations.
+        If `first` and `second` have different lengths, or different numbers of observations.
     MetricError
         If `confidence`, `power` or `n_resamples` is out of range.
 
@@ -155,22 +156,22 @@ def compare_paired(
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
-    """Return the number of observations; raise a DataError unless both sequences fit together."""
+    """Return the number of observations; raise a DataError unless lengths and shapes of both sequences agree."""
     if len(first) != len(second):
-        raise DataError(f"first and second must hold the same numbers, in pairs; got {len(first)} and {len(second)}")
-    for place, (in_first, in_second) in enumerate(zip(first, second)):
+        raise DataError(f"first and second must have the same length; got {len(first)} and {len(second)}")
+    for index, (in_first, in_second) in enumerate(zip(first, second)):
         shapes = in_first.values.shape, in_second.values.shape
         if shapes[0] != shapes[1] or len(in_first) != len(first[0]):
             raise DataError(
-                f"pair {place}: values have shapes {shapes[0]} and {shapes[1]}, pair 0 has {len(first[0])} rows; "
-                "a paired comparison needs the same observations, in the same order, for all numbers of both"
+                f"pair {index}: values have shapes {shapes[0]} and {shapes[1]}, pair 0 has {len(first[0])} rows; "
+                "a paired comparison needs the same observations, in the same order, for all statistics of both systems"
             )
     return len(first[0]) if first else 0
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """One number in both systems: the difference, and what its interval and its test need.
+    """A statistic of both systems: its difference, with the sums for the interval and the test.
 
     Parameters
     ----------
@@ -178,8 +179,9 @@ class _Pair:
     value : float
         The difference, first minus second.
     gaps : float64 array, shape (clusters, k)
-        Sum of the values of `first` minus that of `second` within each cluster; differences due to rounding are 0.
-    moved : float64 array, shape (clusters,)
+        For each cluster, the sum of the values of `first` minus the sum of the values of `second`; rounding errors are
+        replaced by 0.
+    influence_sums : float64 array, shape (clusters,)
         Sum of the influences on the difference within each cluster.
     """
 
@@ -187,45 +189,45 @@ class _Pair:
     second: Moments
     value: float
     gaps: Reals
-    moved: Reals
+    influence_sums: Reals
 
     @classmethod
     def of(cls, first: Moments, second: Moments, groups: Clusters) -> _Pair:
         first_sums, second_sums = groups.sums(first.values), groups.sums(second.values)  # (clusters, k) each
         gaps = first_sums - second_sums
         gaps[np.abs(gaps) <= SWAP_ROUNDING * (np.abs(first_sums) + np.abs(second_sums))] = 0.0
-        moved = groups.sums((influences(first) - influences(second))[:, None])[:, 0]
+        influence_sums = groups.sums((influences(first) - influences(second))[:, None])[:, 0]
         value = float(first.number - second.number)
         if not isfinite(value):
-            gaps[:] = 0.0  # an undefined number takes no part in the swaps; the other numbers are still tested
-        return cls(first, second, value, gaps, moved)
+            gaps[:] = 0.0  # swaps ignore an undefined statistic; the other statistics are still tested
+        return cls(first, second, value, gaps, influence_sums)
 
     def shifted(self, shifts: Reals) -> Reals:
-        """Return the difference in each pattern, shape (patterns,), from the shifts of the means.
+        """Return the difference of the statistic in each swap pattern, shape (patterns,).
 
         In a pattern, the means of the first system are the average of both systems plus `shifts`, shape (patterns, k);
-        the means of the second are the average minus `shifts`.
+        the means of the second system are this average minus `shifts`.
         """
         middle = (self.first.values.mean(axis=0) + self.second.values.mean(axis=0)) / 2.0
         return np.asarray(self.first.finish(middle + shifts) - self.second.finish(middle - shifts))
 
     @property
     def tolerance(self) -> float:
-        """The most by which rounding can reduce a difference that equals the observed one.
+        """The largest rounding error by which a pattern's difference can be below an equal observed difference.
 
         A sum of m terms is exact to ``m * eps`` times the sum of their absolute values (Higham 2002, Accuracy and
-        Stability of Numerical Algorithms, 4.2). The terms are the influences summed within clusters; the two numbers
-        themselves are rounded too. A pattern within this tolerance counts as extreme, which makes the p-value larger,
+        Stability of Numerical Algorithms, 4.2). The terms are the influences summed within clusters; the two
+        statistics are rounded too. A pattern within this tolerance counts as extreme, which makes the p-value larger,
         never smaller.
         """
         sizes = abs(float(self.first.number)) + abs(float(self.second.number))
-        sizes += float(np.abs(self.moved).sum()) / len(self.first)
-        return 4.0 * (len(self.moved) + 1.0) * float(np.finfo(np.float64).eps) * sizes
+        sizes += float(np.abs(self.influence_sums).sum()) / len(self.first)
+        return 4.0 * (len(self.influence_sums) + 1.0) * float(np.finfo(np.float64).eps) * sizes
 
 
 @dataclass(frozen=True)
 class _Swaps:
-    """The outcome of the randomization test of several numbers; the attributes are those of `Difference`."""
+    """The result of the randomization test of several statistics; the attributes are those of `Difference`."""
 
     p_values: list[float]
     n_differing: int
@@ -234,24 +236,24 @@ class _Swaps:
 
     @classmethod
     def of(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Swaps:
-        """Return the p-value of each pair; NaN where its difference is undefined."""
+        """Run the test; the p-value of a pair is NaN if its difference is undefined."""
         # (differing clusters, columns): the gaps of all pairs side by side.
         gaps = _in_order_of_size(np.concatenate([pair.gaps for pair in pairs], axis=1))
         is_exact = len(gaps) <= MAX_ENUMERATED
         n_patterns = 2 ** len(gaps) if is_exact else n_resamples
         # (pairs - 1,): the column at which the gaps of each further pair start.
         borders = np.cumsum([pair.gaps.shape[1] for pair in pairs])[:-1]
-        # For each pair, the absolute difference from which on a pattern counts as extreme.
+        # For each pair, the smallest absolute difference with which a pattern counts as extreme.
         limits = [abs(pair.value) - pair.tolerance for pair in pairs]
         # (pairs,): number of extreme patterns so far.
         extreme = np.zeros(len(pairs), dtype=np.int64)
         for swaps in all_patterns(len(gaps)) if is_exact else random_patterns(len(gaps), n_resamples, seed):
             # (patterns, columns): how far the means of the first system lie above the average of both systems. Without
-            # any swap that is half of the summed gaps; each swapped cluster takes its gap away.
+            # swaps, this is half of the sum of the gaps; each swapped cluster subtracts its gap.
             shifts = (gaps.sum(axis=0) / 2.0 - swaps @ gaps) / len(pairs[0].first)
-            for place, part in enumerate(np.split(shifts, borders, axis=1)):
-                # "not less" instead of "at least": a pattern whose number is NaN counts as extreme, to be cautious.
-                extreme[place] += np.count_nonzero(~(np.abs(pairs[place].shifted(part)) < limits[place]))
+            for index, part in enumerate(np.split(shifts, borders, axis=1)):
+                # ~(x < limit) instead of x >= limit: a pattern whose difference is NaN counts as extreme.
+                extreme[index] += np.count_nonzero(~(np.abs(pairs[index].shifted(part)) < limits[index]))
         counted = extreme if is_exact else extreme + 1
         p_values = counted / (n_patterns if is_exact else n_patterns + 1)
         defined = [p if isfinite(pair.value) else nan for p, pair in zip(p_values.tolist(), pairs)]
@@ -259,10 +261,10 @@ class _Swaps:
 
 
 def _in_order_of_size(gaps: Reals) -> Reals:
-    """Return the nonzero rows, each multiplied by 1 or -1 so that its first nonzero value is positive, and sorted.
+    """Return the nonzero rows in sorted order, each with the sign that makes its first nonzero value positive.
 
     A swap is as likely as no swap, so the sign of a row does not matter. With these signs and this order, a random
-    pattern swaps the same rows whatever the labels of the clusters and whichever system comes first.
+    pattern swaps the same rows for all labels of the clusters and for both orders of the systems.
 
     Examples
     --------
@@ -277,7 +279,7 @@ def _in_order_of_size(gaps: Reals) -> Reals:
 
 
 def all_patterns(n_clusters: int) -> Iterator[Reals]:
-    """Yield every choice of clusters to swap, in one block.
+    """Yield all swap patterns, in one block.
 
     Parameters
     ----------
@@ -293,13 +295,13 @@ def all_patterns(n_clusters: int) -> Iterator[Reals]:
     >>> next(all_patterns(2)).tolist()
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     """
-    # Bit c of the pattern's number says whether the pattern swaps cluster c.
+    # (patterns, clusters): the lowest bit is bit c of the pattern's number; it is 1 if the pattern swaps cluster c.
     patterns = np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters)
     yield (patterns & 1).astype(np.float64)
 
 
 def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
-    """Yield random choices of clusters to swap, one block of patterns at a time.
+    """Yield random swap patterns, one block of patterns at a time.
 
     Each pattern takes whole 64-bit words of one stream of random numbers, so the block size does not change the
     patterns.
@@ -332,15 +334,15 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, p
     """Return the difference with its interval and the result of its test."""
     n_clusters, error, reason = len(pair.gaps), nan, ""
     if not isfinite(pair.value):
-        reason = "the number is undefined"
+        reason = "the value is undefined"
     elif n_clusters == 1:
         reason = ONE_CLUSTER
     else:
-        error = sqrt(variance) if isfinite(variance := cluster_variance(pair.moved, len(pair.first))) else nan
+        error = sqrt(variance) if isfinite(variance := cluster_variance(pair.influence_sums, len(pair.first))) else nan
         if not isfinite(error):
-            reason = "the number is not smooth around these means"
+            reason = "the value is not a smooth function of the means"
         elif not pair.gaps.any():
-            reason = "the two systems agree in every cluster"
+            reason = "the two systems have equal values in every cluster"
     low = high = detectable = nan
     if not reason:
         t = student_quantile((1.0 + confidence) / 2.0, n_clusters - 1)
@@ -366,19 +368,19 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, p
 def holm(p_values: npt.ArrayLike) -> Reals:
     """Return p-values corrected for multiple testing, by Holm's step-down method.
 
-    The smallest of m p-values is multiplied by m, the next by m - 1 and so on. No corrected value is smaller than the
-    one before it, or greater than 1. Rejecting the tests with a corrected p-value of at most alpha keeps the
+    The smallest of m p-values is multiplied by m, the next by m - 1 and so on. Each corrected value is at least the
+    previous corrected value, and at most 1. Rejecting the tests with a corrected p-value of at most alpha keeps the
     probability of any false rejection at or below alpha, however the tests depend on each other.
 
     Parameters
     ----------
     p_values : array_like of floats, shape (tests,)
-        NaN for a test that was not possible: it stays NaN and does not count among the m.
+        NaN for a test that was not possible; its result is NaN, and m does not count it.
 
     Returns
     -------
     float64 array, shape (tests,)
-        In the order of `p_values`.
+        The corrected p-values, in the order of `p_values`.
 
     Raises
     ------
@@ -399,12 +401,12 @@ def holm(p_values: npt.ArrayLike) -> Reals:
         raise DataError(f"p_values must have shape (tests,); got {array.shape}")
     wrong = (array < 0.0) | (array > 1.0)
     if wrong.any():
-        place = int(np.flatnonzero(wrong)[0])
-        raise DataError(f"p_values, place {place}: a p-value lies between 0 and 1; got {array[place]}")
+        index = int(np.flatnonzero(wrong)[0])
+        raise DataError(f"p_values, index {index}: expected a number between 0 and 1; got {array[index]}")
     tests = np.flatnonzero(~np.isnan(array))
-    # (m,): places of the tests, from the smallest p-value to the largest.
+    # (m,): indices of the tests, from the smallest p-value to the largest.
     order = tests[np.argsort(array[tests], kind="stable")]
-    # (m,): the sorted p-values times m, m - 1, ..., 1; their running maximum, cut at 1, is the corrected value.
+    # (m,): the sorted p-values times m, m - 1, ..., 1; their running maximum, at most 1, is the corrected p-value.
     stepped = array[order] * np.arange(len(order), 0, -1)
     adjusted = np.full_like(array, nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)

@@ -1,7 +1,7 @@
-"""Confidence intervals of a median or another quantile of clustered observations.
+"""Confidence intervals of the median or another quantile of clustered observations.
 
-A quantile is not a function of means, so the intervals of `intervals.py` do not apply. `RankTable.interval` calls this
-module for the median rank.
+A quantile is not a function of means, so the intervals of `intervals.py` do not apply. `RankTable.interval` calls
+this module for the median rank.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ TOO_FEW = "too few clusters for limits of this quantile"
 def quantile_interval(
     values: npt.ArrayLike, clusters: npt.ArrayLike, share: float = 0.5, confidence: float = 0.95
 ) -> Interval:
-    """Return Woodruff's interval of a quantile: the interval of a share, mapped back to the values.
+    """Return Woodruff's interval of a quantile: the limits of a share, converted to values.
 
-    The share of observations up to the quantile is a share of clustered observations. Its standard error, with the
-    design effect at the quantile, gives a lower and an upper limit of the share. The observations at these two shares
-    are the limits of the quantile, so each limit is an observed value.
+    The share of observations up to the quantile has a standard error, which includes the design effect. This gives a
+    lower and an upper limit of the share. The limits of the quantile are the quantiles at these two shares, so each
+    limit is an observed value.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def quantile_interval(
     Returns
     -------
     Interval
-        Its `error` is the width divided by twice Student's t. With a reason and without limits (NaN) if there is no
-        observation or only one cluster, or so few clusters that a limit lies beyond all observations (fewer than 7
-        for a median at 0.95).
+        `error` is the width of the interval divided by twice Student's t. The limits are NaN and `reason` is not
+        empty if there is no observation or only one cluster, or so few clusters that a limit would be outside the
+        range of the observations (fewer than 7 clusters for a median with confidence 0.95).
 
     References
     ----------
@@ -69,13 +69,14 @@ def quantile_interval(
     array, groups, value, reason = _checked_sample(values, clusters, share)
     if reason:
         return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=reason)
-    # Effective sample size of the share of values up to the quantile, then half the width of that share's interval.
+    # size: effective sample size of the share of values up to the quantile. reach: half the width of the share's
+    # interval.
     size = effective_size((array <= value).astype(np.float64), groups)
     t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
     reach = t * sqrt(share * (1.0 - share) / size)
     if share - reach <= 0.0 or share + reach >= 1.0:
         return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=TOO_FEW)
-    # The limits share - reach and share + reach, as places (from 0) among the n sorted values.
+    # The limits of the share, share - reach and share + reach, give 0-based indices in the n sorted values.
     ordered, n = np.sort(array), len(array)
     low = float(ordered[int(np.ceil((share - reach) * n)) - 1])
     high = float(ordered[min(int(np.floor((share + reach) * n)), n - 1)])
@@ -109,7 +110,7 @@ def quantile_bootstrap(
     Returns
     -------
     Interval
-        With a reason and without limits (NaN) if there is no observation or only one cluster.
+        The limits are NaN and `reason` is not empty if there is no observation or only one cluster.
 
     References
     ----------
@@ -125,32 +126,32 @@ def quantile_bootstrap(
     array, groups, value, reason = _checked_sample(values, clusters, share)
     if reason:
         return Interval(value, nan, nan, confidence, "percentile", groups.count, reason=reason)
-    # place (clusters,): number of each cluster in the order of its sums and size, so that the labels of the clusters do
-    # not change the draws.
-    place = np.empty(groups.count, dtype=np.int64)
+    # new_number (clusters,): number of each cluster after sorting the clusters by sums and size, so that the cluster
+    # labels do not change the draws.
+    new_number = np.empty(groups.count, dtype=np.int64)
     centred = array - array.mean()
     sums = groups.sums(np.column_stack([centred, centred**2]))
-    place[in_order(np.column_stack([sums, groups.sizes]))] = np.arange(groups.count)
-    # ordered (observations,): the sorted values; cluster_places (observations,): the place of each one's cluster.
+    new_number[in_order(np.column_stack([sums, groups.sizes]))] = np.arange(groups.count)
+    # ordered (observations,): the sorted values. cluster_numbers (observations,): new number of each value's cluster.
     ranking = np.argsort(array, kind="stable")
-    ordered, cluster_places = array[ranking], place[groups.numbers][ranking]
-    # counts[:, cluster_places] (resamples, observations): how often each sorted value occurs in each resample.
+    ordered, cluster_numbers = array[ranking], new_number[groups.numbers][ranking]
+    # counts[:, cluster_numbers] (resamples, observations): how often each sorted value occurs in each resample.
     resampled = [
-        _quantiles_of_counts(ordered, counts[:, cluster_places], share)
+        _quantiles_of_counts(ordered, counts[:, cluster_numbers], share)
         for counts in drawn_counts(groups.count, n_resamples, seed)
     ]
     return between_quantiles(value, np.concatenate(resampled), groups.count, confidence)
 
 
 def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
-    """Return the values as float64, their clusters, the quantile, and why there is no interval (empty if there is)."""
+    """Return the values as float64, their clusters, the quantile, and the reason for no interval (may be empty)."""
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise DataError(f"values must have shape (observations,); got {array.shape}")
     if np.isnan(array).any():
         row = int(np.flatnonzero(np.isnan(array))[0])
-        raise DataError(f"values, row {row}: NaN cannot be ordered among the others; leave such rows out")
+        raise DataError(f"values, row {row}: NaN cannot be ordered; remove such rows")
     groups = Clusters.of(clusters, len(array))
     if not len(array):
         return array, groups, nan, "no observations"
@@ -159,7 +160,7 @@ def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float
 
 
 def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
-    """Return the quantile of each resample, in which sorted value j occurs ``counts[i, j]`` times.
+    """Return the quantile of each resample; in resample i, sorted value j occurs ``counts[i, j]`` times.
 
     Parameters
     ----------
@@ -177,12 +178,12 @@ def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
     >>> _quantiles_of_counts(np.array([1.0, 2.0, 5.0]), np.array([[1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]), 0.5)
     array([5. , 1.5])
     """
-    # (resamples, observations): number of resampled values up to each sorted value.
+    # (resamples, observations): number of values of the resample that are at most each sorted value.
     reached = np.cumsum(counts, axis=1)
-    # (resamples,): number of resampled values up to the quantile, not rounded.
+    # (resamples,): number of values of the resample up to the quantile, not rounded.
     goals = share * reached[:, -1]
-    # (resamples,) each: places of the first sorted value with reached >= goal and with reached > goal. The two differ
-    # where a goal is reached exactly; the quantile is then the mean of both values.
+    # (resamples,) each: index of the first sorted value with reached >= goal, and with reached > goal. The two differ
+    # if reached == goal for a value; the quantile is then the mean of both values.
     first = [np.searchsorted(row, goal, side="left") for row, goal in zip(reached, goals)]
     last = [np.searchsorted(row, goal, side="right") for row, goal in zip(reached, goals)]
     return np.asarray((ordered[first] + ordered[last]) / 2.0)

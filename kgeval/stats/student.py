@@ -1,6 +1,6 @@
 """Quantiles of Student's t distribution, to about ten digits, without scipy.
 
-The intervals and tests of this package use them.
+The confidence intervals and tests of `kgeval.stats` call `student_quantile`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-# Above this number of degrees of freedom the expansion of Student's t is exact to 1e-12, and the finite sum is long.
+# With more degrees of freedom than this, the series expansion is exact to 1e-12, and the finite sum is slow.
 MAX_SUMMED = 1000
 
 
@@ -22,7 +22,7 @@ def student_quantile(share: float, freedom: int) -> float:
     Parameters
     ----------
     share : float
-        Probability of a smaller value, above 0 and below 1.
+        Which quantile: the probability of a smaller value, above 0 and below 1.
     freedom : int
         Degrees of freedom, at least 1.
 
@@ -32,8 +32,8 @@ def student_quantile(share: float, freedom: int) -> float:
 
     References
     ----------
-    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution, a
-    finite sum, inverted here by bisection) and 26.7.5 (the expansion for many degrees of freedom).
+    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution as
+    a finite sum, here inverted by bisection) and 26.7.5 (the series expansion for many degrees of freedom).
 
     Examples
     --------
@@ -55,7 +55,7 @@ def student_quantile(share: float, freedom: int) -> float:
 
 
 def _central_share(angle: float, freedom: int) -> float:
-    """Return P(|T| <= t) with ``angle = atan(t / sqrt(freedom))``, for two degrees of freedom or more."""
+    """Return P(|T| <= t) with ``angle = atan(t / sqrt(freedom))``, for at least two degrees of freedom."""
     squared = cos(angle) ** 2
     if freedom % 2:
         steps = np.arange(2.0, freedom - 2, 2.0)
@@ -66,7 +66,7 @@ def _central_share(angle: float, freedom: int) -> float:
 
 
 def _expanded_quantile(z: float, freedom: int) -> float:
-    """Return the quantile of t from the normal quantile `z`: the series in ``1 / freedom`` up to its fourth power."""
+    """Return the quantile of t from the normal quantile `z`, by a series in ``1 / freedom`` up to the fourth power."""
     terms = (
         z,
         (z**3 + z) / 4.0,

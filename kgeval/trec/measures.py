@@ -1,7 +1,8 @@
-"""The measures of trec_eval under their names there, built from the metrics of `kgeval.metrics.retrieval`.
+"""The measures of trec_eval, with their names in trec_eval, built from the metrics of `kgeval.metrics.retrieval`.
 
-Each measure is a ratio per query. As in trec_eval, a query with an undefined ratio counts 0. `parse_measures` reads
-names of measures; `kgeval.trec.tables` computes them. The functions under "Maker" each build the measures of one name.
+Each measure is a ratio per query. As in trec_eval, an undefined ratio counts as 0. `parse_measures` reads
+names of measures; `kgeval.trec.tables` computes them. Each `Maker` builds the measures
+with one name.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Ratio = Callable[[Lists], tuple[Reals, Reals]]
 
 @dataclass(frozen=True)
 class TrecMeasure:
-    """A measure of trec_eval: a ratio per query, and how the ratios of all queries become one number.
+    """A measure of trec_eval: a ratio per query, and how the ratios of all queries are combined.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class TrecMeasure:
     total : str
         ``"mean"``; ``"geometric"``, where a value below 0.00001 counts as 0.00001; or ``"sum"``, for counts.
     has_expectation : bool
-        Whether there is an exact expectation over random orders of tied documents.
+        Whether the exact expectation over random orders of tied documents can be computed.
     """
 
     name: str
@@ -64,17 +65,17 @@ class TrecMeasure:
     has_expectation: bool = True
 
     def per_query(self, lists: Lists, ties: str) -> Reals:
-        """Return the measure of each list, float64, shape (queries,); 0 where the denominator is 0."""
+        """Return the value of the measure for each list, float64, shape (queries,); 0 where the denominator is 0."""
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(lists.under(ties))
         return np.divide(above, below, out=np.zeros(len(lists)), where=below > 0)
 
     def compute(self, lists: Lists, ties: str) -> MetricValue:
-        """Return the measure of all lists together."""
-        lacking = self.lacking(lists, ties)
-        if lacking:
-            return MetricValue.undefined(lacking)
+        """Return the value of the measure for all lists together."""
+        reason = self.lacking(lists, ties)
+        if reason:
+            return MetricValue.undefined(reason)
         values = self.per_query(lists, ties)
         if self.total == "geometric":
             return MetricValue(math.exp(np.log(np.maximum(values, MIN_IN_GM_MAP)).mean()))
@@ -82,8 +83,12 @@ class TrecMeasure:
 
     def lacking(self, lists: Lists, ties: str) -> str:
         """Return the reason why the measure is undefined under `ties`, or an empty string."""
-        is_lacking = ties == "expected" and not self.has_expectation and lists.has_mixed_ties
-        return "no exact expectation over random tie breaking; ask for other ties" if is_lacking else ""
+        is_undefined = ties == "expected" and not self.has_expectation and lists.has_mixed_ties
+        return (
+            "no exact expectation over random tie breaking; use a tie policy other than 'expected'"
+            if is_undefined
+            else ""
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -96,7 +101,7 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
     ----------
     texts : iterable of str
         Names of trec_eval: ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``,
-        ``"all_trec"``; a query without a relevant document counts 0. Names of kgeval: ``"ndcg@10"``,
+        ``"all_trec"``; a query without a relevant document counts as 0. Names of kgeval: ``"ndcg@10"``,
         ``"err(g_max=4)@20"``; such a query is left out by default. Commas separate several names in one text.
 
     Returns
@@ -122,12 +127,13 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
             else:
                 parts.append(part)
         for part in parts:
-            for measure in _named(part):
+            for measure in _measures_of(part):
                 measures.setdefault(str(measure), measure)
     return list(measures.values())
 
 
-def _named(text: str) -> Sequence[TrecMeasure | ListMetric]:
+def _measures_of(text: str) -> Sequence[TrecMeasure | ListMetric]:
+    """Return the measures with one name; several for the name of a set."""
     if text in SETS:
         return [measure for name in SETS[text] for measure in MEASURES[name](name, "")]
     parts = re.fullmatch(rf"({'|'.join(MEASURES)})(?:\.(.*)|_([-+.=,0-9]+))?", text)
@@ -154,11 +160,11 @@ def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = Tr
 
 
 def _count(values: Callable[[Lists], Any]) -> Maker:
-    """Return a maker of a count: the sum over the queries of `values`."""
+    """Return a maker of a count: the sum of ``values(lists)`` over the queries."""
     return _plain_measure(lambda lists: (np.asarray(values(lists), dtype=np.float64), np.ones(len(lists))), "sum")
 
 
-def _whole(ratio: Callable[[str, str], Ratio], has_expectation: bool = True) -> Maker:
+def _parameters_in_name(ratio: Callable[[str, str], Ratio], has_expectation: bool = True) -> Maker:
     """Return a maker of one measure; the text of its parameters becomes part of its name."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
@@ -177,25 +183,25 @@ def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Make
     return make
 
 
-def _per_share(ratio: Callable[[float], Ratio], default: str, most: float, has_expectation: bool = True) -> Maker:
-    """Return a maker of one measure per share of the relevant documents, ascending, from 0 to `most`."""
+def _per_share(ratio: Callable[[float], Ratio], default: str, largest: float, has_expectation: bool = True) -> Maker:
+    """Return a maker of one measure per share of the relevant documents, ascending, from 0 to `largest`."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
-        shares = _numbers(name, text or default, float, f"numbers from 0 to {most:g}", lambda c: 0 <= c <= most)
+        shares = _numbers(name, text or default, float, f"numbers from 0 to {largest:g}", lambda c: 0 <= c <= largest)
         shown = {c: f"{c:.2f}" if float(f"{c:.2f}") == c else f"{c:g}" for c in sorted(shares)}
         return [TrecMeasure(f"{name}_{shown[c]}", ratio(c), "mean", has_expectation) for c in shown]
 
     return make
 
 
-def _numbers(name: str, text: str, kind: type, what: str, is_right: Callable[[Any], bool]) -> list[Any]:
-    """Return the numbers of a text, separated by commas; raise a MetricError unless `is_right` holds for all."""
+def _numbers(name: str, text: str, kind: type, expected: str, is_right: Callable[[Any], bool]) -> list[Any]:
+    """Return the numbers of a text, separated by commas; raise a MetricError if `is_right` is false for a number."""
     try:
         numbers = [kind(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if not numbers or not all(map(is_right, numbers)):
-        raise MetricError(f"{name} takes {what}; got '{name}.{text}'")
+        raise MetricError(f"{name} takes {expected}; got '{name}.{text}'")
     return numbers
 
 
@@ -230,20 +236,21 @@ def _precision_at_share(share: float) -> Ratio:
 
 
 def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
-    """Return the mean over recalls c of the largest precision at which at least c R relevant documents are retrieved.
+    """Return the interpolated precision, averaged over `recalls`.
 
-    R is the number of relevant documents. trec_eval rounds c R to the nearest integer;
+    The interpolated precision at recall c is the largest precision at any position where at least c R relevant
+    documents are retrieved; R is the number of relevant documents. trec_eval rounds c R to the nearest integer;
     `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
         hits, total = HitCounts.of(lists), np.zeros(len(lists))
         for recall in recalls:
-            # needed: number of relevant documents to retrieve, shape (queries,). is_there: whether a hit reaches this
-            # number in its query, shape (hits,).
+            # needed: number of relevant documents to retrieve, shape (queries,). reaches: whether a hit is the one that
+            # reaches this number in its query, shape (hits,).
             needed = np.maximum(np.floor(recall * lists.n_relevant + 0.5), 1)
-            is_there = hits.number == needed[hits.query]
-            total += lists.per_list(hits.query[is_there], hits.interpolated[is_there])
+            reaches = hits.number == needed[hits.query]
+            total += lists.per_list(hits.query[reaches], hits.interpolated[reaches])
         return total, np.full(len(lists), float(len(recalls)))
 
     return ratio
@@ -271,7 +278,7 @@ def _ndcg(name: str, text: str) -> Ratio:
 
 
 MEASURES: dict[str, Maker] = {  # in the order in which trec_eval prints them
-    "runid": _count(lambda lists: np.ones(len(lists))),  # a text, which `trec_table` inserts
+    "runid": _count(lambda lists: np.ones(len(lists))),  # `trec_table` replaces the count by the tag
     "num_q": _count(lambda lists: np.ones(len(lists))),
     "num_ret": _count(lambda lists: lists.length),
     "num_rel": _count(lambda lists: lists.n_relevant),
@@ -284,8 +291,8 @@ MEASURES: dict[str, Maker] = {  # in the order in which trec_eval prints them
     "P": _per_cut_off(lambda k: Precision(k).ratio),
     "recall": _per_cut_off(lambda k: Recall(k).ratio),
     "Rprec_mult": _per_share(_precision_at_share, MULTIPLES, 1000),
-    "11pt_avg": _whole(_mean_over_recalls, has_expectation=False),
-    "ndcg": _whole(_ndcg),
+    "11pt_avg": _parameters_in_name(_mean_over_recalls, has_expectation=False),
+    "ndcg": _parameters_in_name(_ndcg),
     "ndcg_cut": _per_cut_off(lambda k: NDCG(k).ratio),
     "map_cut": _per_cut_off(lambda k: MAP(k).ratio),
     "relative_P": _per_cut_off(_relative_precision),
@@ -294,7 +301,7 @@ MEASURES: dict[str, Maker] = {  # in the order in which trec_eval prints them
     "set_relative_P": _plain_measure(_set_relative_precision),
     "set_recall": _plain_measure(Recall().ratio),
     "set_map": _plain_measure(_set_map),
-    "set_F": _whole(_f_of_set),
+    "set_F": _parameters_in_name(_f_of_set),
 }
 _COUNTS = ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret")
 SETS: dict[str, tuple[str, ...]] = {

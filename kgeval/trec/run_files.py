@@ -1,4 +1,4 @@
-"""Readers of judgements (qrels) and runs in the format of TREC: white-space separated columns, one document a line."""
+"""Readers of judgements (qrels) and runs in the TREC format: one document per line, columns separated by blanks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_qrels(file: str | Path) -> pd.DataFrame:
     ------
     DataError
         If a line does not have four columns, a grade is not an integer, a document occurs twice for a query, the
-        bytes are not UTF-8, or the file is missing, empty or UTF-16; names file and line.
+        bytes are not UTF-8, or the file is missing, empty or UTF-16. The message names file and line.
     """
     path = Path(file)
     raw = _read_without_comments(path)
@@ -49,7 +49,7 @@ def read_qrels(file: str | Path) -> pd.DataFrame:
     codes, texts = pd.factorize(frame["grade"])
     is_integer = [re.fullmatch(GRADE, text) is not None for text in texts]
     if not all(is_integer) or (frame["more"] != "").any() or frame.duplicated(["query", "document"]).any():
-        _check_lines(path, raw, _wrong_judgement)
+        _check_lines(path, raw, _judgement_error)
     grades = np.array([int(text) if ok else 0 for text, ok in zip(texts, is_integer)], dtype=np.int64)[codes]
     return pd.DataFrame({"query": frame["query"], "item": frame["document"], "grade": grades})
 
@@ -73,8 +73,8 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
     Raises
     ------
     DataError
-        If a line has fewer than six columns, or a score is not a number (trec_eval reads it as 0) or NaN; and as in
-        `read_qrels`. Names file and line.
+        If a line has fewer than six columns, or a score is not a number (trec_eval reads it as 0) or NaN; and in the
+        cases of `read_qrels`. The message names file and line.
     """
     path = Path(file)
     raw = _read_without_comments(path)
@@ -84,10 +84,11 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
         scores = texts.astype(np.float64)
     except ValueError:
         scores = np.full(len(texts), np.nan)
-    joined = "".join(texts)  # to refuse 1_000 and digits of other scripts, which float() accepts, and 1e999
+    # float() also accepts 1_000 and digits of other scripts, and reads 1e999 as infinity; all three are refused.
+    joined = "".join(texts)
     is_odd = not np.isfinite(scores).all() or "_" in joined or not joined.isascii()
     if is_odd or (frame["tag"] == "").any() or frame.duplicated(["query", "document"]).any():
-        _check_lines(path, raw, _wrong_result)
+        _check_lines(path, raw, _result_error)
     run = pd.DataFrame({"query": frame["query"], "item": frame["document"], "score": scores})
     return run, str(frame["tag"].iloc[-1])
 
@@ -124,17 +125,17 @@ def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFra
     return frame
 
 
-def _check_lines(path: Path, raw: bytes, what_is_wrong: Callable[[list[str]], str]) -> None:
-    """Raise a DataError for the first line that `what_is_wrong` objects to, or that repeats a document of a query."""
+def _check_lines(path: Path, raw: bytes, error_of: Callable[[list[str]], str]) -> None:
+    """Raise a DataError for the first line with an error (`error_of`) or with a repeated document of a query."""
     seen: dict[tuple[str, str], int] = {}
     for number, line in enumerate(raw.decode("utf-8").split("\n"), start=1):
         words = line.replace("\t", " ").split(" ")
         words = [word for word in words if word]
         if not words:
             continue
-        wrong = what_is_wrong(words)
-        if wrong:
-            raise DataError(f"{path}, line {number}: {wrong}: {line[:80]!r}")
+        error = error_of(words)
+        if error:
+            raise DataError(f"{path}, line {number}: {error}: {line[:80]!r}")
         first = seen.setdefault((words[0], words[2]), number)
         if first != number:
             raise DataError(
@@ -143,14 +144,16 @@ def _check_lines(path: Path, raw: bytes, what_is_wrong: Callable[[list[str]], st
             )
 
 
-def _wrong_judgement(words: list[str]) -> str:
+def _judgement_error(words: list[str]) -> str:
+    """Return the error in a line of judgements; empty if the line is right."""
     if len(words) != 4:
         hint = "; is this a run?" if len(words) >= 6 else ""
         return f"expected 4 columns (query, iteration, document, grade), found {len(words)}{hint}"
     return "" if re.fullmatch(GRADE, words[3]) else f"expected an integer as grade, found {words[3]!r}"
 
 
-def _wrong_result(words: list[str]) -> str:
+def _result_error(words: list[str]) -> str:
+    """Return the error in a line of a run; empty if the line is right."""
     if len(words) < 6:
         hint = "; are these judgements?" if len(words) == 4 else ""
         return f"expected 6 columns (query, Q0, document, rank, score, tag), found {len(words)}{hint}"

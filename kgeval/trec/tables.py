@@ -19,8 +19,8 @@ from kgeval.trec.measures import TrecMeasure
 TREC_TIES = ("trec", "expected", "optimistic", "pessimistic")
 ALL = "all"
 OF_ALL_ONLY = ("num_q", "gm_map")
-_STAYS = "which of them stay depends on their names, as in trec_eval"
-_BY_NAME = "which come first depends on their names, as in trec_eval, unless --ties expected"
+_STAYS = "which of these documents are kept depends on their names, as in trec_eval"
+_BY_NAME = "the order of these documents depends on their names, as in trec_eval, unless --ties expected"
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class TrecOptions:
     relevance_level : int
         The lowest grade that counts as relevant in measures without grades (``-l``).
     depth : int, optional
-        The number of documents of each query that count, the best ones (``-M``).
+        Only the first `depth` documents of each query count (``-M``).
     judged_only : bool
         Whether documents that are not judged are removed, after the cut at `depth` (``-J``).
     complete : bool
-        Whether a judged query that the run lacks gets an empty list (``-c``); otherwise it is left out.
+        Whether a judged query that is not in the run gets an empty list (``-c``); otherwise it is left out.
 
     Raises
     ------
@@ -76,15 +76,15 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     Returns
     -------
     Lists
-        The lists of the judged queries. ``notes`` count the queries and documents that were left out, and the queries
-        in which the names of documents decide the order.
+        The lists of the judged queries. ``notes`` give the numbers of queries and documents that were left out, and the
+        number of queries in which the names of documents determine the order.
 
     Raises
     ------
     DataError
         If no query of the run is judged.
     MetricError
-        If `depth` cuts between tied documents and `ties` does not order them.
+        If the last kept document (`depth`) ties with the next one, and `ties` is not ``"trec"``.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     judged, returned = set(qrels["query"]), set(run["query"])
     if not judged & returned:
         raise DataError(
-            f"no query of the run is judged: it has {min(returned, default='none')!r}, the judgements have "
+            f"no query of the run is judged: the run has {min(returned, default='none')!r}, the judgements have "
             f"{min(judged, default='none')!r}; do the files belong together?"
         )
     absent = "count 0" if options.complete else "are left out; -c counts them 0"
@@ -107,32 +107,37 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     ]
     if not options.complete:
         qrels = qrels[qrels["query"].isin(returned)]
-    run, more_notes = _listed(qrels, run[run["query"].isin(judged)], options)
+    run, more_notes = _kept_documents(qrels, run[run["query"].isin(judged)], options)
     lists = from_run(qrels, run, relevance_level=options.relevance_level, queries="judged")
-    n_hopeless = int((lists.n_relevant == 0).sum())
-    notes += [*more_notes, (n_hopeless, "queries have no relevant document; trec_eval's measures count 0 for them")]
+    n_without_relevant = int((lists.n_relevant == 0).sum())
+    notes += [
+        *more_notes,
+        (n_without_relevant, "queries have no relevant document; trec_eval's measures count 0 for them"),
+    ]
     if options.ties == "trec":
         notes.append((_n_tied(lists), f"queries have tied documents of different grades; {_BY_NAME}"))
     return replace(lists, notes=tuple(f"{n} {text}" for n, text in notes if n))
 
 
-def _listed(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
-    """Return the documents of the run that count, and notes (number, text) about those that each option removed."""
+def _kept_documents(
+    qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions
+) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
+    """Return the documents of the run that count, and notes (count, text) about the removed documents."""
     notes = []
     if options.ties == "trec":
         with np.errstate(over="ignore"):
             run = run.assign(score=run["score"].to_numpy().astype(np.float32))
     n_before = len(run)
     if options.depth is not None:
-        run, tied = _best(run, options.depth)
+        run, tied = _first_documents(run, options.depth)
         if len(tied) and options.ties != "trec":
             raise MetricError(
-                f"place {options.depth} (-M) lies among tied documents in {len(tied)} queries, first {tied[0]!r}; "
-                "only ties='trec' (--ties trec) determines which of them stay"
+                f"the cut at document {options.depth} (-M) falls between tied documents in {len(tied)} queries, first "
+                f"{tied[0]!r}; use ties='trec' (--ties trec), which orders them by name"
             )
         notes = [
-            (n_before - len(run), f"documents beyond place {options.depth} of their query are left out"),
-            (len(tied), f"queries have tied documents on both sides of place {options.depth}; {_STAYS}"),
+            (n_before - len(run), f"documents after position {options.depth} of their query are left out"),
+            (len(tied), f"queries have tied documents on both sides of position {options.depth}; {_STAYS}"),
         ]
         n_before = len(run)
     if options.judged_only:
@@ -141,21 +146,22 @@ def _listed(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions) -> tup
     return run, notes
 
 
-def _best(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[str]]:
-    """Return the first `depth` documents of each query, and the queries with a tie across this border.
+def _first_documents(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return the first `depth` documents of each query, and the queries with a tie at this cut.
 
-    A query has such a tie if the documents at the places `depth` and `depth` + 1 have the same score.
+    A query has such a tie if the documents at the positions `depth` and `depth` + 1 have the same score.
     """
     ordered = run.sort_values(["query", "score", "item"], ascending=[True, False, False])
-    place = ordered.groupby("query", sort=False).cumcount() + 1
-    tied = ordered[place == depth].merge(ordered[place == depth + 1], on=["query", "score"])
-    return ordered[place <= depth], list(tied["query"])
+    position = ordered.groupby("query", sort=False).cumcount() + 1
+    tied = ordered[position == depth].merge(ordered[position == depth + 1], on=["query", "score"])
+    return ordered[position <= depth], list(tied["query"])
 
 
 def _n_tied(lists: Lists) -> int:
     """Return the number of lists in which tied items differ in grade, so that their order matters."""
     items = pd.DataFrame({"query": lists.query, "before": lists.before, "size": lists.size, "grade": lists.grade})
-    # One row per item; items with the same `before` tie. n_alike: tied items of the same grade.
+    # `items`: one row per item; items of a query with the same `before` tie; `size` is the number of tied items.
+    # n_alike: for each item, the number of tied items with the same grade (the item included).
     n_alike = items.groupby(["query", "before", "grade"])["size"].transform("size")
     return int(items["query"][n_alike < items["size"]].nunique())
 
@@ -172,7 +178,7 @@ class TrecTable:
     notes : tuple of str
         The measures whose mean leaves out queries.
     tag : str or None
-        The tag of the run, if the measure ``runid`` is wanted.
+        The tag of the run, if the measure ``runid`` was requested.
     """
 
     frame: pd.DataFrame
@@ -208,7 +214,7 @@ def trec_table(
     {'num_ret': 3, 'recip_rank': 0.75, 'reason': ''}
     """
     policy = "stable" if check_one_of("ties", ties, TREC_TIES, MetricError) == "trec" else ties
-    columns, totals, lacking = {}, {}, {}
+    columns, totals, reasons = {}, {}, {}
     notes = []
     for measure in measures:
         name, total = str(measure), measure.compute(lists, policy)
@@ -216,18 +222,18 @@ def trec_table(
         is_count = isinstance(measure, TrecMeasure) and measure.total == "sum"
         columns[name] = column.astype(np.int64) if is_count else column
         totals[name] = Cell.of(total)
-        lacking[name] = measure.lacking(lists, policy) or (
+        reasons[name] = measure.lacking(lists, policy) or (
             measure.undefined_when if isinstance(measure, ListMetric) else ""
         )
         if total.excluded and not total.reason:
             notes.append(
-                f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; empty=zero counts all"
+                f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; use empty=zero for all"
             )
     has_tag = columns.pop("runid", None) is not None
-    lacking.pop("runid", None)
+    reasons.pop("runid", None)
     names = [*(range(len(lists)) if lists.names is None else lists.names), ALL]
     frame = pd.DataFrame(columns, index=pd.Index(names, dtype=object, name="query"))
-    frame[REASON] = [*query_reasons(frame.iloc[:-1], lacking), join_reasons(totals)]
+    frame[REASON] = [*query_reasons(frame.iloc[:-1], reasons), join_reasons(totals)]
     return TrecTable(frame, tuple(notes), tag if has_tag else None)
 
 

@@ -76,8 +76,7 @@ def test_what_the_result_shows():
     lines = repr(result).splitlines()
     assert lines[:4] == [
         "small: 5 entities, 2 relations; test 2 positives and 2 negatives, 0 dropped",
-        "1 relations with a threshold of their own, 0 with the global threshold; chosen on valid (1 positives, 1 "
-        "negatives)",
+        "1 relations with their own threshold, 0 with the global threshold; chosen on valid (1 positives, 1 negatives)",
         f"negatives: given, sha256 {result.about['negatives_sha256'][:8]}; dataset {small().fingerprint[:8]}, "
         f"kgeval {kg.__version__}",
         "dataset: 1 rows of test also in valid",
@@ -130,7 +129,7 @@ def test_keys(key, value):
         ("mean.f1", "unknown pointwise metric 'mean.f1'"),
         (
             "accuracy(threshold=0.2)",
-            "has a threshold of its own, but triples are classified by those chosen on validation",
+            "has its own threshold, but triples are classified by the thresholds chosen on validation",
         ),
         ("hits@10", "unknown pointwise metric"),
     ],
@@ -145,7 +144,7 @@ def test_keys_that_are_none(key, message):
 def test_breakdowns_that_are_none():
     with pytest.raises(MetricError, match="by must be one of 'relation', 'cardinality', .*; got 'side'"):
         kg.classify(by_object, small(), NEGATIVES).by("side")
-    with pytest.raises(MetricError, match="say what to group by"):
+    with pytest.raises(MetricError, match="name at least one column to group by"):
         kg.classify(by_object, small(), NEGATIVES).by()
 
 
@@ -304,10 +303,13 @@ def test_by_columns_of_the_user():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"kind": [1, 2]}, "expected 6 rows, one for each"),
-        ({"label": [1] * 6}, "the name of column 'label' is taken"),
-        ({"cardinality": [1] * 6}, "the name of column 'cardinality' is taken"),
-        ({"side": ["object"], "kind": [1]}, "these rows have no side; columns can be joined by s, p, o, relation"),
+        ({"kind": [1, 2]}, "expected 6 rows, one per row"),
+        ({"label": [1] * 6}, "the column name 'label' is already in use"),
+        ({"cardinality": [1] * 6}, "the column name 'cardinality' is already in use"),
+        (
+            {"side": ["object"], "kind": [1]},
+            "the rows of this result have no 'side'; join columns by s, p, o, relation",
+        ),
         ({"relation": ["one", "one"], "kind": [1, 2]}, "relation = 'one' occurs more than once"),
     ],
 )
@@ -320,7 +322,7 @@ def test_columns_that_do_not_fit(columns, message):
 def test_a_feature_that_needs_a_side_is_refused(name):
     """A triple asks for no side, whatever else the feature needs."""
     result, dataset = kinds()
-    message = f"feature '{name}' needs rows that say which side is asked"
+    message = f"feature '{name}' needs the column side, which names the missing side of each row"
     for ask in (lambda: result.by(name), lambda: result.with_features(dataset, names=[name])):
         with pytest.raises(ProtocolError) as caught:
             ask()
@@ -410,7 +412,7 @@ def test_saved_columns_come_back(tmp_path):
     assert again.columns[["fold", "weight"]].equals(full.columns[["fold", "weight"]])
     same_numbers(again, full)
     bare = saved(result, tmp_path / "bare.kgeval")
-    with pytest.raises(DataError, match="a saved result does not hold the dataset; give it"):
+    with pytest.raises(DataError, match="a saved result does not contain the dataset; pass the"):
         bare.by("cardinality")
     assert bare.with_features(dataset).by("cardinality").equals(result.by("cardinality"))
 
@@ -479,7 +481,7 @@ def test_damaged_files_are_refused(tmp_path, changes):
 def test_the_version_of_a_file_is_read(tmp_path):
     """A file of a later version is refused as that; one of a kind that is unknown, as no result."""
     path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("2", "3"))
-    with pytest.raises(DataError, match="is written in version 3 of the format, and this kgeval reads up to 2"):
+    with pytest.raises(DataError, match="the file has version 3 of the format, but this kgeval reads versions up to 2"):
         kg.load_result(path)
     path = rewritten(tmp_path / "odd.kgeval", format=lambda _: "kgeval classes 2")
     with pytest.raises(DataError, match="expected a result of kgeval"):

@@ -250,7 +250,7 @@ def test_relations_without_a_threshold_of_their_own():
     )
     assert result["accuracy"] == 4 / 5
     assert "2 thresholds" not in repr(result)
-    assert "1 relations with a threshold of their own, 2 with the global threshold" in repr(result)
+    assert "1 relations with their own threshold, 2 with the global threshold" in repr(result)
 
 
 def test_a_group_metric_groups_by_relation():
@@ -315,7 +315,7 @@ def test_a_constant_scorer_gets_no_credit():
     """As many positives as negatives: nothing is called positive, accuracy 1/2, AUC 1/2, F1 0, precision undefined."""
     result = kg.classify(lambda s, p, o: np.zeros(len(s)), small(), NEGATIVES)
     assert [result[name] for name in ("accuracy", "auc", "f1", "recall")] == [0.5, 0.5, 0.0, 0.0]
-    assert result.value("precision").reason == "no example is called positive: 0 / 0"
+    assert result.value("precision").reason == "no example is predicted positive: 0 / 0"
     assert result.summary("precision").loc["macro", "reason"].startswith("precision: no relation has a value: no")
 
 
@@ -411,5 +411,5 @@ def test_a_threshold_of_its_own_is_refused(key):
     """Also the one that is the default elsewhere."""
     dataset = kg.Dataset.from_arrays(valid=[[0, 0, 3]], test=[[0, 0, 2]], n_entities=4, n_relations=1)
     result = kg.classify(lambda s, p, o: o, dataset, "uniform")
-    with pytest.raises(kg.MetricError, match="has a threshold of its own"):
+    with pytest.raises(kg.MetricError, match="has its own threshold"):
         result[key]

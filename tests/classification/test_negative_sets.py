@@ -35,7 +35,7 @@ def refused(error, message, *arguments, **settings):
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_both_splits_are_needed(split):
     """Absent: what they are for, and what to do; empty: said so."""
-    message = f"dataset 'small' has no split '{split}': thresholds are chosen on valid and judged on test"
+    message = f"dataset 'small' has no split '{split}': thresholds are chosen on valid and evaluated on test"
     refused(ProtocolError, message, by_object, small(**{split: None}), NEGATIVES)
     refused(ProtocolError, "Set aside a part of train as valid", by_object, small(valid=None), "uniform")
     empty = np.zeros((0, 3), dtype=int)
@@ -50,11 +50,11 @@ def test_both_splits_are_needed(split):
             {"test": [[0, 0, 1]]},
             "there are no negatives of valid: add valid_negatives.txt to the folder, or the key 'valid'",
         ),
-        ({"valid": [[0, 0, 1]]}, "or the key 'test' to the mapping, or say negatives='uniform'"),
+        ({"valid": [[0, 0, 1]]}, "or the key 'test' to the mapping, or use negatives='uniform'"),
         ({"valid": [], "test": [[0, 0, 1]]}, "there are no negatives of valid"),
         (
             {"valid": [[0, 0, 1]], "tset": [[0, 0, 1]]},
-            "must be those of 'valid' and 'test'; got 'tset'; did you mean 'test'?",
+            "the keys of negatives must be 'valid' and 'test'; got 'tset'; did you mean 'test'?",
         ),
         (
             {"valid": [[0, 0, 5]], "test": [[0, 0, 1]]},
@@ -84,7 +84,7 @@ def test_negatives_that_are_none(negatives, message):
         (
             {"prior": 0.5},
             ProtocolError,
-            "prior= requires calibrate=; say calibrate='platt' or calibrate='isotonic' as well",
+            "prior= requires calibrate=; set calibrate='platt' or calibrate='isotonic'",
         ),
         ({"max_pairs": 0}, ProtocolError, "max_pairs must be an integer of at least 1; got 0"),
     ],
@@ -233,7 +233,7 @@ def test_what_a_model_cannot_score_is_dropped_and_counted():
     assert result.table[["s", "p", "o"]].to_numpy().tolist() == [[0, 0, 3], [0, 0, 0], [0, 0, 1]]
     assert "test 1 positives and 2 negatives, 2 dropped" in repr(result)
     assert "dropped: 1 triples, test: the model has no vector for an entity or relation" in repr(result)
-    message = "none of the negatives of test is left: each names an entity or relation for which the model has no"
+    message = "no negatives of test are left: each contains an entity or relation for which the model has no"
     refused(DataError, message, model, dataset, {"valid": [[0, 0, 1]], "test": [[0, 0, 4]]})
 
 

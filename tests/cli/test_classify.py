@@ -72,8 +72,7 @@ def test_the_report(capsys):
     lines = printed(capsys, *CALL, "--metrics", "accuracy,f1,log_loss").out.splitlines()
     assert lines[:2] == [
         "graph: 4 entities, 1 relations; test 2 positives and 2 negatives, 0 dropped",
-        "1 relations with a threshold of their own, 0 with the global threshold; chosen on valid (1 positives, 1 "
-        "negatives)",
+        "1 relations with their own threshold, 0 with the global threshold; chosen on valid (1 positives, 1 negatives)",
     ]
     assert lines[2].startswith("negatives: files in graph, sha256 ")
     assert f"dataset {dataset.fingerprint[:8]}, kgeval {kg.__version__}" in lines[2]
@@ -208,9 +207,9 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--norm", "1"), "--norm needs --model"),
         (("--by", "side"), "--by must be one of 'relation', 'cardinality', 'pattern', "),
         (("--metrics", "acuracy"), "unknown pointwise metric 'acuracy'; did you mean 'accuracy'?"),
-        (("--metrics", "f1(threshold=2)"), "has a threshold of its own"),
+        (("--metrics", "f1(threshold=2)"), "has its own threshold"),
         (("--negatives", "none"), "none: no such folder"),
-        (("--prior", "0.5"), "prior= requires calibrate=; say calibrate="),
+        (("--prior", "0.5"), "prior= requires calibrate=; set calibrate="),
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
     ],
 )
@@ -226,7 +225,7 @@ def test_what_lacks_is_said(tmp_path, capsys):
     assert "expected valid_negatives.txt and test_negatives.txt (or .tsv)" in said
     assert said.endswith("kgeval.classify can draw some (negatives='uniform', --negatives uniform)")
     write(tmp_path / "graph", **LABELLED)
-    assert refused(capsys, *CALL).endswith("say labelled=True (kgeval classify --labelled)")
+    assert refused(capsys, *CALL).endswith("use labelled=True (kgeval classify --labelled)")
     write(tmp_path / "bare", train="a r b", test="a r c")
     said = refused(capsys, "classify", "bare", "--score", "scorers:objects", "--negatives", "uniform")
     assert said.startswith("dataset 'bare' has no split 'valid'")

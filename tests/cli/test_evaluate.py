@@ -155,7 +155,7 @@ def test_model_options_complete_a_file_that_says_nothing(root, tmp_path, capsys)
     other = as_json(capsys, folder, "--model", "bare.npz", *options, "--layout", "interleaved")["metrics"]
     assert other["both"]["mrr"] < whole["both"]["mrr"] / 2
     said = refused(capsys, "evaluate", folder, "--model", "bare.npz")
-    assert said.startswith("bare.npz: does not say which model it is; say model= (--model-type), one of transe, ")
+    assert said.startswith("bare.npz: does not name its model; set model= (--model-type) to one of transe, ")
     said = refused(capsys, "evaluate", folder, "--model", "bare.npz", *options, "--norm", 1)
     assert said == "ComplEx has no setting 'norm'; it has entities, relations, layout, inverse_relations"
 
@@ -197,7 +197,9 @@ def test_protocol_options(capsys, scorer, options, filtered, raw):
 
 def test_unseen_error_names_the_triple(capsys):
     said = refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--unseen", "error")
-    assert said.startswith("1 triples to rank name an entity or relation that train lacks, first ('b', 'r', 'g'); ")
+    assert said.startswith(
+        "1 triples to rank contain an entity or relation that does not occur in train, first ('b', 'r', 'g'); "
+    )
 
 
 def test_model_without_vectors_for_unseen_entities_is_evaluated_with_drop(tmp_path, capsys):
@@ -214,7 +216,7 @@ def test_model_without_vectors_for_unseen_entities_is_evaluated_with_drop(tmp_pa
     assert content["dropped"] == {"an entity or relation that train lacks (unseen='drop')": 2}
     assert as_json(capsys, *call, "--unseen", "worst", "--metrics", "mr")["metrics"]["subject"]["mr"] == (4 + 7) / 2
     said = refused(capsys, "evaluate", *call, "--unseen", "rank")
-    assert "the model has none for 2 entities that train lacks, first 'e'; choose unseen='drop'" in said
+    assert "the model has none for 2 entities that do not occur in train, first 'e'; choose unseen='drop'" in said
 
 
 @pytest.mark.parametrize(
@@ -337,7 +339,7 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
     with monkeypatch.context() as patch:
         patch.setattr(kgeval, "evaluate", never)
         said = refused(capsys, "evaluate", *call)
-    assert said == "run.kgeval exists; choose another name, or say overwrite=True (--overwrite)"
+    assert said == "run.kgeval exists; choose another name, or use overwrite=True (--overwrite)"
     assert (tmp_path / "run.kgeval").read_bytes() == before
     out = printed(capsys, "evaluate", "graph", "--score", "scorers:constant", *call[3:], "--overwrite")
     assert out.endswith("Breakdown: --by relation. Saved run.kgeval.\n")
@@ -404,7 +406,7 @@ def test_header(tmp_path, capsys):
     plain = as_json(capsys, "graph", "--score", "scorers:total")["metrics"]
     assert as_json(capsys, "named", "--score", "scorers:total", "--header")["metrics"] == plain
     said = refused(capsys, "evaluate", "named", "--score", "scorers:total")
-    assert said == "named/train.txt, line 1: looks like a header (head, relation, tail); say header=True (--header)"
+    assert said == "named/train.txt, line 1: looks like a header (head, relation, tail); use header=True (--header)"
     rows = ["head\trelation\ttail\tscore", "a\tr\tc\t1", "a\tr\td\t2", "b\tr\tg\t3", "b\tr\tc\t3"]
     (tmp_path / "scores.tsv").write_text("\n".join(rows))
     found = as_json(capsys, "named", "--scores", "scores.tsv", "--header")["metrics"]["object"]
@@ -416,7 +418,7 @@ def test_header(tmp_path, capsys):
     [
         (("nowhere", "--score", "scorers:total"), "nowhere: no such folder"),
         (("no\x1b[31mwhere", "--score", "scorers:total"), "no\\x1b[31mwhere: no such folder"),
-        (("scorers.py", "--score", "scorers:total"), "scorers.py: is a file; give the folder that holds it"),
+        (("scorers.py", "--score", "scorers:total"), "scorers.py: is a file; give the folder that contains it"),
         (("graph", "--model", "gone.npz"), "gone.npz: no such file"),
         (("graph", "--model", "scorers.py"), "scorers.py: "),
         (("graph", "--scores", "gone.tsv"), "gone.tsv: no such file"),
@@ -450,7 +452,7 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
     assert said == "scores.tsv, line 2: expected a number as score, found 'nan'"
     (tmp_path / "scores.tsv").write_text("a\tr\tc\t1\na\tr\td\t2\nb\tr\tg\t1\n")
     said = refused(capsys, "evaluate", "graph", "--scores", "scores.tsv", "--unseen", "drop")
-    assert said == "a table of scores is ranked as it is: unseen must be 'rank'; got 'drop'"
+    assert said == "with a table of scores, unseen must be 'rank'; got 'drop'. Remove unseen= from the protocol"
     content = as_json(capsys, "graph", "--scores", "scores.tsv", "--side", "object", "--metrics", "mr")
     assert (content["metrics"]["object"], content["n_read"]) == ({"n": 1, "mr": 2.0}, 2)
     assert content["dropped"] == {"no negative is listed for it on this side": 1}

@@ -85,7 +85,7 @@ def test_a_command_is_explained_by_its_options(capsys):
     assert by_help.startswith("usage: kgeval compare")
 
 
-@pytest.mark.parametrize(("word", "nearest"), [("metrcs", "metrics"), ("Models", "models"), ("evalute", "evaluate")])
+@pytest.mark.parametrize(("word", "nearest"), [("metrcs", "metrics"), ("modelss", "models"), ("evalute", "evaluate")])
 def test_an_unknown_topic_names_the_nearest(capsys, word, nearest):
     """And every topic and command, for a word that is near to none."""
     assert main(["help", word]) == 2
@@ -102,3 +102,11 @@ def test_a_word_like_none_is_an_error_too(capsys, word):
     """No word reads a file outside the guide."""
     assert main(["help", word]) == 2
     assert capsys.readouterr().err.startswith(f"kgeval: no topic and no command is named {word!r}; did you mean ")
+
+
+def test_topics_may_be_written_in_capitals(capsys):
+    """MODELS is the page models."""
+    assert main(["help", "MODELS"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["help", "models"]) == 0
+    assert shown == capsys.readouterr().out != ""

@@ -1,6 +1,7 @@
 """The commands on saved results: what they print is what the library says; what they refuse."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -162,7 +163,7 @@ def test_explain_lists_what_stands_above(capsys):
     assert text.startswith(" ".join(labels))
     n = content["object"]
     rank, raw = (1 + n[f"n_above{of}"] + n[f"n_tied{of}"] / 2 for of in ("_counting", ""))
-    assert f"object side: rank {rank:g} (raw {raw:g}) of 12 candidates; {n['n_above']} stand above" in text
+    assert f"object side: rank {rank:g} (raw {raw:g}) of 12 candidates; {n['n_above']} rank above" in text
     rows = printed(capsys, *call, "--format", "csv").splitlines()
     assert rows[0] == "side,stands,candidate,known_in,counts,score"
     assert len(rows) == 1 + sum(len(content[side]["candidates"]) for side in ("subject", "object"))
@@ -212,7 +213,7 @@ def test_explain_shows_infinite_scores(capsys):
 def test_cardinality_says_its_splits(capsys):
     """All by default; others on request, and then the result notes it."""
     text = printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", "--by", "cardinality")
-    assert "note: taken over all splits (--means-from train: over train): cardinality" in text
+    assert "note: computed from all splits (--means-from train: from train): cardinality" in text
     call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
     assert shown["notes"] == ["cardinality and pattern: taken over test"]
@@ -283,7 +284,7 @@ def test_the_relations_of_a_comparison(capsys):
     """Of a metric that is compared, so that no test is added unseen; the columns are those of the library, and what
     has no interval says why."""
     call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr")
-    said = "--by-relation mr is not among --metrics; add it there: it is one more test that Holm's correction counts"
+    said = "--by-relation mr is not among --metrics; add it to --metrics, so that Holm's correction counts this test"
     assert refused(capsys, *call, "--by-relation", "mr") == f"{said}\n"
     rows = json.loads(printed(capsys, *call, "--by-relation", "filtered.MRR", "--format", "json"))["by_relation"]
     found = kg.compare([kg.load_result("near.kgeval"), kg.load_result("far.kgeval")], metrics="mrr").by_relation("mrr")
@@ -292,3 +293,14 @@ def test_the_relations_of_a_comparison(capsys):
     assert [row["value_first"] for row in rows] == found["value_first"].tolist()
     first = json.loads(printed(capsys, *call, "--by-relation", "mrr", "--format", "json", "--limit", "1"))
     assert first["by_relation"] == rows[:1]
+
+
+def test_the_files_of_the_dataset_may_have_a_header(capsys, tmp_path):
+    """`show` and `report` read the evaluated dataset as `evaluate` did."""
+    graph = tmp_path / "headed"
+    graph.mkdir()
+    for path in Path("graph").glob("*.txt"):
+        (graph / path.name).write_text("head\trelation\ttail\n" + path.read_text())
+    assert kg.read_dataset(graph, header=True).fingerprint == kg.read_dataset("graph").fingerprint
+    by = ("show", "near.kgeval", "--by", "pattern", "--dataset")
+    assert printed(capsys, *by, graph, "--header") == printed(capsys, *by, "graph")

@@ -74,13 +74,13 @@ def test_options(files, capsys, options, q1, q2, total, said):
 
 def test_notes_say_what_to_do(files, capsys):
     _, notes = printed(capsys, "-m", "map", "-J", "-M", 2, "qrels", "run")
-    by_name = "which come first depends on their names, as in trec_eval, unless --ties expected"
+    by_name = "the order of these documents depends on their names, as in trec_eval, unless --ties expected"
     assert notes == [
         "note: 1 judged queries have no document in the run and are left out; -c counts them 0",
         "note: 1 queries of the run are not judged and are left out",
-        "note: 2 documents beyond place 2 of their query are left out",
-        "note: 1 queries have tied documents on both sides of place 2; which of them stay depends on their names, "
-        "as in trec_eval",
+        "note: 2 documents after position 2 of their query are left out",
+        "note: 1 queries have tied documents on both sides of position 2; which of these documents are kept "
+        "depends on their names, as in trec_eval",
         "note: 1 documents are not judged and are left out",
         f"note: 1 queries have tied documents of different grades; {by_name}",
     ]
@@ -141,7 +141,7 @@ def test_formats(files, capsys):
     assert [row["num_rel"] for row in content["measures"]] == [3, 1, 1, 5]
     assert [type(row["num_rel"]) for row in content["measures"]] == [int] * 4
     assert content["measures"][3]["iprec_at_recall_1.00"] is None
-    why = "no exact expectation over random tie breaking; ask for other ties"
+    why = "no exact expectation over random tie breaking; use a tie policy other than 'expected'"
     reason = f"iprec_at_recall_1.00: {why}"
     assert [row.get("reason", "") for row in content["measures"]] == [reason] * 4
     text, notes = printed(capsys, *call, "--format", "csv")
@@ -220,12 +220,12 @@ def test_wrong_names(text, said):
         (("gone", "run", "-M", "0"), "depth (-M) must be an integer of at least 1; got 0"),
         (
             ("qrels", "run", "-M", "2", "--ties", "expected"),
-            "place 2 (-M) lies among tied documents in 1 queries, first ",
+            "the cut at document 2 (-M) falls between tied documents in 1 queries, first ",
         ),
         (("qrels", "run", "-m", "err"), "err: grade 2 of query 'q1' is above g_max; "),
         (
             ("other", "run"),
-            "no query of the run is judged: it has 'q1', the judgements have '301'; do the files belong",
+            "no query of the run is judged: the run has 'q1', the judgements have '301'; do the files belong",
         ),
     ],
 )

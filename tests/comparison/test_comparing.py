@@ -126,7 +126,7 @@ def test_values_differences_and_wins_by_loops(seed, side):
         for row, mine, theirs in zip(rows, a, b):
             sums[row[:3]] += mine - theirs
         agree = max(map(abs, sums.values())) < 1e-12
-        assert record["reason"] == ("the two systems agree in every cluster" if agree else "")
+        assert record["reason"] == ("the two systems have equal values in every cluster" if agree else "")
         assert (record["first"], record["second"]) == ("model 0", "model 1")
 
 
@@ -285,7 +285,7 @@ def test_a_model_equals_itself():
     assert found.table["difference"].tolist() == [0.0] * 3
     assert found.table["p"].tolist() == found.table["p_holm"].tolist() == [1.0] * 3
     assert found.table["better"].tolist() == [""] * 3
-    assert found.table["reason"].tolist() == ["the two systems agree in every cluster"] * 3
+    assert found.table["reason"].tolist() == ["the two systems have equal values in every cluster"] * 3
     assert found.table[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 6, 0], [0, 6, 0], [0, 5, 0]]
     assert found.by_relation("mrr")["contribution"].tolist() == [0.0, 0.0]
 
@@ -319,7 +319,7 @@ def test_metrics_without_moments_have_values_and_a_reason():
     assert record["difference"] == one["median_rank"] - other["median_rank"]
     assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_holm", "detectable")] == [True] * 5
     assert record["reason"] == (
-        "median_rank is not a function of means; ask for gmr, which a few bad ranks also change little"
+        "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
     )
     assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
     assert tested["p_holm"] == tested["p"]
@@ -352,7 +352,7 @@ def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
     with pytest.raises(kg.MetricError) as caught:
         found.best("query.map")
     said = "query.map: filtered query-level metrics need"
-    assert str(caught.value).startswith(f"no model has a value of query.map ({said}")
+    assert str(caught.value).startswith(f"no model has a value for query.map ({said}")
     assert found.values["reason"].str.startswith(said).all()
 
 
@@ -523,14 +523,14 @@ def test_by_relation_names_models_and_metrics():
     for asked, text in (
         ({"first": "D"}, "first must be one of 'A', 'B', 'C'; got 'D'"),
         ({"second": "D"}, "second must be one of 'A', 'B', 'C'; got 'D'"),
-        ({"first": "B", "second": "B"}, "first and second must be two models; got 'B' twice"),
+        ({"first": "B", "second": "B"}, "first and second must be two different models; got 'B' twice"),
     ):
         with pytest.raises(kg.ProtocolError) as caught:
             found.by_relation("mrr", **asked)
         assert str(caught.value) == text
     with pytest.raises(kg.MetricError) as caught:
         found.by_relation("mr")
-    assert str(caught.value) == "mr was not compared; there are mrr"
+    assert str(caught.value) == "mr was not compared; the compared metrics are mrr"
 
 
 # --- refusals
@@ -547,7 +547,7 @@ QUERIES = "(override 'queries' compares only the rows that all results have)"
 
 def way_out(*names):
     """The last line where every difference may be overridden."""
-    return f"evaluate again under one protocol, or give override={names!r}: every output then says so"
+    return f"evaluate again under one protocol, or use override={names!r}; all outputs then name the overrides"
 
 
 def prints(*results):
@@ -663,7 +663,7 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
         NO_WAY,
     ]
     assert refusal(pair, metrics="object.mr,subject.hits@3")[1] == (
-        "  sides: subject+object in A, object in B; subject.hits@3 needs that side (cannot be overridden)"
+        "  sides: subject+object in A, object in B; subject.hits@3 needs the subject side (cannot be overridden)"
     )
     found = compare(pair, names=["A", "B"], metrics="object.mrr,object.query.map")
     assert found.table["value_first"][0] == pytest.approx(pair[0]["object.mrr"])
@@ -671,7 +671,7 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
     objects = [towns(seed, kg.Protocol(sides="object")) for seed in (0, 1)]
     assert compare(objects, names=["A", "B"], metrics="mrr").table["n"][0] == 3
     assert refusal(objects, metrics="subject.mrr")[1] == (
-        "  sides: object in A and B; subject.mrr needs that side (cannot be overridden)"
+        "  sides: object in A and B; subject.mrr needs the subject side (cannot be overridden)"
     )
 
 
@@ -705,7 +705,10 @@ def test_listed_against_all_candidates_cannot_be_overridden():
         "  candidates: all entities in A, listed candidates in B (cannot be overridden)",
         NO_WAY,
     ]
-    said = "note: files of version 0.1.0 do not say which negatives were listed; only their number per row was checked"
+    said = (
+        "note: files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "
+        "compared"
+    )
     assert said in compare([listed, listed]).header()
 
 
@@ -750,7 +753,10 @@ def test_notes_on_ties_versions_and_scorers():
     plain = noted(towns(0), "trained for one epoch")
     head = compare([plain, constant], names=["A", "B"]).header()
     version = plain.about["version"]
-    assert "note: tie rates differ, 0.0% in A, 100.0% in B; compare under pessimistic. and optimistic. ties too" in head
+    assert (
+        "note: tie rates differ, 0.0% in A, 100.0% in B; compare also with the prefixes pessimistic. and optimistic."
+        in head
+    )
     assert f"note: made with different versions of kgeval: {version} in A, 0.0.9 in B" in head
     assert "note: the scorer has the same name in A and B: lookup" in head
     assert "note: A: trained for one epoch" in head
@@ -769,14 +775,14 @@ OVERRIDES = "override must be one of 'queries', 'dataset', 'unseen', 'filter_spl
 @pytest.mark.parametrize(
     ("results", "options", "error", "text"),
     [
-        ([RESULT], {}, kg.ProtocolError, LIST + "1 of them"),
+        ([RESULT], {}, kg.ProtocolError, LIST + "a list of length 1"),
         (RESULT, {}, kg.ProtocolError, LIST + "EvaluationResult"),
         ([RESULT, 3], {}, kg.ProtocolError, RESULTS + "int"),
         (TWO, {"names": ["x", "x"]}, kg.ProtocolError, NAMES + "['x', 'x']"),
         (TWO, {"names": ["x"]}, kg.ProtocolError, NAMES + "['x']"),
         (TWO, {"names": ["x", ""]}, kg.ProtocolError, NAMES + "['x', '']"),
         (TWO, {"override": "row"}, kg.ProtocolError, OVERRIDES + "'row'"),
-        (TWO, {"metrics": []}, kg.MetricError, "metrics names no metric to compare; name some, such as 'mrr,hits@10'"),
+        (TWO, {"metrics": []}, kg.MetricError, "metrics is empty; name at least one, such as 'mrr,hits@10'"),
         (TWO, {"metrics": "hits@0"}, kg.MetricError, "k of hits@k must be an integer of at least 1; got 0"),
         (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query'; got 'row'"),
         (TWO, {"confidence": 95}, kg.MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),

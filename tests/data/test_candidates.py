@@ -129,9 +129,12 @@ class Broken(All):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q, e: [(q.part(0, 1), e)], "pools must give each of the 3 positives of the object side exactly once"),
-        (lambda q, e: [(q, e), (q.part(0, 1), e)], "they give 4 rows, 3 of them different"),
-        (lambda q, e: [], "they give 0 rows, 0 of them different"),
+        (
+            lambda q, e: [(q.part(0, 1), e)],
+            r"pools\(\) must return each of the 3 positives of the object side exactly once",
+        ),
+        (lambda q, e: [(q, e), (q.part(0, 1), e)], "it returns 4 rows, 3 of them distinct"),
+        (lambda q, e: [], "it returns 0 rows, 0 of them distinct"),
         (
             lambda q, e: [(q, e[::-1])],
             r"must hold sorted distinct ids in 0..4; got \[4 3 2 1 0\] for queries of the ob",

@@ -154,7 +154,7 @@ def test_rows_that_even_ranks_cannot_tell_apart(monkeypatch):
     triples = np.array([[i, i, i] for i in range(5)])
     with pytest.raises(DataError) as caught:
         KnownIndex.of(*query_parts(triples, "object"))
-    assert str(caught.value) == "5 rows are too many to be told apart by 5 bits"
+    assert str(caught.value) == "5 rows are too many for keys of 5 bits"
 
 
 def test_triples_are_left_as_they_came():

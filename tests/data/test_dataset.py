@@ -216,11 +216,14 @@ DTYPE = "must hold integer ids; got dtype"
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (np.array([[True, False, True]]), f"{WHO} {DTYPE} bool. Cast it yourself if that is meant"),
-        ([[0.0, 1.0, 2.0]], f"{WHO} {DTYPE} float64. Cast it yourself if that is meant"),
-        ([[0, 0, 2.0**53]], f"{WHO} {DTYPE} float64. Cast it yourself if that is meant"),
-        ([["0", "1", "2"]], f"{WHO} {DTYPE} <U1. Cast it yourself if that is meant"),
-        ([[0, 0, 2**80]], f"{WHO} {DTYPE} object. Cast it yourself if that is meant"),
+        (
+            np.array([[True, False, True]]),
+            f"{WHO} {DTYPE} bool. If these values are ids, convert them: array.astype(np.int64)",
+        ),
+        ([[0.0, 1.0, 2.0]], f"{WHO} {DTYPE} float64. If these values are ids, convert them: array.astype(np.int64)"),
+        ([[0, 0, 2.0**53]], f"{WHO} {DTYPE} float64. If these values are ids, convert them: array.astype(np.int64)"),
+        ([["0", "1", "2"]], f"{WHO} {DTYPE} <U1. If these values are ids, convert them: array.astype(np.int64)"),
+        ([[0, 0, 2**80]], f"{WHO} {DTYPE} object. If these values are ids, convert them: array.astype(np.int64)"),
         (np.array([[0, 0, 2**63 + 5]], np.uint64), f"{WHO}, row 0: id 9223372036854775813 is not in 0..4"),
         (np.array([[0, 2**63, 0]], np.uint64), "relations, row 0: id 9223372036854775808 is not in 0..1"),
         ([[0, 0, 0], [0, 0, -1]], f"{WHO}, row 1: id -1 is not in 0..4"),
@@ -246,8 +249,8 @@ def test_ragged_rows_are_refused():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_relations": 1}, "say n_entities= (or entity_labels=): every declared entity counts, "),
-        ({"n_entities": 1}, "say n_relations= (or relation_labels=): every declared relation counts, "),
+        ({"n_relations": 1}, "set n_entities= (or entity_labels=): every declared entity counts, "),
+        ({"n_entities": 1}, "set n_relations= (or relation_labels=): every declared relation counts, "),
         ({"n_entities": 0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 0"),
         ({"n_entities": 1, "n_relations": True}, "n_relations must be an integer of at least 1; got True"),
         ({"n_entities": 3.0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 3.0"),
@@ -258,7 +261,7 @@ def test_ragged_rows_are_refused():
 )
 def test_sizes_must_be_said_and_agree(options, said):
     """Without a declared number the candidates would be a guess."""
-    said += "also one without triples" if said.endswith(", ") else ""
+    said += "even if it occurs in no triple" if said.endswith(", ") else ""
     assert refusal(Dataset.from_arrays, test=[[0, 0, 0]], **options) == said
 
 
@@ -303,7 +306,7 @@ def test_observations_are_sentences():
         "1 rows of valid also in train",
         "2 rows of test also in train",
         "2 rows of test also in valid",
-        "2 triples of test name 2 entities and 1 relations that train lacks",
+        "2 triples of test name 2 entities and 1 relations that do not occur in train",
     ]
     assert dataset.observations() == said
     head = "Dataset toy: 4 entities, 2 relations; train 2, valid 2, test 4"
@@ -317,7 +320,7 @@ def test_labels_that_look_alike_are_observed():
     dataset = Dataset.from_frames(train=pd.DataFrame([[label, "r", "X"] for label in labels]))
     assert dataset.entities.labels == ("X", *labels)
     assert dataset.near_duplicates == [("x", "x "), ("x", "\u00a0x"), ("e\u0301", "\u00e9")]
-    said = "3 entity labels differ from another one only in Unicode form or in spaces around them"
+    said = "3 entity labels differ from another label only in Unicode form or in spaces around them"
     assert dataset.observations() == [f"{said}, first 'x' and 'x '"]
 
 

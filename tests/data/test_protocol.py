@@ -73,10 +73,10 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"sides": ()}, "sides must name at least one of 'subject', 'object'; got none"),
+        ({"sides": ()}, "sides is empty; name at least one of 'subject', 'object'"),
         ({"sides": "mid"}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'mid'"),
         ({"sides": ("object", 1)}, "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 1"),
-        ({"splits": ()}, "splits must name at least one split; got none"),
+        ({"splits": ()}, "splits is empty; name at least one, such as 'test'"),
         (
             {"splits": "tset"},
             "splits must be one of 'train', 'valid', 'test'; got 'tset'; did you mean 'test'?",
@@ -252,7 +252,7 @@ def test_evaluate_reports_the_protocol_it_used(dataset):
 def test_listed_candidates_need_a_table(dataset):
     """evaluate() cannot rank listed negatives; the error names the function that can."""
     with pytest.raises(
-        kg.ProtocolError, match="the protocol says listed candidates, but does not hold the lists; for a"
+        kg.ProtocolError, match="the protocol has listed candidates, but not the lists of candidates; for a"
     ):
         kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates=Recorded("listed")))
 
@@ -310,13 +310,13 @@ def test_unseen_policies(unseen):
         (
             "error",
             [(0, 0, 2), (0, 0, 3), (1, 1, 2)],
-            "2 triples to rank name an entity or relation that train lacks, first ('0', '0', '3'); "
+            "2 triples to rank contain an entity or relation that does not occur in train, first ('0', '0', '3'); "
             "choose unseen='rank', 'drop' or 'worst'",
         ),
         (
             "drop",
             [(0, 0, 3)],
-            "all 1 triples to rank name an entity or relation that train lacks; none is left",
+            "no triple is left to rank: all 1 contain an entity or relation that does not occur in train",
         ),
         ("rank", np.zeros((0, 3), int), "split test of 'dataset' has 0 triples; nothing to rank"),
     ],

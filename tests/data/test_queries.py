@@ -67,7 +67,7 @@ def test_sides_come_in_one_order_and_once(sides, found):
 @pytest.mark.parametrize(
     ("sides", "said"),
     [
-        ((), "sides must name at least one of 'subject', 'object'; got none"),
+        ((), "sides is empty; name at least one of 'subject', 'object'"),
         (3, "sides must be a sequence of names; got 3"),
         (None, "sides must be a sequence of names; got None"),
         ("botj", "side must be 'subject' or 'object' (or head/tail, s/o, h/t); got 'botj'"),

@@ -13,7 +13,7 @@ from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, MetricError, ProtocolError
 from kgeval.scorers.models.arithmetic import check_float_parameters
 
-CAST = "Cast it yourself if that is meant"
+CAST = "If these values are ids, convert them: array.astype(np.int64)"
 ODD = ["NA", "nan", "null", "", " ", "007", "1e5", "True", "x ", "x", "X", "\u00a0x", "\u00e9", "e\u0301"]
 ODD += ['"', '"x"', "'", "\u200b", "\ud800", "\uffff", "\U0001f600", "a\0b", "a\0c", "a", "tab\there", "=1+1"]
 

@@ -19,7 +19,7 @@ METRICS = ("mr", "mrr", "hits@1", "hits@2", "hits@5", "gmr", "median_rank", "hmr
 POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
 NUMBERS = [(name, policy) for name in METRICS for policy in POLICIES]
 NO_NEGATIVES = "no negative is listed for it on this side"
-NOTHING = "no positive has a negative in the table; list triples that differ from it in one entity"
+NOTHING = "no positive has a negative in the table; add triples that differ from a positive in one entity"
 
 
 def frame(rows, columns="spo"):
@@ -275,7 +275,10 @@ def test_faulty_protocols(dataset):
     for policy in ("drop", "worst", "error"):
         with pytest.raises(ProtocolError) as caught:
             evaluate_scores(scored(TABLE), dataset, Protocol(unseen=policy))
-        assert str(caught.value) == f"a table of scores is ranked as it is: unseen must be 'rank'; got {policy!r}"
+        assert (
+            str(caught.value)
+            == f"with a table of scores, unseen must be 'rank'; got {policy!r}. Remove unseen= from the protocol"
+        )
     with pytest.raises(ProtocolError, match="the protocol names split 'valid'; dataset 'four' has train, test"):
         evaluate_scores(scored(TABLE), dataset, Protocol(splits="valid"))
     with pytest.raises(DataError, match=f"^{NOTHING}$"):
@@ -315,7 +318,7 @@ def test_read_scores_names_faulty_lines(tmp_path):
         ("a\tb\tc\t1\na\tb\td\n", "line 2: expected 4 tab-separated columns (s, p, o, score), found 3: 'a\\tb\\td'"),
         ("a\tb\tc\t1\t2\n", "line 1: expected 4 tab-separated columns (s, p, o, score), found 5: "),
         ("a\tb\tc\t1\na\tb\tc\t\n", "line 2: column 4 is empty: 'a\\tb\\tc\\t'"),
-        ("s\tp\to\tscore\na\tb\tc\t1\n", "line 1: looks like a header (s, p, o); say header=True (--header)"),
+        ("s\tp\to\tscore\na\tb\tc\t1\n", "line 1: looks like a header (s, p, o); use header=True (--header)"),
         ("", "line 1: 0 triples; the file is empty"),
     ):
         file.write_text(text)

@@ -263,8 +263,8 @@ def test_paths_are_bounded_and_that_is_said():
     found, note = patterns(triples, 2, most_paths=7)
     assert found.tolist() == ["other", "other"]
     assert note == (
-        "pattern: compositions were not looked for in 1 of 2 relations without another pattern; "
-        "the 2 start 8 paths in total, more than the limit of 7"
+        "pattern: 1 of 2 relations without another pattern were not searched for compositions; "
+        "the search needs 8 first steps, more than the limit of 7"
     )
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=6, n_relations=2)
     frame, notes = features_of(table_of(*triples), kg.Protocol(), dataset, names=["pattern"])
@@ -279,8 +279,8 @@ def test_patterns_of_fb15k_237_are_bounded(data):
     assert len(frame) == 40_932
     (note,) = notes
     assert re.fullmatch(
-        r"pattern: compositions were not looked for in \d+ of 197 relations without another pattern; "
-        r"the 197 start [\d,]+ paths in total, more than the limit of 500,000",
+        r"pattern: \d+ of 197 relations without another pattern were not searched for compositions; "
+        r"the search needs [\d,]+ first steps, more than the limit of 500,000",
         note,
     )
 
@@ -504,12 +504,12 @@ def test_without_train_its_columns_are_left_out():
             DataError,
             "types must be a pandas.Categorical in id order; got list. See read_types",
         ),
-        ({}, {"types": pd.Categorical(["a"] * 5)}, DataError, "types must name one type per entity, 6; got 5"),
+        ({}, {"types": pd.Categorical(["a"] * 5)}, DataError, "types must contain one type per entity, 6; got 5"),
         ({}, {"types": pd.Categorical(["a"] * 5 + [None])}, DataError, "entity '5' has none. Use the type 'none'"),
         ({"s": 6}, {}, DataError, "table, column s, row 0: id 6 is not in 0..5"),
         ({"p": 2}, {}, DataError, "table, column p, row 0: id 2 is not in 0..1"),
         ({"side": "head"}, {}, DataError, "table, column side, row 0: expected subject or object; got 'head'"),
-        (None, {}, DataError, "a table of triples needs the columns s, p, o; it lacks o. Pass the .table of"),
+        (None, {}, DataError, "a table of triples needs the columns s, p, o; missing: o. Pass the .table of"),
     ],
 )
 def test_what_the_columns_refuse(small, change, options, error, said):
@@ -594,18 +594,28 @@ def test_types_of_codex(shared, data):
             "t.tsv, line 1: expected 2 tab-separated columns (entity, type), found 3: 'Rome",
         ),
         ("t.tsv", b"Rome\tcity\nBonn\t\n", "t.tsv, line 2: column 2 is empty: 'Bonn"),
-        ("t.tsv", b"", "t.tsv: names no entity of the dataset; it has no labels. Expected labels such as ('Bonn',)"),
+        (
+            "t.tsv",
+            b"",
+            "t.tsv: no label in the file is an entity of the dataset; the file has no labels. "
+            "Expected labels such as ('Bonn',)",
+        ),
         (
             "t.tsv",
             b"Q1\ta\nQ2\tb\n",
-            "t.tsv: names no entity of the dataset; it names 2 others, first 'Q1'. Expected labels such as",
+            "t.tsv: no label in the file is an entity of the dataset; its 2 labels begin with 'Q1'. "
+            "Expected labels such as",
         ),
         (
             "t.tsv",
             b"Rome\tcity\n\xff\n",
             "t.tsv, line 2: invalid UTF-8 at byte 10 of the file (0xff); save the file as UTF-8",
         ),
-        ("t.tsv", b"\xff\xfeR\0", "t.tsv: is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
+        (
+            "t.tsv",
+            b"\xff\xfeR\0",
+            "t.tsv: is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first",
+        ),
         ("t.json", b'{"Rome": "city",\n}', "t.json, line 2, column 1: not JSON: "),
         ("t.json", b'["Rome"]', "t.json, line 1: expected an object {entity: type or [types]}; got list"),
         (
@@ -655,8 +665,8 @@ def test_what_train_lacks_counts_once_and_is_said(small):
         weights = popularity_weights(table, small, 1, 0.5)
     assert weights.tolist() == pytest.approx([12 / 7, 6 / 7, 3 / 7], rel=1e-15)
     assert [str(warning.message) for warning in caught] == [
-        "1 of 3 ranks have an answer that train lacks; it is weighted as if train had it once",
-        "2 of 3 ranks have a relation that train lacks; it is weighted as if train had it once",
+        "1 of 3 ranks have an answer that is not in train; the count of this answer is taken as 1",
+        "2 of 3 ranks have a relation that is not in train; the count of this relation is taken as 1",
     ]
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -123,8 +123,8 @@ def test_devices_that_are_not_there(torch, monkeypatch, device, n_devices):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: n_devices)
     kind, tables, data = random_case(1)
     message = (
-        f"device='{device}' is not there: torch {torch.__version__} sees {n_devices} CUDA devices; "
-        "leave device= out, or say 'cpu'"
+        f"device='{device}' does not exist: torch {torch.__version__} sees {n_devices} CUDA devices; "
+        "leave device= out, or use 'cpu'"
     )
     with pytest.raises(ProtocolError, match=f"^{re.escape(message)}$"):
         kg.evaluate(kind(*tables), data, device=device)

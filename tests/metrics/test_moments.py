@@ -254,7 +254,7 @@ def test_the_median_has_no_moments():
     assert list(said.values()) == [False, False, True, True]
     with pytest.raises(MetricError) as caught:
         MedianRank().moments(*WORKED)
-    wanted = "median_rank is not a function of means; ask for gmr, which a few bad ranks also change little"
+    wanted = "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
     assert str(caught.value) == wanted
     assert MedianRank().compute(*WORKED).value == 1.5
     assert [str(metric) for metric in PLAIN + WRAPPED if not metric.has_moments] == ["median_rank"]
@@ -385,7 +385,7 @@ def test_query_level_worked_example(text, values, number):
             MAP(),
             [[1]],
             "realistic",
-            "map has no realistic ties: several answers have no single mean rank; ask for expected",
+            "map has no realistic ties: several answers have no single mean rank; use ties='expected'",
         ),
     ],
     ids=str,

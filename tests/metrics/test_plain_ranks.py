@@ -57,7 +57,7 @@ def test_against_the_oracle(seed):
 def test_what_needs_candidates_says_so():
     """NaN with the reason, in the summary as printed too."""
     summary = from_ranks([1, 3], "mrr,amri,adjusted(hits@1),z(mrr)")
-    said = {key: f"{key} needs the number of candidates; say n_candidates=" for key in summary.metrics[1:]}
+    said = {key: f"{key} needs the number of candidates; set n_candidates=" for key in summary.metrics[1:]}
     assert summary.metrics == ("mrr", "amri", "adjusted(hits@1)", "z(mrr)")
     assert summary.reasons == said
     assert all(math.isnan(summary[key]) for key in said)
@@ -79,17 +79,17 @@ def test_no_ranks_have_no_numbers():
         ([1.25], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got 1.25"),
         ([math.nan], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got nan"),
         ([math.inf], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got inf"),
-        ([1, 2**52], {}, kg.DataError, "ranks, row 1: 4503599627370496 is no rank; expected less than 2**52"),
+        ([1, 2**52], {}, kg.DataError, "ranks, row 1: expected a rank below 2**52, so that half ranks are exact"),
         ([[1, 2]], {}, kg.DataError, "ranks must be numbers of shape (n,); got int64 of shape (1, 2)"),
         ([True], {}, kg.DataError, "ranks must be numbers of shape (n,); got bool of shape (1,)"),
-        ([3, 6], {"n_candidates": 5}, kg.DataError, "ranks, row 1: rank 6 among 5 candidates; the last is 5"),
+        ([3, 6], {"n_candidates": 5}, kg.DataError, "ranks, row 1: rank 6 among 5 candidates; the largest possible"),
         (
             [1, 2],
             {"n_candidates": [5]},
             kg.DataError,
-            "n_candidates must be an integer, or 2 of them, one for each rank",
+            "n_candidates must be one integer, or an array of 2 integers, one for each rank",
         ),
-        ([1], {"n_candidates": 5.0}, kg.DataError, "n_candidates must be an integer, or 1 of them"),
+        ([1], {"n_candidates": 5.0}, kg.DataError, "n_candidates must be one integer, or an array of 1 integers"),
         ([1], {"metrics": "query.map"}, kg.MetricError, "query.map measures whole queries; ranks alone do not tell"),
         ([1], {"metrics": ""}, kg.MetricError, "metrics is empty; name at least one, such as 'mrr,hits@10'"),
     ],

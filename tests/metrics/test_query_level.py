@@ -24,8 +24,8 @@ EXACT = ("optimistic", "pessimistic", "expected")
 LIST_METRICS = ("map", "rr", "precision@3", "recall@3", "f1@3", "rprec", "success@2", "ndcg", "dcg", "err", "auc")
 KNOWN = "auc, dcg, err, fbeta, iap, iprec, map, ndcg, precision, recall, rprec, rr, success@10"
 GRAMMAR = "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
-NO_EXPECTATION = "has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
-NO_REALISTIC = "map has no realistic ties: several answers have no single mean rank; ask for expected"
+NO_EXPECTATION = "has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
+NO_REALISTIC = "map has no realistic ties: several answers have no single mean rank; use ties='expected'"
 
 
 def near(value):
@@ -273,9 +273,9 @@ def test_names(text, said):
         ("query.map@0", "k of map@k must be an integer of at least 1; got 0"),
         ("query.rprec@3", "rprec takes no cut-off; got 'rprec@3'"),
         ("query.err(g=2)", "err takes g_max=; got 'g=2' in 'err(g=2)'"),
-        ("rw.query.rr", f"in result key 'rw.query.rr': 'rw' is out of place; did you mean 'raw'?; {GRAMMAR}"),
-        ("micro.query.map", f"in result key 'micro.query.map': 'micro' is out of place; {GRAMMAR}"),
-        ("object.raw.query.map", f"in result key 'object.raw.query.map': 'raw' is out of place; {GRAMMAR}"),
+        ("rw.query.rr", f"in result key 'rw.query.rr': 'rw' is not allowed here; did you mean 'raw'?; {GRAMMAR}"),
+        ("micro.query.map", f"in result key 'micro.query.map': 'micro' is not allowed here; {GRAMMAR}"),
+        ("object.raw.query.map", f"in result key 'object.raw.query.map': 'raw' is not allowed here; {GRAMMAR}"),
     ],
 )  # fmt: skip
 def test_wrong_keys(small, text, message):
@@ -320,7 +320,7 @@ def test_filter_that_lacks_a_ranked_split():
     for result, missing in zip(results, ("valid+test", "test"), strict=False):
         reason = (
             f"filtered query-level metrics need the ranked splits among filter_splits, or no filter at all; {missing} "
-            "is not in filter_splits. Use raw.query..., or add it and evaluate again"
+            "is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
         )
         for found in (result.value("query.map"), result.chance("object.optimistic.query.micro.map")):
             assert math.isnan(found.value)

@@ -287,16 +287,16 @@ BY_HAND = [
     ({"MR": "300"}, {"n_candidates": 135}, "MR 300 (at least 299.5) exceeds 135, the number of candidates"),
     ({"AMRI": "-1.20"}, {"percent": False}, "AMRI -1.20 (at most -1.195) is below -1, where every rank is last"),
     ({"hits@10": "0.90"}, {"n_candidates": 8}, "hits@10 0.90 (at most 0.905) is below 1, as no rank is beyond 8"),
-    ({"MRR": "0.30", "HMR": "4.00"}, {}, "MRR 0.30 is not 1 / HMR, which for HMR 4.00 is 0.249688 .. 0.250313"),
+    ({"MRR": "0.30", "HMR": "4.00"}, {}, "MRR 0.30 is not 1 / HMR; for HMR 4.00, 1 / HMR is 0.249688 .. 0.250313"),
     (
         {"GMR": "9.0", "MR": "5.0"},
         {},
-        "GMR 9.0 (at least 8.95) exceeds MR 5.0 (at most 5.05): a geometric mean never does",
+        "GMR 9.0 (at least 8.95) exceeds MR 5.0 (at most 5.05): a geometric mean never exceeds the arithmetic mean",
     ),
     (
         {"GMR": "2.0", "MRR": "0.25"},
         {},
-        "GMR 2.0 (at most 2.05) is below 1/MRR = 3.92157: a geometric mean is no less than a harmonic one",
+        "GMR 2.0 (at most 2.05) is below 1/MRR = 3.92157: a geometric mean is at least the harmonic mean",
     ),
     (  # .505 * ln 1 + .495 * ln 2: 2 ** .495
         {"GMR": "1.20", "hits@1": "0.50"},
@@ -317,23 +317,23 @@ BY_HAND = [
     (
         {"AMRI": "0.99", "hits@1": "0.10"},
         {"n_candidates": 101},
-        "MR (at most 1.75 by AMRI 0.99) is below 1.895, the least that hits@1 0.10 allow"
+        "MR (at most 1.75 according to AMRI 0.99) is below 1.895, the least that hits@1 0.10 allow"
         f"{INTEGERS}: H1 + (1 - H1)*2 = 0.105 + 0.895*2",
     ),
     (
         {"hits@1": "0.23"},
         {"n_ranks": 10},
-        "hits@1 0.23 is no mean of 10 hits: it lies between 2/10 = 0.2 and 3/10 = 0.3",
+        "hits@1 0.23 cannot be a mean of 10 hits: it lies between 2/10 = 0.2 and 3/10 = 0.3",
     ),
     (
         {"MR": "2.23"},
         {"n_ranks": 10},
-        f"MR 2.23 is no mean of 10 ranks{INTEGERS}: it lies between 22/10 = 2.2 and 23/10 = 2.3",
+        f"MR 2.23 cannot be a mean of 10 ranks{INTEGERS}: it lies between 22/10 = 2.2 and 23/10 = 2.3",
     ),
     (
         {"MR": "2.23"},
         {"n_ranks": 10, "ties": "realistic"},
-        "MR 2.23 is no mean of 10 ranks: it lies between 22/10 = 2.2 and 22.5/10 = 2.25",
+        "MR 2.23 cannot be a mean of 10 ranks: it lies between 22/10 = 2.2 and 22.5/10 = 2.25",
     ),
 ]
 
@@ -461,7 +461,7 @@ def test_a_mix_of_percentages_and_shares_is_said():
     """Within a row and between rows."""
     check = check_table({"A": {"H@1": 22.7, "MRR": 0.314}, "B": {"H@1": 0.227, "MRR": 0.314}})
     assert check.possible
-    assert check.rows[0].notes == ("a mix: read hits@k as percentages, MRR as shares",)
+    assert check.rows[0].notes == ("mixed units: read hits@k as percentages, MRR as shares",)
     assert check.notes == (
         "hits@k are read as percentages in some rows (first: A) and as shares in others (first: B); "
         "set percent=True or False if that is wrong",
@@ -473,11 +473,14 @@ HINTS = [
     ({"MR": "219", "MRR": "0.00457", "hits@1": "0.227"}, "MRR equals 1 / MR: the reciprocal of the mean rank is not"),
     ({"MR": "0.53", "MRR": "0.81", "hits@1": "0.70"}, "possible if the ranks behind MR are counted from 0 (MR + 1)"),
     ({"hits@1": "0.60", "MRR": "0.50", "MR": "9.0"}, "possible if hits@k counts ranks up to k + 1, as with ranks from"),
-    ({"hits@1": "0.227", "hits@10": "48.6", "MRR": "31.4"}, "possible if hits@1 is a share beside percentages"),
+    (
+        {"hits@1": "0.227", "hits@10": "48.6", "MRR": "31.4"},
+        "possible if hits@1 is a share and the other numbers are percentages",
+    ),
     ({"hits@1": "0.31", "hits@10": "0.49", "MRR": "0.23"}, "possible if hits@1 and MRR are swapped"),
     (
         {"hits@3": "0.2", "hits@5": "0.31", "hits@10": "0.50", "MR": "1.2"},
-        "the others are possible together without MR",
+        "the other numbers are possible together without MR",
     ),
 ]
 
@@ -493,9 +496,9 @@ def test_known_mistakes_are_hinted_at(row, hint):
 def test_wrongly_declared_percentages_are_hinted_at():
     """percent=False for percentages, and percent=True for shares with an MR that they do not allow."""
     check = check_table({"hits@1": 22.7, "MRR": 31.4}, percent=False)
-    assert check.rows[0].hints == ("possible if its shares are percentages (percent=True)",)
+    assert check.rows[0].hints == ("possible if the shares of this row are percentages (percent=True)",)
     check = check_table({"hits@1": "0.90", "hits@10": "0.95", "MR": "1.9"}, percent=True)
-    assert check.rows[0].hints[0] == "possible if its percentages are shares (percent=False)"
+    assert check.rows[0].hints[0] == "possible if the percentages of this row are shares (percent=False)"
 
 
 def test_an_mrr_of_one_by_mr_is_noted_where_it_is_possible():
@@ -503,7 +506,7 @@ def test_an_mrr_of_one_by_mr_is_noted_where_it_is_possible():
     check = check_table({"MR": "3.00", "MRR": "0.333"})
     assert check.possible
     assert check.rows[0].notes == (
-        "MRR is 1 / MR within rounding, which needs all ranks to be equal; was it computed as 1 / MR?",
+        "MRR is 1 / MR within rounding, which requires all ranks to be equal; was MRR computed as 1 / MR?",
     )
 
 
@@ -638,7 +641,7 @@ def test_files(tmp_path, file, text, lines):
             'MR\n"13,526"\n',
             "column 'MR': expected a number such as 0.963 or 96.3%; got '13,526'; write 13526 or 0.963, with",
         ),
-        ("H@1,hits1\n0.1,0.2\n", "columns 'H@1' and 'hits1' are both hits@1; leave one"),
+        ("H@1,hits1\n0.1,0.2\n", "columns 'H@1' and 'hits1' are both hits@1; keep one of them"),
     ],
 )
 def test_faulty_files(tmp_path, text, message):

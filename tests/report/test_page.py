@@ -284,7 +284,7 @@ def test_models_with_different_relations_stand_side_by_side():
     assert found["relations"]["n"] == [[4, 0, 2], [2, 4, 0]]  # both sides
     missing = [[value is None for value in values[0][0]] for values in found["relations"]["values"]]
     reasons = [values[0][3] for values in found["relations"]["values"]]
-    said = [[reason == "no rank of this relation" for reason in own] for own in reasons]
+    said = [[reason == "this relation has no ranks" for reason in own] for own in reasons]
     assert said == missing
     assert missing == [[False, True, False], [False, False, True]]
     shown = [f"{r.about['dataset']} {r.about['dataset_fingerprint'][:8]}" for r in results]
@@ -364,7 +364,7 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     assert groups_of(found, "seen") == [{"unseen entity": 16}]
     found = page_data([result], ["one"], given)
     assert groups_of(found, "cardinality") == [{"1-N": 16}]
-    assert found["breakdowns"]["notes"] == ["cardinality and pattern are taken over all splits"]
+    assert found["breakdowns"]["notes"] == ["cardinality and pattern are computed from all splits"]
     half = result.with_features(names=["cardinality"], splits_for_means=["train"])
     found = page_data([half], ["one"], given)
     assert re.fullmatch("note: cardinality.* taken over train", found["head"]["common"][-1])
@@ -373,7 +373,7 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     assert "pattern" not in names  # over all splits it would stand below a note that says train
     over_all = result.with_features(names=["pattern"])
     assert page_data([over_all], ["one"], given)["breakdowns"]["notes"] == [
-        "cardinality and pattern are taken over all splits"
+        "cardinality and pattern are computed from all splits"
     ]
 
 
@@ -382,7 +382,7 @@ def test_without_features_nothing_is_said_of_their_splits(made):
     result = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
     assert page_data([result], ["one"])["breakdowns"]["notes"] == [""]
     patterned = replaced(made[0][0].with_features(names=["pattern"]), source=None, rivals=kept_rivals(result)[0])
-    assert page_data([patterned], ["one"])["breakdowns"]["notes"] == ["pattern is taken over all splits"]
+    assert page_data([patterned], ["one"])["breakdowns"]["notes"] == ["pattern is computed from all splits"]
 
 
 def test_the_breakdowns(made, data):
@@ -609,8 +609,8 @@ def test_the_dataset_must_be_the_ranked_one(made):
     with pytest.raises(kg.DataError) as caught:
         page_data(made[0], NAMES, other)
     assert str(caught.value) == (
-        f"the dataset given is 'other' ({other.fingerprint[:8]}), but result 'Good' ranks {about['dataset']!r} "
-        f"({about['dataset_fingerprint'][:8]}); give the dataset that was ranked, or none"
+        f"dataset= is 'other' ({other.fingerprint[:8]}), but result 'Good' ranks {about['dataset']!r} "
+        f"({about['dataset_fingerprint'][:8]}); pass the ranked dataset, or no dataset"
     )
 
 
@@ -759,8 +759,8 @@ def test_title_and_names(made, tmp_path):
         ({"names": ["a", 7, "c"]}, "names must be 3 different words, one for each result; got ['a', 7, 'c']"),
         (
             {"names": ["a", "b", "c"], "comparison": True},
-            "the comparison is between Good, <b>Mid</b>, Bad, but the results are called a, b, c; "
-            "give the same names to both",
+            "the comparison is between Good, <b>Mid</b>, Bad, but the results have the names a, b, c; "
+            "use the same names for both",
         ),
     ],
 )
@@ -781,8 +781,8 @@ def test_a_comparison_of_other_results_is_refused(made, tmp_path):
     with pytest.raises(kg.DataError) as caught:
         write_page([results[1], results[0], results[2]], tmp_path / "page.html", comparison=comparison)
     assert str(caught.value) == (
-        "the comparison holds another result under the name 'Good' than the one given; give the results that were "
-        "compared, each with its name"
+        "the result 'Good' is not the one that was compared under this name; pass the compared results, "
+        "each with its name"
     )
     assert list(tmp_path.iterdir()) == []
     pytest.importorskip("plotly", reason="the page needs plotly")
@@ -824,7 +824,7 @@ def test_an_existing_file_is_kept_unless_overwrite_is_said(made, tmp_path, monke
     path.write_text("mine")
     with pytest.raises(kg.DataError) as caught:
         write_page(made[0], path)
-    assert str(caught.value) == f"{path} exists; choose another name, or say overwrite=True (--overwrite)"
+    assert str(caught.value) == f"{path} exists; choose another name, or use overwrite=True (--overwrite)"
     assert path.read_text() == "mine"
     write_page(made[0], path, overwrite=True)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -1255,7 +1255,7 @@ def test_no_value_is_best_among_other_queries_or_rivals(chrome, made, tmp_path, 
     write_page([one, other], tmp_path / "two.html", names=["one", "two"])
     opened(chrome, tmp_path / "two.html")
     cautions = texts(chrome, "#measured .caution")
-    assert cautions[0] == "note these results were not measured alike, so their numbers do not compare:"
+    assert cautions[0] == "note these results were evaluated differently, so their numbers are not comparable:"
     assert cautions[1].startswith(f"note {kind}: ")
     assert chrome.find_elements("css selector", "#metrics .best") == []
     assert "best value" not in texts(chrome, "#metrics caption")[0]
@@ -1264,7 +1264,7 @@ def test_no_value_is_best_among_other_queries_or_rivals(chrome, made, tmp_path, 
 
 def test_splits_of_the_features_are_said(chrome, fresh, tmp_path):
     """Below the chart and below the tables; of a result that says it itself, nothing more."""
-    said = "cardinality and pattern are taken over all splits"
+    said = "cardinality and pattern are computed from all splits"
     assert texts(fresh, "#charts .over-splits") == texts(fresh, "#detail .over-splits") == [said]
     result, _ = widening()
     chosen = result.with_features(names=["cardinality", "pattern"], splits_for_means=["train"])
@@ -1724,7 +1724,7 @@ def test_results_that_differ_carry_a_warning(chrome, made, tmp_path):
     write_page([made[0][0], other], tmp_path / "two.html", names=["one", "two"])
     opened(chrome, tmp_path / "two.html")
     cautions = texts(chrome, "#measured .caution")
-    assert cautions[0] == "note these results were not measured alike, so their numbers do not compare:"
+    assert cautions[0] == "note these results were evaluated differently, so their numbers are not comparable:"
     assert cautions[1] == "note sides: subject+object in one, object in two"
     assert chrome.find_elements("css selector", "#metrics .best") == []
     assert texts(chrome, "#relations thead th button")[1:3] == ["n, one", "n, two"]
@@ -1746,8 +1746,8 @@ def test_what_was_overridden_stands_on_top(chrome, made, tmp_path):
     assert set(said) <= set(texts(chrome, "#measured .caution"))
     cautions = texts(chrome, "#measured .caution")
     assert cautions[0] == (
-        "note these results were not measured alike, so their numbers do not compare; the comparison below overrides "
-        "what it names and is of the ranks that all have:"
+        "note these results were evaluated differently, so their numbers are not comparable; the comparison "
+        "below accepts the differences listed as overridden and uses the ranks that all results have:"
     )
     assert "note filter_splits: train+valid+test in one, test in two" in cautions
     assert chrome.find_elements("css selector", "#metrics .best") == []

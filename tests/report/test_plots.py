@@ -71,7 +71,7 @@ def test_rank_distribution(drawing, results):
     assert axes.get_xscale() == "log"
     assert (axes.get_xlabel(), axes.get_ylabel()) == (
         "rank (filtered, realistic ties; logarithmic)",
-        "share of ranks up to this one",
+        "share of ranks up to this rank",
     )
     assert title_of(figure) == f"Ranks on {results[0].about['dataset']}: n = {len(results[0].table)} ranks"
     assert legend_texts(axes) == NAMES
@@ -100,7 +100,7 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
         about={**results[1].about, "dataset_fingerprint": "other"},
     )
     figure = plots.rank_distribution([results[0], short], ["a", "b" * 50])
-    assert title_of(figure).endswith("n beside the names\nnot comparable: the results differ in dataset")
+    assert title_of(figure).endswith("n in the legend\nnot comparable: the results differ in dataset")
     assert legend_texts(figure.axes[0]) == [f"a (n = {len(results[0].table)})", f"{'b' * 11}…{'b' * 12} (n = 7)"]
 
 
@@ -305,11 +305,11 @@ def test_difference_plot_of_a_comparison(drawing):
     assert segments(shares) == [[[[0.05, 0.0], [0.15, 0.0]]]]
     assert (xy(ranks.lines[1]), xy(ranks.lines[2])) == ([], [[-20.0, 0.0]])
     assert segments(ranks) == [[[[-45.0, 0.0], [5.0, 0.0]]]]
-    assert title_of(figure) == "3 of 4 differences, n = 480; filled: the interval leaves out 0"
+    assert title_of(figure) == "3 of 4 differences, n = 480; filled: the interval excludes 0"
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
-    assert title_of(relations) == "2 of 4 differences; filled: the interval leaves out 0"
-    with pytest.raises(MetricError, match="needs difference, low and high; it lacks low, high"):
+    assert title_of(relations) == "2 of 4 differences; filled: the interval excludes 0"
+    with pytest.raises(MetricError, match="needs the columns difference, low and high; it lacks low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
         plots.difference_plot(table.iloc[3:])
@@ -320,7 +320,7 @@ def test_results_without_ranks(drawing, results):
     for draw in (plots.rank_distribution, plots.hits_curve):
         with pytest.raises(MetricError) as caught:
             draw([results[0], empty], ["a", "b"])
-        assert str(caught.value) == f"{draw.__name__} needs ranks; 'b' has none"
+        assert str(caught.value) == f"{draw.__name__} needs ranks; result 'b' has no ranks"
 
 
 def texts_of(figure):
@@ -378,7 +378,7 @@ def test_files_are_equal_byte_by_byte(drawing, results, tmp_path):
     assert all((tmp_path / f"a.{ending}").read_bytes().startswith(start) for ending, start in starts.items())
     with pytest.raises(DataError) as caught:
         plots.save_figure(plots.hits_curve(results), tmp_path / "a.svg")
-    said = "exists; choose another name, or say overwrite=True (--overwrite)"
+    said = "exists; choose another name, or use overwrite=True (--overwrite)"
     assert str(caught.value) == f"{tmp_path / 'a.svg'} {said}"
     with pytest.raises(DataError) as caught:
         plots.save_figure(plots.hits_curve(results), tmp_path / "a.jpg")

@@ -177,7 +177,7 @@ def test_macro_is_the_mean_of_the_groups(seed):
             low, value, high = frame.loc[average, [f"{key} low", key, f"{key} high"]]
             assert low < value < high
     assert math.isnan(frame.loc["macro", "median_rank"])
-    why = "median_rank is not a function of means; ask for gmr, which a few bad ranks also change little"
+    why = "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
     assert frame["reason"].to_dict() == {"micro": "", "macro": f"median_rank: {why}"}
 
 
@@ -231,7 +231,7 @@ def test_features_of_a_loaded_result_need_the_dataset_or_were_saved(tmp_path):
     pd.testing.assert_frame_equal(kept, found)
     lean = kg.load_result(bare)
     assert (lean.columns.shape[1], len(kept_rivals(lean)[0])) == (0, 0)
-    with pytest.raises(kg.DataError, match=r"cardinality: a saved result does not hold the dataset; give it"):
+    with pytest.raises(kg.DataError, match=r"cardinality: a saved result does not contain the dataset; pass the"):
         lean.by("cardinality")
     pd.testing.assert_frame_equal(
         lean.with_features(result._source.dataset).by("cardinality"), result.by("cardinality")
@@ -278,10 +278,10 @@ def test_columns_that_do_not_fit():
     for columns, message in (
         (
             {"x": [1, 2]},
-            f"expected {n} rows, one for each of the ranks table's, or columns that say what a row belongs",
+            f"expected {n} rows, one per row of the table of ranks, or key columns (s, p, o",
         ),
-        ({"relation": ["0"]}, "expected columns to break down by beside s, p, o"),
-        ({"score": [1.0] * n}, "the name of column 'score' is taken; give it another one"),
+        ({"relation": ["0"]}, "expected at least one column to break down by, besides the keys s, p, o"),
+        ({"score": [1.0] * n}, "the column name 'score' is already in use; rename the column"),
         ({"p": [0, 0], "x": [1, 2]}, "p = 0 occurs more than once; keep one row of each"),
     ):
         with pytest.raises(kg.DataError) as caught:
@@ -381,9 +381,13 @@ def test_refused_weights():
         ("mrr", [0.0] * n, f"the weights of all {n} ranks of 'mrr' are 0"),
         ("query.map", [1.0] * n, "query-level metrics cannot be weighted; got query.map"),
         ("median_rank", [1.0] * n, "median_rank is not a function of means"),
-        ("z(mrr)", [1.0] * n, "z(mrr) under realistic ties depends on how many ranks there are, not on means"),
-        ("expected.gmr", [1.0] * n, "gmr under expected ties depends on how many ranks there are, not on means"),
-        ("adjusted(gmr)", [1.0] * n, "adjusted(gmr) under realistic ties depends on how many ranks there are"),
+        ("z(mrr)", [1.0] * n, "z(mrr) under realistic ties has no weighted form: it depends on the number of ranks"),
+        ("expected.gmr", [1.0] * n, "gmr under expected ties has no weighted form: it depends on the number of ranks"),
+        (
+            "adjusted(gmr)",
+            [1.0] * n,
+            "adjusted(gmr) under realistic ties has no weighted form: it depends on the number of ranks",
+        ),
     ):
         with pytest.raises(kg.MetricError) as caught:
             result.weighted(key, weights)
@@ -448,7 +452,7 @@ def test_saving_keeps_the_columns_that_were_chosen(tmp_path):
     assert again.columns["cardinality"].tolist() != random_result(8, n_test=20).with_features().columns[
         "cardinality"
     ].tolist()  # fmt: skip
-    with pytest.raises(kg.DataError, match="the name of column 'seen' is taken"):
+    with pytest.raises(kg.DataError, match="the column name 'seen' is already in use"):
         result.with_columns({"seen": [1] * len(result.table)})
 
 
@@ -469,7 +473,7 @@ def test_lengths_are_checked():
     result = random_result(5)
     with pytest.raises(kg.DataError, match="columns has 1 rows; the table has"):
         replaced(result, columns=pd.DataFrame({"x": [1]}))
-    with pytest.raises(kg.DataError, match="rivals name row"):
+    with pytest.raises(kg.DataError, match="rivals: row .* does not exist"):
         replaced(result, rivals=pd.DataFrame({"row": [10**6]}))
     with pytest.raises(kg.DataError, match="expected columns of equal length"):
         result.with_columns({"x": 1})
@@ -500,7 +504,7 @@ def test_an_index_of_its_own_is_refused():
     sizes = pd.Series(np.arange(len(result.table)), index=result.table.index)
     for fine in (sizes, sizes.to_numpy(), sizes.reset_index(drop=True)):
         assert result.with_columns({"size": fine}).columns["size"].tolist() == list(range(len(sizes)))
-    with pytest.raises(kg.DataError, match="column 'size' has an index of its own"):
+    with pytest.raises(kg.DataError, match="column 'size' has another index than the table of ranks"):
         result.with_columns({"size": sizes.sample(frac=1.0, random_state=0)})
 
 
@@ -537,10 +541,10 @@ def test_what_is_no_table_of_columns():
             result.with_columns(wrong)
     sizes = pd.Series(np.arange(len(result.table)), name="size")
     assert result.with_columns(sizes).columns["size"].tolist() == sizes.tolist()
-    with pytest.raises(kg.DataError, match="column 'size' has an index of its own"):
+    with pytest.raises(kg.DataError, match="column 'size' has another index than the table of ranks"):
         result.with_columns(sizes[::-1])
     for name in ("rank_raw", "cardinality"):
-        with pytest.raises(kg.DataError, match=f"the name of column '{name}' is taken"):
+        with pytest.raises(kg.DataError, match=f"the column name '{name}' is already in use"):
             result.with_columns({name: np.zeros(len(result.table))})
 
 

@@ -93,15 +93,15 @@ def test_keys(text, wanted):
     [
         (
             "filterd.mrr",
-            f"in result key 'filterd.mrr': 'filterd' is out of place; did you mean 'filtered'?; {GRAMMAR}",
+            f"in result key 'filterd.mrr': 'filterd' is not allowed here; did you mean 'filtered'?; {GRAMMAR}",
         ),
         (
             "raw.objct.mrr",
-            f"in result key 'raw.objct.mrr': 'objct' is out of place; did you mean 'object'?; {GRAMMAR}",
+            f"in result key 'raw.objct.mrr': 'objct' is not allowed here; did you mean 'object'?; {GRAMMAR}",
         ),
-        ("mrr.raw", f"in result key 'mrr.raw': 'mrr' is out of place; {GRAMMAR}"),
-        ("raw..mrr", f"in result key 'raw..mrr': '' is out of place; {GRAMMAR}"),
-        (".mrr", f"in result key '.mrr': '' is out of place; {GRAMMAR}"),
+        ("mrr.raw", f"in result key 'mrr.raw': 'mrr' is not allowed here; {GRAMMAR}"),
+        ("raw..mrr", f"in result key 'raw..mrr': '' is not allowed here; {GRAMMAR}"),
+        (".mrr", f"in result key '.mrr': '' is not allowed here; {GRAMMAR}"),
         ("raw.hits@0", "k of hits@k must be an integer of at least 1; got 0"),
         ("object.mrr@1", "mrr takes no cut-off; got 'mrr@1'"),
         (7, "a result key is a string such as 'mrr' or 'raw.object.hits@10'; got 7"),
@@ -121,11 +121,11 @@ def test_wrong_keys(small, text, message):
 
 @pytest.mark.parametrize("text", ["object.raw.mrr", "raw.raw.mrr", "optimistic.both.mrr", "both.object.mrr"])
 def test_misplaced_words_are_not_suggested_again(text):
-    """A known word at the wrong place is out of place; `did you mean 'raw'` of 'raw' helps nobody."""
+    """A known word at the wrong place is not allowed here; `did you mean 'raw'` of 'raw' helps nobody."""
     word = text.split(".")[1]
     with pytest.raises(kg.MetricError) as caught:
         Key.parse(text)
-    assert str(caught.value) == f"in result key {text!r}: {word!r} is out of place; {GRAMMAR}"
+    assert str(caught.value) == f"in result key {text!r}: {word!r} is not allowed here; {GRAMMAR}"
 
 
 def test_a_fraction_as_cut_off_is_no_key_part():
@@ -211,7 +211,7 @@ def test_breakdown_is_the_table_filtered_by_hand(small, columns, setting, ties):
 def test_breakdown_errors(small):
     """What may be said where; the nearest is suggested."""
     for call, message in [
-        (lambda: small.by(), "say what to group by: 'relation', 'side' or 'split'"),
+        (lambda: small.by(), "name at least one column to group by, such as 'relation'"),
         (
             lambda: small.by("relations"),
             "by must be one of 'relation', 'side', 'split', 'cardinality', 'pattern', 'degree_given', ",
@@ -359,7 +359,9 @@ def test_nothing_may_be_lost(small):
         {"dropped": {**small.dropped, "lost": 1}},
         {"table": small.table.iloc[1:]},
     ):
-        with pytest.raises(kg.DataError, match=r"\d+ rows were read, but \d+ ranked and \d+ dropped; nothing may be"):
+        with pytest.raises(
+            kg.DataError, match=r"\d+ rows were read, but \d+ ranked and \d+ dropped; ranked and dropped"
+        ):
             replaced(small, **change)
 
 
@@ -388,7 +390,7 @@ def test_save_does_not_overwrite(tmp_path, small):
     path.write_bytes(b"mine")
     with pytest.raises(kg.DataError) as caught:
         small.save(path)
-    assert str(caught.value) == f"{path} exists; choose another name, or say overwrite=True (--overwrite)"
+    assert str(caught.value) == f"{path} exists; choose another name, or use overwrite=True (--overwrite)"
     assert path.read_bytes() == b"mine"
     small.save(path, overwrite=True)
     assert kg.load_result(path)["mrr"] == small["mrr"]
@@ -488,7 +490,7 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
     [
         (
             {"format": lambda _: "kgeval result 3"},
-            "is written in version 3 of the format, and this kgeval reads up to 2; upgrade kgeval",
+            "the file has version 3 of the format, but this kgeval reads versions up to 2; upgrade kgeval",
         ),
         (
             {"format": lambda _: "kgeval ranks 2"},
@@ -499,9 +501,9 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
         ({"s": None, "relation_labels": None}, "is damaged: lacks s, relation_labels"),
         (
             {"s": lambda ids: ids.astype(object)},
-            "holds pickled objects, which are never read",
+            "contains pickled objects, which kgeval never reads",
         ),
-        ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "nothing may be lost"),
+        ({"about": lambda about: {**about, "n_read": about["n_read"] + 1}}, "ranked and dropped rows must add up"),
         ({"about": lambda about: {k: v for k, v in about.items() if k != "n_read"}}, "n_read"),
         (
             {"about": lambda about: {k: v for k, v in about.items() if k != "version"}},
@@ -520,7 +522,7 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
         ),  # 4 rivals
         (
             {"rivals_raw": lambda counts: counts * 0 + 4, "better_raw": lambda counts: counts * 0},
-            "exceed raw ones",
+            "exceed raw counts",
         ),
         ({"tied_filtered": lambda counts: counts - 9}, "is damaged"),  # negative
         ({"rivals_raw": lambda counts: counts + 0.5}, "is damaged"),
@@ -599,7 +601,7 @@ def test_what_is_asked_for_in_vain(small):
     """No metric, a key in place of a metric, an unknown tie policy, a triple that was not ranked: each says so."""
     with pytest.raises(kg.MetricError, match="metrics is empty"):
         small.summary([])
-    with pytest.raises(kg.MetricError, match=r"'raw.mrr' is the key of one number: result\['raw.mrr'\]"):
+    with pytest.raises(kg.MetricError, match=r"'raw.mrr' is the key of a single value: result\['raw.mrr'\]"):
         small.by("relation", metrics="raw.mrr")
     with pytest.raises(kg.MetricError, match="ties must be one of"):
         small.header(ties="best")

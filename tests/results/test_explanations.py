@@ -127,7 +127,7 @@ def test_refused_questions():
     dataset, score = graph(3)
     result = kg.evaluate(score, dataset, progress=False)
     s, p, o = dataset["train"].array[0].tolist()
-    with pytest.raises(kg.DataError, match=r"was not ranked on the object side; is it in test\?"):
+    with pytest.raises(kg.DataError, match=r"was not ranked on the object side; is the triple in test\?"):
         result.explain(s, p, o)
     with pytest.raises(kg.DataError, match="nobody"):
         result.explain("nobody", "r0", "e1")

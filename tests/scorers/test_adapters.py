@@ -115,9 +115,12 @@ def test_wrong_shapes(kind, change, message):
         (lambda x: x.astype(str), "got dtype <U32"),
         (lambda x: x.astype("datetime64[s]"), "got dtype datetime64[s]"),
         (lambda x: x.astype("timedelta64[s]"), "got dtype timedelta64[s]"),
-        (np.ma.masked_less_equal, "gave a masked array; fill it first (a masked candidate still has a rank)"),
+        (
+            np.ma.masked_less_equal,
+            "returned a masked array; fill the array first (a masked candidate still has a rank)",
+        ),
         (lambda x: [None] * len(x), "must give real numbers (float or integer); got dtype object"),
-        (lambda x: None, "returned None; does it lack a return?"),
+        (lambda x: None, "returned None; is a return statement missing?"),
         (lambda x: [[1.0], [1.0, 2.0]], "gave rows of different lengths: setting an array element with a sequence"),
     ],
 )

@@ -54,7 +54,7 @@ class Places(Columns):
             Columns(lambda x: x - x.mean(axis=1)[:, None]),
             "among few candidates and among many, .* the other candidates",
         ),
-        (Places(), "scored among few candidates and among many, .* or score places instead of ids?"),
+        (Places(), "scored among few candidates and among many, .* or score positions instead of ids?"),
         (lambda s, p, o: np.arange(len(s)), "scored alone and in a batch, scored"),
     ],
     ids=[
@@ -91,7 +91,7 @@ def test_both_scores_are_told():
 def test_places_of_candidates_that_are_not_all():
     """Where unseen entities are no candidates, places and ids part ways for whole rows too."""
     data = dataset(test=TEST, train=[[1, 0, 2], [3, 0, 4], [5, 1, 5]])  # Andorra is unseen
-    with raises("score places instead of ids?"):
+    with raises("score positions instead of ids?"):
         kg.evaluate(Places(), data, kg.Protocol(sides="object", unseen="drop"))
 
 

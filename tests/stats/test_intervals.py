@@ -434,7 +434,7 @@ def test_a_resample_without_a_number_is_a_reason():
     values = Moments(column([0.0, 0.0, 1.0]), lambda means: np.where(means[..., 0] > 0, 1 / means[..., 0], np.nan))
     found = bootstrap_interval(values, np.arange(3), n_resamples=3000, seed=2)
     count = int(found.reason.split()[-4])
-    assert found.reason == f"the number is undefined in {count} of 3000 resamples"
+    assert found.reason == f"the value is undefined in {count} of 3000 resamples"
     assert abs(count - 3000 * 8 / 27) < 4 * math.sqrt(3000 * 8 / 27 * 19 / 27)
     assert found.value == pytest.approx(3.0)
     assert math.isnan(found.low)
@@ -451,8 +451,8 @@ def test_a_resample_without_a_number_is_a_reason():
         ([], exp_of_mean, [], math.nan, "no observations"),
         ([1.0, 3.0], exp_of_mean, [5, 5], math.exp(2.0), "one cluster only; an interval needs at least two"),
         ([1.0, 0.0], lambda means: means[..., 0], [5, 5], 0.5, "one cluster only; an interval needs at least two"),
-        ([1.0, 3.0], lambda means: means[..., 0] * np.nan, [1, 2], math.nan, "the number is undefined"),
-        ([0.0, 0.0], lambda means: 1.0 / means[..., 0], [1, 2], math.nan, "the number is undefined"),
+        ([1.0, 3.0], lambda means: means[..., 0] * np.nan, [1, 2], math.nan, "the value is undefined"),
+        ([0.0, 0.0], lambda means: 1.0 / means[..., 0], [1, 2], math.nan, "the value is undefined"),
     ],
 )
 def test_why_there_is_no_interval(make, values, finish, clusters, value, reason):
@@ -464,7 +464,7 @@ def test_why_there_is_no_interval(make, values, finish, clusters, value, reason)
 
 def test_a_kink_is_a_reason():
     found = robust_interval(Moments(column([-1.0, 1.0]), lambda means: np.sqrt(means[..., 0])), [0, 1])
-    assert (found.value, found.reason) == (0.0, "the number is not smooth around these means")
+    assert (found.value, found.reason) == (0.0, "the value is not a smooth function of the means")
 
 
 # --- quantiles -----------------------------------------------------------------------------------------------------
@@ -569,7 +569,7 @@ def test_quantile_without_an_interval(make):
         (lambda m: bootstrap_interval(m, [1, 2], n_resamples=0), MetricError,
          "n_resamples must be an integer of at least 1; got 0"),
         (lambda m: quantile_interval([1.0, math.nan], [1, 2]), DataError,
-         "values, row 1: NaN cannot be ordered among the others; leave such rows out"),
+         "values, row 1: NaN cannot be ordered; remove such rows"),
         (lambda m: quantile_interval([[1.0]], [1]), DataError, "values must have shape (observations,); got (1, 1)"),
         (lambda m: quantile_bootstrap([1.0], [1], share=1), MetricError,
          "share must be a share between 0 and 1, such as 0.5 for the median; got 1"),

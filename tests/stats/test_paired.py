@@ -327,10 +327,11 @@ def test_systems_that_agree():
     ranks = two_ranks(np.random.default_rng(7), 60)[0]
     for found in compare_paired(numbers_of(ranks), numbers_of(ranks.copy()), PAIRS):
         assert (found.value, found.error, found.p_value) == (0.0, 0.0, 1.0)
-        assert (found.reason, found.n_differing, found.n_resamples) == ("the two systems agree in every cluster", 0, 1)
+        assert found.reason == "the two systems have equal values in every cluster"
+        assert (found.n_differing, found.n_resamples) == (0, 1)
         assert math.isnan(found.low)
         assert math.isnan(found.detectable)
-        assert str(found) == "+0.0000 (no interval: the two systems agree in every cluster)"
+        assert str(found) == "+0.0000 (no interval: the two systems have equal values in every cluster)"
 
 
 def test_one_cluster():
@@ -345,7 +346,7 @@ def test_a_number_that_is_undefined_spoils_only_itself(values):
     undefined = Moments(column(values), lambda means: means[..., 0] * np.nan)
     first, second = Moments(column([1, 2])), Moments(column([2, 4]))
     found = compare_paired([undefined, first], [second, second], [0, 1])
-    assert found[0].reason == "the number is undefined"
+    assert found[0].reason == "the value is undefined"
     assert all(math.isnan(x) for x in without_labels(found[0]))
     assert (found[1].value, found[1].p_value, found[1].reason) == (-1.5, 0.5, "")
 
@@ -372,13 +373,13 @@ def test_nothing_to_compare():
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        ({"second": []}, DataError, "first and second must hold the same numbers, in pairs; got 1 and 0"),
+        ({"second": []}, DataError, "first and second must have the same length; got 1 and 0"),
         ({"second": [Moments(column([1, 2, 3]))]}, DataError,
          "pair 0: values have shapes (2, 1) and (3, 1), pair 0 has 2 rows; a paired comparison needs the same "
-         "observations, in the same order, for all numbers of both"),
+         "observations, in the same order, for all statistics of both systems"),
         ({"second": [Moments(np.ones((2, 2)))]}, DataError,
          "pair 0: values have shapes (2, 1) and (2, 2), pair 0 has 2 rows; a paired comparison needs the same "
-         "observations, in the same order, for all numbers of both"),
+         "observations, in the same order, for all statistics of both systems"),
         ({"clusters": [1]}, DataError, "clusters must have one label per observation, shape (2,); got shape (1,)"),
         ({"confidence": 95}, MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         ({"power": 1}, MetricError, "power must be a probability between 0 and 1, such as 0.8; got 1"),
@@ -428,7 +429,7 @@ def test_holm_leaves_out_what_was_not_tested():
 
 
 def test_holm_refuses_what_is_no_p_value():
-    with pytest.raises(DataError, match=r"^p_values, place 1: a p-value lies between 0 and 1; got 1.5$"):
+    with pytest.raises(DataError, match=r"^p_values, index 1: expected a number between 0 and 1; got 1.5$"):
         holm([0.5, 1.5])
     with pytest.raises(DataError, match=r"^p_values must have shape \(tests,\); got \(1, 2\)$"):
         holm([[0.5, 0.5]])

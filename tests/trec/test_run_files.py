@@ -184,8 +184,16 @@ def test_what_is_no_grade(file, text):
         (read_qrels, b"", "the file is empty; expected lines of query iteration document grade"),
         (read_run, b"\n# nothing\n \n", "the file is empty; expected lines of query Q0 document rank score tag"),
         (read_qrels, codecs.BOM_UTF8, "the file is empty; expected lines of query iteration document grade"),
-        (read_run, RUN.decode().encode("utf-16"), "is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
-        (read_qrels, codecs.BOM_UTF16_BE + b"\0q", "is UTF-16 (byte order mark); expected UTF-8. Convert it first"),
+        (
+            read_run,
+            RUN.decode().encode("utf-16"),
+            "is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first",
+        ),
+        (
+            read_qrels,
+            codecs.BOM_UTF16_BE + b"\0q",
+            "is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first",
+        ),
         (read_run, RUN.replace(b"B", b"B\0"), "line 2: a NUL character; is this a text file?"),
         (
             read_qrels,

@@ -258,7 +258,7 @@ def test_measures_without_expectation():
     assert frame.columns[-2:].to_list() == ["map", "reason"]
     assert frame.columns[frame.loc["all"].isna()].to_list() == [*frame.columns[:-2]]
     assert frame.loc["all", "map"] == pytest.approx(11 / 18, rel=1e-14)
-    why = "no exact expectation over random tie breaking; ask for other ties"
+    why = "no exact expectation over random tie breaking; use a tie policy other than 'expected'"
     assert frame["reason"].to_dict() == dict.fromkeys(["q", "all"], f"{', '.join(frame.columns[:-2])}: {why}")
 
 
@@ -328,7 +328,7 @@ def test_wrong_options_of_the_calls():
         TrecOptions("stable")
     with pytest.raises(MetricError, match="^ties must be one of"):
         trec_table(trec_lists(qrels, run), [], "stable")
-    with pytest.raises(DataError, match="^no query of the run is judged: it has 'none', the judgements have 'q'; "):
+    with pytest.raises(DataError, match="^no query of the run is judged: the run has 'none', the judgements have 'q'"):
         trec_lists(qrels, run[:0])
     assert format_trec(trec_table(trec_lists(qrels, run), parse_measures(["runid"]), tag="t")).split() == [
         "runid",

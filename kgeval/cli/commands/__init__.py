@@ -1,4 +1,4 @@
-"""The commands: one module per command, found by its place in this folder."""
+"""The commands: one module per command. `all_commands` finds every module in this folder."""
 
 from kgeval.cli.command import Command
 from kgeval.discovery import import_modules

@@ -1,4 +1,4 @@
-"""kgeval check-scorer: a few queries show whether a scorer has faults."""
+"""kgeval check-scorer: test a scorer for faults with a few queries."""
 
 from __future__ import annotations
 
@@ -20,6 +20,4 @@ def _check(options: argparse.Namespace) -> str:
     return "\n".join([f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes])
 
 
-COMMAND = Command(
-    "check-scorer", "probe a scorer for faults that would make ranks wrong", _add_options, _check, place=9
-)
+COMMAND = Command("check-scorer", "check a scorer for faults that make ranks wrong", _add_options, _check, place=9)

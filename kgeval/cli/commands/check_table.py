@@ -22,11 +22,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="a table (CSV, TSV, Markdown) with columns such as MRR and H@10, or numbers: mrr=0.31 hits@10=0.49 mr=219",
     )
     parser.add_argument("--n-candidates", type=int, metavar="N", help="largest number of candidates of a query")
-    parser.add_argument("--n-ranks", type=int, metavar="N", help="number of ranks in a mean: test triples times sides")
+    parser.add_argument(
+        "--n-ranks", type=int, metavar="N", help="number of ranks in each mean: test triples times sides"
+    )
     parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows half ranks")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
     parser.add_argument(
-        "--rounding", choices=ROUNDINGS, default="nearest", help="nearest (default), or any: perhaps cut off instead"
+        "--rounding",
+        choices=ROUNDINGS,
+        default="nearest",
+        help="nearest (default), or any: numbers may also be cut off",
     )
     parser.add_argument(
         "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
@@ -48,7 +53,7 @@ def _run_check(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _given_values(given: list[str]) -> object:
-    """Return the numbers of the file, or those of the command line."""
+    """Return the table in the file, or the NAME=VALUE numbers of the command line."""
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return read_reported(given[0])
     numbers: dict[str, str] = {}

@@ -36,7 +36,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     negatives.add_argument("--seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
     calibration = parser.add_argument_group("probabilities, for metrics such as log_loss")
     calibration.add_argument(
-        "--calibrate", choices=CALIBRATIONS, help="fit them on validation scores (needs scikit-learn)"
+        "--calibrate", choices=CALIBRATIONS, help="fit probabilities to validation scores (needs scikit-learn)"
     )
     calibration.add_argument(
         "--prior", type=float, metavar="SHARE", help="share of true triples (default: the share in validation)"
@@ -74,8 +74,8 @@ def _classify(options: argparse.Namespace) -> str:
     source = None
     if negatives != UNIFORM:
         folder = Path(negatives or options.dataset)
-        in_columns = options.labelled and negatives is None
-        negatives = kgeval.read_negatives(folder, dataset, labelled=in_columns, header=options.header)
+        has_labels = options.labelled and negatives is None
+        negatives = kgeval.read_negatives(folder, dataset, labelled=has_labels, header=options.header)
         source = f"files in {folder.resolve().name}"
     result = kgeval.classify(
         scorer_of(options, dataset),
@@ -95,5 +95,5 @@ def _classify(options: argparse.Namespace) -> str:
 
 
 COMMAND = Command(
-    "classify", "tell true test triples from false ones, and print the metrics", _add_options, _classify, place=8
+    "classify", "classify test triples as true or false, and print the metrics", _add_options, _classify, place=8
 )

@@ -30,7 +30,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-relation",
         metavar="KEY",
-        help="also list the relations that contribute most to the differences in KEY; csv, latex, markdown: only these",
+        help="also list the relations that contribute most to the differences in KEY; csv, latex, markdown: print "
+        "only this list",
     )
     parser.add_argument(
         "--limit", type=int, metavar="N", help=f"number of relations to list (default: {LIMIT}; json: all)"
@@ -65,8 +66,8 @@ def _compare(options: argparse.Namespace) -> str:
     metrics = split_list(options.metrics)
     if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
         raise ProtocolError(
-            f"--by-relation {options.by_relation} is not among --metrics; add it there: it is one more test that "
-            "Holm's correction counts"
+            f"--by-relation {options.by_relation} is not among --metrics; add it to --metrics, so that "
+            "Holm's correction counts this test"
         )
     comparison = kgeval.compare(
         results,
@@ -93,7 +94,7 @@ def _compare(options: argparse.Namespace) -> str:
         return values if relations is None else format_frame(relations, options.format)
     parts = ["\n".join(printable(line) for line in repr(comparison).splitlines()), values]
     if relations is not None:
-        parts.append(f"{options.by_relation}: the relations that make most of the differences")
+        parts.append(f"{options.by_relation}: the relations that contribute most to the differences")
         parts.append(format_frame(relations, "table"))
     parts += ["\n".join(printable(line) for line in undefined)] if undefined else []
     return "\n\n".join(parts)

@@ -18,8 +18,8 @@ from kgeval.report import FORMATS, format_frame, printable
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=False)
-    for name, place in (("s", "subject"), ("p", "relation"), ("o", "object")):
-        parser.add_argument(name, metavar=name.upper(), help=f"label of the {place} of the triple to explain")
+    for name, role in (("s", "subject"), ("p", "relation"), ("o", "object")):
+        parser.add_argument(name, metavar=name.upper(), help=f"label of the {role} of the triple to explain")
     parser.add_argument(
         "--limit", type=int, default=20, metavar="N", help="number of candidates to list (default: %(default)s)"
     )
@@ -46,24 +46,24 @@ def _explain(options: argparse.Namespace) -> str:
     parts = [" ".join(printable(label) for label in triple)]
     for side, frame in frames.items():
         n = frame.attrs
-        ranks = [ranks_under("realistic", n[f"n_above{of}"], n[f"n_tied{of}"]) for of in ("_counting", "")]
-        says = (
+        ranks = [ranks_under("realistic", n[f"n_above{suffix}"], n[f"n_tied{suffix}"]) for suffix in ("_counting", "")]
+        summary = (
             f"{side} side: rank {ranks[0]:g} (raw {ranks[1]:g}) of {n['n_candidates']:,} candidates; "
-            f"{n['n_above']:,} stand above, {n['n_above_counting']:,} of them not known; "
+            f"{n['n_above']:,} rank above, {n['n_above_counting']:,} of them not known; "
             f"{n['n_tied']:,} tie, {n['n_tied_counting']:,} of them not known"
         )
-        parts.append(f"{says}\n{format_frame(tables[side].droplevel('side'), options.format)}")
+        parts.append(f"{summary}\n{format_frame(tables[side].droplevel('side'), options.format)}")
     return "\n\n".join(parts)
 
 
 def _candidate_table(side: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores, indexed by side, place (above or tied), candidate, known splits and whether it counts."""
+    """Return the scores, indexed by side, above or tied, candidate, known splits, and whether the candidate counts."""
     frame = frame.assign(side=side, counts=np.where(frame["counts"], "counts", ""))
     return frame.set_index(["side", "stands", "candidate", "known_in", "counts"])[["score"]]
 
 
 def _candidate_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows for JSON, which has no infinity: such a score is null, and ``reason`` holds its value."""
+    """Return the rows for JSON, which has no infinity: an infinite score is null, and ``reason`` holds the score."""
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     for row in rows:
         if not np.isfinite(row["score"]):

@@ -41,8 +41,8 @@ def _help(options: argparse.Namespace) -> str:
 
 
 def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
-    """Return the page of a topic or the options of a command; of any other word, say what was probably meant."""
-    pages = _pages()
+    """Return the page of a topic or the options of a command; raise a KgevalError for any other word."""
+    pages, topic = _pages(), topic.lower()
     if topic in pages:
         return pages[topic]
     if topic in parsers:
@@ -55,7 +55,7 @@ def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
 
 
 def _overview() -> str:
-    """Return the list of commands and topics, a line each."""
+    """Return the list of commands and topics, one line each."""
     commands = {command.name: command.about for command in all_commands()}
     topics = {name: _question(page) for name, page in _pages().items()}
     return _OVERVIEW.format(commands=_lines(commands), topics=_lines(topics))
@@ -74,7 +74,7 @@ def _question(page: str) -> str:
 
 
 def _lines(entries: dict[str, str]) -> str:
-    """Return a line for each entry, the texts aligned."""
+    """Return one line per entry, with aligned texts."""
     width = max(map(len, entries))
     return "\n".join(f"  {name:{width}}  {text}" for name, text in entries.items())
 

@@ -22,6 +22,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--override", default="", metavar="NAMES", help="differences between the results to accept, comma-separated"
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the name of the dataset)")
+    parser.add_argument("--header", action="store_true", help="the first lines of the dataset's files name the columns")
 
 
 def _report(options: argparse.Namespace) -> str:

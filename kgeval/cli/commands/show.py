@@ -24,6 +24,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", metavar="FOLDER", help="evaluated dataset, for --by columns that the result does not contain"
     )
+    parser.add_argument("--header", action="store_true", help="the first lines of the dataset's files name the columns")
 
 
 def _show(options: argparse.Namespace) -> str:
@@ -34,21 +35,20 @@ def _show(options: argparse.Namespace) -> str:
     if options.dataset is not None:
         dataset = given_dataset(options)
         result = with_choices(result, dataset, options)
-        lacking = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
-        result = result.with_features(
-            dataset, names=lacking
-        )  # also if no column is lacking: this refuses another dataset
+        missing = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
+        # Called even if `missing` is empty: this call refuses a dataset other than the evaluated one.
+        result = result.with_features(dataset, names=missing)
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")
     return result_text(result, options)
 
 
 def _show_classification(result: ClassificationResult, options: argparse.Namespace) -> str:
-    """Return the text of a saved classification; options for ranks are errors."""
+    """Return the text of a saved classification; raise a DataError for options that need ranks."""
     if options.metrics == ",".join(DEFAULT_METRICS):
         options.metrics = ",".join(CLASSIFIED_METRICS)
-    of_ranks = ("ties", "types", "means_from", "confidence")
-    if any(getattr(options, name) is not None for name in of_ranks) or not options.intervals:
+    rank_options = ("ties", "types", "means_from", "confidence")
+    if any(getattr(options, name) is not None for name in rank_options) or not options.intervals:
         raise DataError(
             f"{options.result}: holds a classification; --ties, --types, --means-from, --confidence and --no-intervals "
             "are for ranks"

@@ -21,11 +21,15 @@ from kgeval.trec import (
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("qrels", metavar="QRELS", help="relevance judgements: query iteration document grade")
-    parser.add_argument("run_file", metavar="RUN", help="run of a system: query Q0 document rank score tag")
+    parser.add_argument(
+        "qrels",
+        metavar="QRELS",
+        help="file of relevance judgements (qrels); columns: query, iteration, document, grade",
+    )
+    parser.add_argument("run_file", metavar="RUN", help="file of a run; columns: query, Q0, document, rank, score, tag")
     add = parser.add_argument
-    add("-q", dest="per_query", action="store_true", help="also print every query")
-    add("-c", dest="complete", action="store_true", help="judged queries that the run lacks count 0")
+    add("-q", dest="per_query", action="store_true", help="also print the measures of every query")
+    add("-c", dest="complete", action="store_true", help="judged queries that are not in the run count as 0")
     add(
         "-l",
         dest="relevance_level",

@@ -19,9 +19,9 @@ def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = F
     Parameters
     ----------
     folder : str or path
-        It contains at least one of the three files; each line is ``subject<TAB>relation<TAB>object``.
-        Labels are strings exactly as written: quotes and spaces stay, and no label is read as a number
-        or a missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends and a missing
+        The folder contains at least one of the three files; each line is ``subject<TAB>relation<TAB>object``.
+        Labels are read exactly as written: quotes and spaces stay, and no label becomes a number or a
+        missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends and a missing
         final newline are accepted.
     header : bool
         Whether the first line of every file names the columns. Known names (such as head, relation,
@@ -30,7 +30,7 @@ def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = F
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
         the true triples, and ``read_negatives(folder, dataset, labelled=True)`` returns the false
-        ones. Entities and relations are those of all lines.
+        ones. The entities and relations of all lines belong to the dataset.
 
     Returns
     -------
@@ -40,9 +40,9 @@ def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = F
     Raises
     ------
     DataError
-        If a line does not have three columns (four with `labelled`), a label is empty or says neither
-        true nor false, the bytes are not UTF-8, a file is empty, or the first line looks like a header
-        and `header` is False; names file and line.
+        If a line does not have three columns (four with `labelled`), a label is empty, a truth label
+        is neither true nor false, the bytes are not UTF-8, a file is empty, or the first line looks like
+        a header and `header` is False; the message names file and line.
     """
     path = Path(folder)
     file_format = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)

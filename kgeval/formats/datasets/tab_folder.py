@@ -43,7 +43,8 @@ def _read(folder: str | Path, *, header: bool = False, labelled: bool = False) -
         if not labelled:
             return read_columns(files[split], header=header)
         columns, is_positive = read_labelled(files[split], header=header, is_train=split == "train")
-        return [column[is_positive] for column in columns]  # the categories are still the labels of all lines
+        # false lines are removed, but their labels stay as categories
+        return [column[is_positive] for column in columns]
 
     with ThreadPoolExecutor(len(files)) as pool:
         columns = list(pool.map(read, files))
@@ -58,10 +59,10 @@ def read_negatives(
     Parameters
     ----------
     folder : str or path
-        It contains ``valid_negatives`` or ``test_negatives`` (``.txt`` or ``.tsv``) or both, with lines
-        as in `read_dataset`; or, if `labelled`, the files of the dataset itself.
+        The folder contains ``valid_negatives`` or ``test_negatives`` (``.txt`` or ``.tsv``) or both, with
+        lines as in `read_dataset`. If `labelled`, it contains the files of the dataset itself.
     dataset : Dataset
-        It must contain every entity and relation of the negatives.
+        The dataset must contain every entity and relation of the negatives.
     labelled : bool
         Whether the negatives are the lines of ``valid`` and ``test`` with the label false. Lines of
         ``train`` with the label false are read too, if there are any.
@@ -72,13 +73,13 @@ def read_negatives(
     -------
     dict of str to int64 array, shape (n, 3)
         The negatives of each split that has a file, columns s, p, o, in the order of the file. Repeated
-        lines stay, and so do lines that are known triples: `kgeval.classify` counts them.
+        lines stay, and so do negatives that are known triples: `kgeval.classify` counts these.
 
     Raises
     ------
     DataError
-        If a line is not as above, or has a label that the dataset lacks (names file and line), or if
-        there is no file of negatives.
+        If a line has another form, or a label that is not in the dataset (the message names file and
+        line), or if there is no file of negatives.
     """
     path = _folder(folder)
     stems = {split: split if labelled else f"{split}_negatives" for split in SPLITS}
@@ -102,19 +103,20 @@ def read_negatives(
 
 
 def _known_ids(file: Path, columns: list[pd.Categorical], rows: Ids, dataset: Dataset, first_line: int) -> Ids:
-    """Return the ids in the given rows of `columns`, shape (rows, 3); an unknown label is an error with its line."""
+    """Return the ids in the given rows of `columns`, shape (rows, 3); raise a DataError for an unknown label."""
     ids = np.empty((len(rows), 3), dtype=np.int64)
     for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
         category_ids = vocabulary.find(columns[i].categories.to_numpy(dtype=object))  # -1 for unknown labels
         ids[:, i] = category_ids[columns[i].codes[rows]]
-    unknown = np.argwhere(ids < 0)  # pairs of a position in `rows` and a column, by position first
+    # (unknown ids, 2): position in `rows` and column of each unknown id, sorted by position
+    unknown = np.argwhere(ids < 0)
     if len(unknown):
         position, i = unknown[0]
         row = rows[position]
         kind = "relation" if i == 1 else "entity"
         raise DataError(
             f"{file}, line {row + first_line}: {kind} {columns[i][row]!r} does not occur in dataset {dataset.name!r}; "
-            "negatives are made of entities and relations of the dataset"
+            "negatives must consist of entities and relations of the dataset"
         )
     return ids
 
@@ -123,18 +125,18 @@ def _folder(folder: str | Path) -> Path:
     """Return the path of an existing folder, else raise a DataError."""
     path = Path(folder)
     if not path.is_dir():
-        reason = "is a file; give the folder that holds it" if path.exists() else "no such folder"
+        reason = "is a file; give the folder that contains it" if path.exists() else "no such folder"
         raise DataError(f"{path}: {reason}")
     return path
 
 
 def _contents(folder: Path) -> str:
     """Return, for messages, the names of the first files in a folder."""
-    return "the folder holds " + (", ".join(sorted(child.name for child in folder.iterdir())[:8]) or "nothing")
+    return "the folder contains " + (", ".join(sorted(child.name for child in folder.iterdir())[:8]) or "nothing")
 
 
 def _split_file(folder: Path, split: str) -> Path | None:
-    """Return the file of a split in a folder, None if there is none; two files are an error."""
+    """Return the file of a split in a folder; None if it does not exist, a DataError if there are two."""
     files = [folder / (split + suffix) for suffix in TEXT_SUFFIXES if (folder / (split + suffix)).exists()]
     if len(files) > 1:
         raise DataError(f"{folder}: both {files[0].name} and {files[1].name}; keep one")
@@ -144,13 +146,13 @@ def _split_file(folder: Path, split: str) -> Path | None:
 def read_labelled(
     file: str | Path, *, header: bool = False, is_train: bool = False
 ) -> tuple[list[pd.Categorical], npt.NDArray[np.bool_]]:
-    """Read triples with a label that says whether the triple is true.
+    """Read a file of triples in which each line has a label: true or false.
 
     Parameters
     ----------
     file : str or path
         Each line is ``subject<TAB>relation<TAB>object<TAB>label``. Labels are 1 and -1, 1 and 0, or true and false (in
-        upper or lower case); a file uses only one of these pairs.
+        upper or lower case); a file uses only one of these three pairs of labels.
     header : bool
         Whether the first line names the columns.
     is_train : bool
@@ -159,13 +161,15 @@ def read_labelled(
     Returns
     -------
     columns : list of three pandas.Categorical of str, shape (lines,)
+        The labels of subjects, relations and objects.
     is_positive : bool array, shape (lines,)
+        Whether the triple of each line is true.
 
     Raises
     ------
     DataError
-        If a label is in none of the pairs, or in another pair than the labels before it, or a line is wrong as in
-        `read_dataset`; names file and line.
+        If a label is in no pair, or in another pair than the labels before it, or a line is wrong as in
+        `read_dataset`; the message names file and line.
     """
     path = Path(file)
     if is_train and _read_lines(path)[0].split(b"\n", 1)[0].count(b"\t") == 2:
@@ -173,14 +177,14 @@ def read_labelled(
         return columns, np.ones(len(columns[0]), dtype=bool)
     *columns, labels = read_columns(path, n_columns=4, header=header, last="label")
     texts = [str(text).lower() for text in labels.categories]  # the distinct labels
-    # For each pair of labels: whether the label of each line belongs to it, bool (lines,).
+    # is_in_pair: for each pair, whether the label of each line belongs to the pair, bool (lines,).
     is_in_pair = [np.array([text in pair for text in texts])[labels.codes] for pair in TRUTH_LABELS]
     for pair, is_in in zip(TRUTH_LABELS, is_in_pair):
         if is_in.all():
             return columns, np.array([pair.get(text, False) for text in texts])[labels.codes]
-    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # before this row, one pair fits all lines
+    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # the first row at which no pair fits all lines so far
     raise DataError(
-        f"{path}, line {row + 1 + header}: expected the label 1 or -1, 1 or 0, true or false, one such pair in the "
+        f"{path}, line {row + 1 + header}: expected the label 1 or -1, 1 or 0, true or false, and the same pair in the "
         f"whole file; found {str(labels[row])!r}"
     )
 
@@ -207,14 +211,14 @@ def read_columns(
     Raises
     ------
     DataError
-        If a line is wrong as in `read_dataset`; names file and line.
+        If a line is wrong as in `read_dataset`; the message names file and line.
     """
     path = Path(file)
     raw, is_as_on_disk = _read_lines(path)
     source = path if is_as_on_disk else io.BytesIO(codecs.BOM_UTF8 + raw)
     with ThreadPoolExecutor(1) as pool:
         parsing = pool.submit(_parse, source, n_columns)
-        # Runs while pandas parses. Its errors name the line, so they are raised before those of the parser.
+        # This check runs while pandas parses. Its errors name the line, so they are raised before errors of pandas.
         n_lines = _count_lines(path, raw, n_columns, last)
         try:
             columns = parsing.result()
@@ -232,15 +236,15 @@ def read_columns(
                 columns[:3] = [columns[first.index(name)] for name in names]
                 break
     elif any(set(names) == set(first) for names in COLUMN_NAMES):
-        raise DataError(f"{path}, line 1: looks like a header ({', '.join(first)}); say header=True (--header)")
+        raise DataError(f"{path}, line 1: looks like a header ({', '.join(first)}); use header=True (--header)")
     return columns
 
 
 def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
     """Parse the columns into categoricals of strings.
 
-    With the dtype "category", pandas makes each distinct label only once, which halves the time. But it converts a
-    column whose labels all look like numbers or booleans; a file with such a column is read again as strings.
+    With the dtype "category", pandas creates each distinct label only once, which halves the time. But pandas converts
+    a column to numbers or booleans if all its labels look so; a file with such a column is read again as strings.
     """
 
     def read(dtype: str) -> pd.DataFrame:
@@ -268,9 +272,9 @@ def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
 
 
 def _read_lines(path: Path) -> tuple[bytes, bool]:
-    """Return the text of a file with cleaned line ends, and whether the file had this form already.
+    """Return the text of a file with normalised line ends, and whether the file itself has this form.
 
-    Each line ends in LF or CRLF, and there is no empty line at the end.
+    In the returned text, each line ends in LF or CRLF, and the last line is not empty.
     """
     raw = as_on_disk = read_bytes(path)
     if b"\r" in raw and _has_lone_return(raw):
@@ -284,7 +288,7 @@ def _read_lines(path: Path) -> tuple[bytes, bool]:
 
 
 def _has_lone_return(raw: bytes) -> bool:
-    """Return whether at least one carriage return has no newline after it; there must be a carriage return."""
+    """Return whether a carriage return without a newline after it occurs; `raw` must contain a carriage return."""
     data = np.frombuffer(raw, dtype=np.uint8)
     returns = np.flatnonzero(data == _RETURN)  # the positions of the carriage returns
     return bool(returns[-1] == len(data) - 1 or (data[returns + 1] != _NEWLINE).any())
@@ -293,13 +297,15 @@ def _has_lone_return(raw: bytes) -> bool:
 def _count_lines(path: Path, raw: bytes, n_columns: int, last: str) -> int:
     """Return the number of lines, after a check that each has `n_columns` labels and that no label is empty.
 
-    The first part checks all bytes at once and returns if the file is right. The loop after it finds the wrong line.
+    The first part checks all bytes at once and returns the number if all lines are right. Otherwise the loop finds the
+    wrong line.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
-    ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))  # the position after each label, (labels,)
-    separators = np.array([_TAB] * (n_columns - 1) + [_NEWLINE], dtype=np.uint8)  # of a correct line
+    ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))  # (labels,): the position of the byte after each label
+    # (n_columns,): the separators of a correct line
+    separators = np.array([_TAB] * (n_columns - 1) + [_NEWLINE], dtype=np.uint8)
     if len(ends) % n_columns == 0 and (data[ends].reshape(-1, n_columns) == separators).all():
-        lengths = np.diff(ends, prepend=-1) - 1  # bytes of each label, with the CR of a CRLF line end, (labels,)
+        lengths = np.diff(ends, prepend=-1) - 1  # (labels,): bytes of each label; the CR of a CRLF line end counts
         # No label is empty if all have 2 bytes or more, or if all have at least 1 byte without that CR.
         if lengths.min() > 1 or not (lengths - (data[ends - 1] == _RETURN) < 1).any():
             return len(ends) // n_columns
@@ -310,7 +316,7 @@ def _count_lines(path: Path, raw: bytes, n_columns: int, last: str) -> int:
             names = "s, p, o" if n_columns == 3 else f"s, p, o, {last}"
             hint = "; is the separator a space or a comma?" if len(labels) == 1 and labels[0] else ""
             if len(labels) == 4 and any(labels[3].lower() in pair for pair in TRUTH_LABELS):
-                hint = "; if the fourth says whether the triple is true, say labelled=True (kgeval classify --labelled)"
+                hint = "; if the fourth column is true or false, use labelled=True (kgeval classify --labelled)"
             raise DataError(
                 f"{path}, line {number}: expected {n_columns} tab-separated columns ({names}), "
                 f"found {len(labels) if line else 0}: {line[:80]!r}{hint}"

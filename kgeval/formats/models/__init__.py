@@ -20,17 +20,18 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     Parameters
     ----------
     path : str or path
-        An ``.npz`` file, or a folder that contains exactly one. The arrays have the names of the
+        An ``.npz`` file, or a folder that contains exactly one ``.npz`` file. The arrays have the names of the
         parameters of the model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``,
         ...). The array ``model`` names the model, for example ``"complex"``. The arrays
-        ``entity_labels`` and ``relation_labels`` name the rows; without them, the rows are the ids of
-        the dataset in order (for datasets from files: sorted labels), or the ids that occur in train,
-        if the number of rows equals theirs. A folder that PyKEEN wrote (``config.json`` beside the
-        tensors) needs no change.
+        ``entity_labels`` and ``relation_labels`` name the rows. Without these arrays, the rows are the ids
+        of the dataset in order (for datasets from files: sorted labels). If the number of rows equals the
+        number of ids that occur in train, the rows are these ids instead. A folder that PyKEEN wrote (``config.json``
+        beside the tensors) needs no change.
     dataset : Dataset
     **settings
         Settings that the file does not contain: ``model``, ``norm``, ``layout``,
-        ``inverse_relations``. A setting that differs from the file wins, and a note in the result says so.
+        ``inverse_relations``. A setting overrules a different value in the file, and the result has a
+        note about this.
 
     Returns
     -------
@@ -40,7 +41,7 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     Raises
     ------
     DataError
-        If the file contains pickles, lacks an array, or its rows cannot be matched to the dataset.
+        If the file contains pickles, an array is missing, or the rows cannot be matched to the dataset.
     """
     file = Path(path)
     file_format = format_of(file, import_modules(__name__, __path__), npz.FORMAT)

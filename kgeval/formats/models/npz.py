@@ -1,6 +1,6 @@
-"""The format of embedding models in ``.npz`` files, for `load_model`.
+"""The format of embedding models in ``.npz`` files; `load_model` reads them with this module.
 
-The rows of the tables are put in the order of the ids of a dataset.
+The reader sorts the rows of the tables by the ids of a dataset.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
     )
     name = str(options.pop("model", text.pop("model", "")) or "").lower()
     if not name:
-        raise DataError(
-            f"{file}: does not say which model it is; say model= (--model-type), one of {', '.join(MODELS)}"
-        )
+        raise DataError(f"{file}: does not name its model; set model= (--model-type) to one of {', '.join(MODELS)}")
     kind = MODELS[check_one_of("model", name, MODELS, DataError)]
     parameters: dict[str, Any] = {**arrays, **_batch_norms(arrays, kind), **options}
     accepted = inspect.signature(kind).parameters
@@ -59,7 +57,7 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
     missing = [p.name for p in accepted.values() if p.default is p.empty and p.name not in parameters]
     if missing:
         raise DataError(
-            f"{file}: {kind.__name__} needs {', '.join(missing)}; the file holds {', '.join(arrays) or 'nothing'}"
+            f"{file}: {kind.__name__} needs {', '.join(missing)}; the file contains {', '.join(arrays) or 'nothing'}"
         )
     values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
     model = _align_rows(file, kind, values, arrays, dataset)
@@ -68,7 +66,7 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
 
 
 def _npz_file(path: Path) -> Path:
-    """Return the only ``.npz`` file of a folder; a path that is no folder is returned as it is."""
+    """Return the only ``.npz`` file of a folder; any other path is returned unchanged."""
     if not path.is_dir():
         return path
     files = sorted(path.glob("*.npz"))
@@ -78,7 +76,7 @@ def _npz_file(path: Path) -> Path:
 
 
 def _pykeen_settings(file: Path) -> dict[str, Any]:
-    """Return the settings in the ``config.json`` that PyKEEN wrote beside the model; empty without such a file."""
+    """Return the settings in the ``config.json`` that PyKEEN wrote beside the model; empty if there is no such file."""
     config = file.parent / "config.json"
     if not config.is_file():
         return {}
@@ -87,7 +85,7 @@ def _pykeen_settings(file: Path) -> dict[str, Any]:
         content = json.loads(text)
     except ValueError as error:
         raise DataError(
-            f"{config}: not JSON ({error}). It is beside the model and may say how to read it: repair or move it"
+            f"{config}: not JSON ({error}). This file may describe how to read the model: repair or move it"
         ) from None
     try:
         pipeline = content["pipeline"]
@@ -109,24 +107,24 @@ def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchN
     norms = {}
     for prefix, setting in (("bn_0", "subject_norm"), ("bn_1", "product_norm")):
         names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
-        lacking = [name for name in names if name not in arrays]
-        if 0 < len(lacking) < len(names):
-            raise DataError(f"the tensors {prefix}.* lack {', '.join(lacking)}")
-        if setting in inspect.signature(kind).parameters and not lacking:
+        missing = [name for name in names if name not in arrays]
+        if 0 < len(missing) < len(names):
+            raise DataError(f"of the tensors {prefix}.*, {', '.join(missing)} are missing")
+        if setting in inspect.signature(kind).parameters and not missing:
             weight, bias, mean, var = (arrays[name] for name in names)
             norms[setting] = BatchNorm(weight, bias, mean, var)
     return norms
 
 
 def _scalar(value: Any) -> Any:
-    """Return an array without dimensions as a Python value, and any other value as it is."""
+    """Return an array without dimensions as a Python value, and any other value unchanged."""
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def _align_rows(
     file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
 ) -> EmbeddingModel:
-    """Make the model, with the rows of its tables in id order; rows that the file lacks become NaN."""
+    """Make the model, with the rows of its tables in id order; rows that are not in the file become NaN."""
     for name in (*ENTITY_TABLES, *RELATION_TABLES):
         if name in values and np.ndim(values[name]) < 2:
             raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
@@ -141,8 +139,9 @@ def _align_rows(
     relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
     for name in set(ENTITY_TABLES) & set(values):
         values[name] = _placed(values[name], entity_ids, len(dataset.entities))
-    # relation_rows: where each row of the file goes in the tables of the model, (rows,); -1 if the dataset lacks the
-    # relation. n: the number of rows of the model's relation tables, two for each relation with inverse relations.
+    # relation_rows, (rows of the file,): the row of the model's table that gets each row of the file; -1 if the
+    # relation is not in the dataset. n: the number of rows of the model's relation tables; with inverse relations, two
+    # for each relation.
     n = len(dataset.relations)
     if inverse == "after":
         relation_rows, n = (
@@ -166,10 +165,10 @@ def _align_rows(
 
 
 def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Dataset) -> Ids:
-    """Return the id of each row, int64 (rows,); -1 if the dataset lacks its label.
+    """Return the id of each row, int64 (rows,); -1 if the row's label is not in the dataset.
 
-    `kind` is ``"entities"`` or ``"relations"``. Without labels in the file, the rows are all ids in order, or the ids
-    that occur in train.
+    `kind` is ``"entities"`` or ``"relations"``. If the file has no labels, the rows are all ids in order, or
+    only the ids that occur in train.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
@@ -190,7 +189,7 @@ def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Datase
     if n_rows not in (len(vocabulary), int(is_seen.sum())):
         is_doubled = kind == "relations" and n_rows == 2 * len(vocabulary)
         remedy = (
-            "If half of them are inverse relations, say inverse_relations='after' or 'alternating'"
+            "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
             if is_doubled
             else f"Add {LABEL_ARRAYS[kind]} to the file to match rows by label"
         )
@@ -202,7 +201,9 @@ def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Datase
 
 
 def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:
-    """Return a table of n rows with row i of `table` at ``ids[i]``; rows with id -1 are left out, others are NaN."""
+    """Return a table of n rows whose row ``ids[i]`` is row i of `table`; rows without an id in `ids` are NaN.
+
+    Rows of `table` with the id -1 are left out."""
     if len(ids) != len(table):
         raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; they must agree")
     if len(ids) == n and np.array_equal(ids, np.arange(n)):

@@ -1,6 +1,6 @@
 """Metrics of single predictions, `by_field` (a metric per relation or other field), calibration, and thresholds.
 
-A module per kind of prediction holds the metrics: `decisions`, `separation` (scores), `probabilities`, and
+Each kind of prediction has a module with its metrics: `decisions`, `separation` (scores), `probabilities`, and
 `estimates` (values). Users call them directly; `kgeval.classification` calls them for triple classification.
 """
 

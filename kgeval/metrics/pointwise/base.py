@@ -1,4 +1,4 @@
-"""The base class of pointwise metrics, which turn labels and predictions of examples into one number; the registry.
+"""The base class and the registry of pointwise metrics, which compare predictions of examples with their labels.
 
 `kgeval.classification` and `kgeval.metrics.pointwise.by_field` call the metrics through this class.
 """
@@ -26,16 +26,16 @@ class PointMetric(Metric):
         numbers, higher is more plausible; ``"probabilities"``: numbers in [0, 1]; ``"values"``: numbers in the unit of
         the labels.
     best : float
-        The metric of perfect predictions. If `higher_is_better` is None, values on both sides of it are worse.
+        The value for perfect predictions. If `higher_is_better` is None, lower and higher values are both worse.
     takes_groups : bool
-        Whether the metric needs a group, such as a user or a relation, of each example.
+        Whether the metric needs the group of each example, such as its user or its relation.
     """
 
     needs: ClassVar[str]
     best: ClassVar[float]
     takes_groups: ClassVar[bool] = False
     undefined_when: ClassVar[str] = "there is no example"
-    # There is no tie policy: each formula defines how equal predictions count.
+    # Pointwise metrics have no tie policies: each formula defines how equal predictions count.
     tie_policies: ClassVar[tuple[str, ...]] = ()
 
     def compute(
@@ -45,28 +45,28 @@ class PointMetric(Metric):
         groups: Sequence[Hashable] | npt.ArrayLike | None = None,
         weights: Mapping[Any, float] | None = None,
     ) -> MetricValue:
-        """Return the metric of these examples.
+        """Return the metric over all examples.
 
         Parameters
         ----------
         labels : bools or 0/1 (real numbers where `needs` is ``"values"``), shape (n,)
         predictions : array of the kind that `needs` names, shape (n,)
-            Matched with the labels by position; the index of a Series is ignored.
+            Prediction i belongs to label i; the index of a pandas Series is ignored.
         groups, weights
-            Only for metrics that take groups; see there.
+            Only for metrics that take groups (`takes_groups`), such as `GAUC`.
 
         Raises
         ------
         DataError
             If a label is wrong, or the lengths differ.
         ScoreError
-            If the predictions are not of the kind that the metric needs; names the first wrong one.
+            If the predictions are not of the kind that the metric needs; names the first wrong prediction.
         MetricError
             If groups or weights are given to a metric that takes none.
         """
         if groups is not None or weights is not None:
             raise MetricError(
-                f"{self} takes no groups and no weights; kgeval.metrics.pointwise.by_field gives it per group"
+                f"{self} takes no groups and no weights; kgeval.metrics.pointwise.by_field computes {self} per group"
             )
         actual, predicted = self.read(labels, predictions)
         return self.measure(actual, predicted) if len(actual) else MetricValue.undefined("no examples")
@@ -76,7 +76,7 @@ class PointMetric(Metric):
         raise TypeError(f"{type(self).__name__} does not define read(labels, predictions)")
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the metric of labels and predictions that `read` returned, at least one of each."""
+        """Return the metric over at least one example; `labels` and `predictions` come from `read`."""
         raise TypeError(f"{type(self).__name__} does not define measure(labels, predictions)")
 
 

@@ -18,11 +18,11 @@ from kgeval.errors import KgevalWarning, MetricError, MissingExtra, ScoreError
 from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_finite, read_probabilities
 
 CALIBRATIONS = ("platt", "isotonic")
-MAX_STEPS, GRADIENT = 200, 1e-14  # scikit-learn's max_iter and tol (a bound of the gradient) for the Platt fit
+MAX_STEPS, GRADIENT = 200, 1e-14  # max_iter and tol (largest allowed gradient) of scikit-learn for the Platt fit
 
 
 class Calibrator:
-    """A monotone function from scores to probabilities, fitted by `calibrate`; call it to apply it."""
+    """A monotone function from scores to probabilities, which `calibrate` fits; ``calibrator(scores)`` applies it."""
 
     method: ClassVar[str]
 
@@ -32,7 +32,7 @@ class Calibrator:
         Parameters
         ----------
         scores : int or float array, shape (n,)
-            Finite; on the same scale as the scores that were fitted.
+            Finite; on the same scale as the scores of the fit.
 
         Returns
         -------
@@ -42,7 +42,7 @@ class Calibrator:
         Raises
         ------
         ScoreError
-            If a score is not finite; names the first.
+            If a score is not finite; names the first such score.
         """
         return self.transform(read_finite(scores, "scores"))
 
@@ -59,7 +59,7 @@ class PlattCalibrator(Calibrator):
     ----------
     slope, intercept : float
     center : float
-        Mean of the fitted scores. It is separate from the intercept so that large scores lose no digits.
+        Mean of the scores of the fit. It is separate from the intercept so that large scores lose no digits.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class PlattCalibrator(Calibrator):
 
 @dataclass(frozen=True)
 class IsotonicCalibrator(Calibrator):
-    """A rising function through given points, linear between the points and constant outside of them.
+    """A non-decreasing function through given points: linear between the points, constant outside their range.
 
     Parameters
     ----------
     scores, probabilities : tuples of floats of equal length
-        The coordinates of the points, by rising score.
+        The coordinates of the points, by ascending score.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class IsotonicCalibrator(Calibrator):
 def calibrate(
     scores: npt.ArrayLike, labels: npt.ArrayLike, method: str = "platt", prior: float | None = None
 ) -> Calibrator:
-    """Fit a function from scores to probabilities, on validation examples and never on test examples.
+    """Fit a function from scores to probabilities; use validation examples, never test examples.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def calibrate(
         At least one example of each class.
     method : str
         ``"platt"``: a logistic function, whose two parameters are fitted by maximum likelihood without
-        regularisation; suits few examples. ``"isotonic"``: any rising function; needs thousands of examples, and gives
-        some different scores equal probabilities.
+        regularisation; suits few examples. ``"isotonic"``: any non-decreasing function; needs thousands of examples,
+        and gives some different scores equal probabilities.
     prior : float, optional
-        The share of positives in the data that the probabilities are for, above 0 and below 1. Examples are then
-        weighted so that positives have this share. This is needed if the negatives are sampled or generated, as their
-        number is then arbitrary. By default every example counts once.
+        The share of positives, above 0 and below 1, in the data to which the probabilities will apply. The examples
+        are then weighted so that positives have this share. Set it if the negatives are sampled or generated, since
+        their number is then arbitrary. By default all examples have equal weight.
 
     Returns
     -------
@@ -130,16 +130,16 @@ def calibrate(
     Raises
     ------
     DataError, ScoreError, MetricError
-        If scores, labels, method or prior are not as above; if all labels are of one class; with ``"platt"`` also if
-        the scores separate the classes, since the likelihood then has no maximum.
+        If scores, labels, method or prior are not as described above; if all labels are of one class; with
+        ``"platt"`` also if the scores separate the classes, since the likelihood then has no maximum.
     MissingExtra
         If scikit-learn, which fits the function, is not installed.
 
     Warns
     -----
     KgevalWarning
-        If the fitted Platt slope is negative: positives then have lower scores than negatives, and higher scores get
-        lower probabilities.
+        If the fitted Platt slope is negative: positives then tend to have lower scores than negatives, and higher
+        scores get lower probabilities.
 
     References
     ----------
@@ -158,15 +158,15 @@ def calibrate(
     check_same_length(actual, values, "scores")
     if not actual.any() or actual.all():
         kind = "positive" if not actual.any() else "negative"
-        raise MetricError(f"calibrate needs examples of both classes; got no {kind} one among {len(actual)}")
+        raise MetricError(f"calibrate needs examples of both classes; got no {kind} example among {len(actual)}")
     weights = _weights(actual, prior)
     return (_fit_platt if method == "platt" else _fit_isotonic)(values, actual, weights)
 
 
 def check_calibration(method: str, prior: float | None) -> None:
-    """Raise an error if `calibrate` would refuse the method or the prior, or scikit-learn is not installed.
+    """Check `method` and `prior` of `calibrate`, and that scikit-learn is installed.
 
-    Callers check with it before they score anything.
+    Callers use this function before they score the examples.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Rea
     probabilities : float array, shape (n,)
         In [0, 1].
     kept_share : float
-        w, the share of the negatives that were kept, above 0 and at most 1; 1 changes nothing.
+        w, the share of the negatives that was kept, above 0 and at most 1; with 1, the probabilities do not change.
 
     Returns
     -------
@@ -227,7 +227,10 @@ def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Rea
 
 
 def _weights(labels: Bools, prior: float | None) -> Reals:
-    """Return weights, float64 (n,), of mean 1, that give positives the share `prior`; all 1 without a prior."""
+    """Return the weight of each example, float64 (n,); the mean is 1, and positives have the weight share `prior`.
+
+    Without a prior all weights are 1.
+    """
     if prior is None:
         return np.ones(len(labels))
     share = check_number("prior", prior, 0.0, 1.0, "above 0 and below 1")
@@ -236,7 +239,7 @@ def _weights(labels: Bools, prior: float | None) -> Reals:
 
 
 def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
-    """Return the logistic function of maximum weighted likelihood; all arrays have the shape (n,)."""
+    """Return the logistic function with the largest weighted likelihood; all arrays have the shape (n,)."""
     try:
         from sklearn.linear_model import LogisticRegression
     except ModuleNotFoundError as error:
@@ -250,7 +253,7 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
             "the scores separate positives from negatives, so the slope of Platt's function has no finite value; "
             "use method='isotonic', or more and harder validation examples"
         )
-    # Centred scores, divided so that the largest is 1 or -1: the fit does not depend on the scale of the scores.
+    # Centred scores, divided so that the largest is 1 or -1: the fit does not depend on their scale.
     scale = float(np.abs(values - center).max())
     rows = ((values - center) / scale)[:, None]
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=GRADIENT, max_iter=MAX_STEPS)
@@ -258,20 +261,20 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
         warnings.simplefilter("ignore")  # the gradient below checks whether the fit converged
         model.fit(rows, labels, sample_weight=weights)
     slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
-    # (n,): the weighted residuals. Their sum and their product with the scores are the gradient of the likelihood,
-    # which must be small against the weight of the smaller class.
+    # (n,): the weighted residuals. Their sum and their product with the scores are the gradient of the likelihood.
+    # The gradient must be small compared with the weight of the smaller class.
     residuals = weights * (_logistic(slope * rows[:, 0] + intercept) - labels)
     smaller_class = min(float(weights[labels].sum()), float(weights[~labels].sum()))
     if not max(abs(residuals.sum()), abs(residuals @ rows[:, 0])) <= 1e-6 * smaller_class:
         raise ScoreError(
-            "the scores almost separate positives from negatives, so Platt's slope could not be fitted exactly enough; "
-            "use method='isotonic', or more and harder validation examples"
+            "the scores almost separate positives from negatives, so the slope of Platt's function could not be "
+            "fitted precisely; use method='isotonic', or more and harder validation examples"
         )
     slope = slope / scale  # back to the scale of the scores
     if slope < 0:
         warnings.warn(
-            f"Platt's slope is negative ({slope:.3g}): positives have the lower scores; negate distances before "
-            "they are used as scores",
+            f"Platt's slope is negative ({slope:.3g}): positives have lower scores than negatives; if the "
+            "scores are distances, negate them first",
             KgevalWarning,
             stacklevel=3,
         )
@@ -290,7 +293,7 @@ def _logit(labels: Bools, weights: Reals) -> float:
 
 
 def _fit_isotonic(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
-    """Return the rising function of smallest weighted squared error; all arrays have the shape (n,)."""
+    """Return the non-decreasing function with the smallest weighted squared error; all arrays have shape (n,)."""
     try:
         from sklearn.isotonic import IsotonicRegression
     except ModuleNotFoundError as error:

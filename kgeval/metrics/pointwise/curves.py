@@ -26,7 +26,7 @@ def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     labels : bools or 0/1, shape (n,)
-        Of both classes.
+        At least one example of each class.
     scores : int or float array, shape (n,)
         Any real numbers, higher is more plausible.
 
@@ -34,9 +34,9 @@ def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     -------
     DataFrame
         Columns `threshold`, `fpr`, `tpr`, and the counts `fp`, `tp` of negatives and positives whose score is at
-        least the threshold. The first row is (0, 0) with the threshold inf, where nothing is called positive. Then
-        follows one row per distinct score, falling. Points on a straight line between their neighbours are kept. The
-        area below straight lines between the rows is exactly `RocAuc`.
+        least the threshold. The first row is (0, 0) with the threshold inf, where no example is predicted positive.
+        The next rows are the distinct scores, in descending order. Points on a straight line between their neighbours
+        are kept. If the points are joined by straight lines, the area below is exactly `RocAuc`.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     labels : bools or 0/1, shape (n,)
-        With at least one positive.
+        At least one positive example.
     scores : int or float array, shape (n,)
         Any real numbers, higher is more plausible.
 
@@ -79,8 +79,9 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     DataFrame
         Columns `threshold`, `recall`, `precision`, `interpolated` (the highest precision at this recall or at any
         higher recall), and the counts `tp`, `fp` of positives and negatives whose score is at least the threshold. One
-        row per distinct score, falling; there is no point for calling nothing positive, where precision is 0 / 0. Draw
-        the curve as steps: the area below is then `AveragePrecision`, and straight lines would overstate it.
+        row per distinct score, in descending order. There is no row in which no example is predicted positive, since
+        precision is then 0 / 0. Draw the curve as steps: the area below the steps is `AveragePrecision`; the area
+        below straight lines would be too large.
 
     Raises
     ------
@@ -104,10 +105,10 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     """
     steps = _steps("pr_curve", labels, scores, ("positive",))
     precision = steps.tp / (steps.tp + steps.fp)
-    # (steps,): the highest precision in this row or a later one.
+    # (steps,): the highest precision in this row or a later row.
     best_from_here = np.maximum.accumulate(precision[::-1])[::-1]
-    # (steps,): the first row with the same recall. It has the highest precision of these rows, so its
-    # `best_from_here` is the highest precision at this recall or at any higher recall.
+    # (steps,): the index of the first row with the same recall. This row has the highest precision of the rows with
+    # the same recall, so its `best_from_here` is the highest precision at this recall or at any higher recall.
     first = np.searchsorted(steps.tp, steps.tp)
     return pd.DataFrame(
         {
@@ -124,7 +125,7 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
 def reliability_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, bins: int = 10, strategy: str = "width"
 ) -> pd.DataFrame:
-    """Return the mean probability and the share of positives in each bin; in calibrated predictions the two are equal.
+    """Return the mean probability and the share of positives in each bin; calibrated predictions have both equal.
 
     Parameters
     ----------
@@ -180,12 +181,12 @@ def reliability_curve(
     )
 
 
-def _steps(what: str, labels: npt.ArrayLike, scores: npt.ArrayLike, needed: tuple[str, ...]) -> Steps:
+def _steps(caller: str, labels: npt.ArrayLike, scores: npt.ArrayLike, needed: tuple[str, ...]) -> Steps:
     """Return the counts at each distinct score; raise a MetricError if one of the `needed` classes has no example."""
     actual, predicted = read_binary_labels(labels), read_predicted_scores(scores, "scores")
     check_same_length(actual, predicted, "scores")
     n_of = {"positive": int(actual.sum()), "negative": int((~actual).sum())}
     for kind in needed:
         if not n_of[kind]:
-            raise MetricError(f"{what} needs a {kind} example; got none among {len(actual)}")
+            raise MetricError(f"{caller} needs a {kind} example; got none among {len(actual)}")
     return count_steps(actual, predicted)

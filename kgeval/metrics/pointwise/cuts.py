@@ -1,6 +1,6 @@
-"""Thresholds that decide which scores are positive: chosen on labelled validation examples, applied to others.
+"""Thresholds that decide which examples are predicted positive, chosen on labelled validation examples.
 
-`kgeval.classification` chooses and applies them.
+`kgeval.classification` calls these functions to choose and to apply thresholds.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ MAX_EXACT_INTEGER = 1 << 53
 
 
 class GroupThresholds(NamedTuple):
-    """A threshold for every group: chosen on the group's examples, or else on all examples together.
+    """The threshold of every group, chosen on the examples of the group or on all examples together.
 
     Parameters
     ----------
     threshold : float64 array, shape (groups,)
     is_own : bool array, shape (groups,)
-        Whether the threshold is chosen on the group's examples. False for a group without examples, or with examples
-        of one class only; its threshold is `overall`.
+        True if the threshold is chosen on the group's examples. False for a group without examples, or with examples
+        of one class only; the threshold of such a group is `overall`.
     overall : float
         The threshold chosen on all examples together.
     """
@@ -36,13 +36,13 @@ class GroupThresholds(NamedTuple):
 
 
 def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
-    """Return scores as float64, the dtype of thresholds, if this changes none of them.
+    """Return scores as float64, the dtype of thresholds; raise an error if this would change a score.
 
     Parameters
     ----------
     scores : int or float array, shape (n,)
     name : str
-        What the error message calls the scorer.
+        Name of the scorer in the error message.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
     Raises
     ------
     ScoreError
-        If an integer is outside -2**53 .. 2**53, or a wider float is not representable as float64.
+        If an integer is outside -2**53 .. 2**53, or float64 cannot represent a wider float exactly.
 
     Examples
     --------
@@ -72,13 +72,13 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
 
 
 def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
-    """Return which scores are called positive: those at or above their threshold.
+    """Return which examples are predicted positive: those with a score at or above the threshold.
 
     Parameters
     ----------
     scores : float64 array, shape (n,)
     thresholds : float64 array, shape (n,), or one float
-        Under the threshold +inf only the score +inf is called positive.
+        With the threshold +inf, only the score +inf is predicted positive.
 
     Returns
     -------
@@ -93,10 +93,10 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
 
 
 def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -> tuple[Ids, Reals]:
-    """Return, for each group, the threshold under which most of its examples are decided correctly.
+    """Return the threshold of each group with the largest number of correct decisions.
 
-    The threshold is one of the group's distinct scores, or +inf. Of equally good thresholds the highest is taken, so
-    that scores without information call the fewest examples positive.
+    The threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the highest
+    is chosen, so that scores without information predict the fewest examples positive.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     Returns
     -------
     groups : int64 array, shape (groups,)
-        The groups that have examples, falling.
+        The groups that have examples, in descending order.
     thresholds : float64 array, shape (groups,)
 
     References
@@ -123,22 +123,22 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     (array([0]), array([0.9]))
     """
     steps = count_steps(labels, scores, groups)
-    # (groups,): the first step of each group, and its number of steps (distinct scores, falling).
+    # (groups,): the first step of each group, and its number of steps (distinct scores, descending).
     begins = np.flatnonzero(steps.first)
     sizes = np.diff(np.append(begins, len(steps.first)))
-    # (groups,): the negatives of each group: fp at its last step.
+    # (groups,): the number of negatives of each group, which is fp at the last step of the group.
     n_negatives = steps.fp[begins + sizes - 1]
-    # (steps,): the correct decisions under the step's score as threshold: tp + (negatives - fp).
+    # (steps,): the number of correct decisions if the step's score is the threshold: tp + (negatives - fp).
     n_correct = steps.tp - steps.fp + np.repeat(n_negatives, sizes)
     # (groups,): the largest number of correct decisions.
     most_correct = np.maximum.reduceat(n_correct, begins)
-    # All steps that reach it. Scores fall, so the first such step at or after the start of a group has the highest
-    # score: chosen, shape (groups,).
+    # best: the indices of all steps with that number of correct decisions. Scores descend within a group, so the first
+    # such step of a group has the highest score. chosen (groups,): this score.
     best = np.flatnonzero(n_correct == np.repeat(most_correct, sizes))
     chosen = steps.threshold[best[np.searchsorted(best, begins)]]
     highest = steps.threshold[begins]
-    # (groups,): whether +inf is as good, which calls nothing positive and decides all negatives correctly. It is not
-    # considered where a score is +inf, as this score is positive under any threshold.
+    # (groups,): whether the threshold +inf is as good: it predicts no example positive, so that all negatives are
+    # correct. It is not considered where a score is +inf, as this score is predicted positive with any threshold.
     is_inf_best = (n_negatives >= most_correct) & (highest < np.inf)
     return steps.group[begins], np.where(is_inf_best, np.inf, chosen)
 
@@ -169,11 +169,11 @@ def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int
     """
     overall = float(choose_thresholds(labels, scores)[1][0])
     threshold = np.full(n_groups, overall)
-    # (n_groups,): the examples and the positive examples of each group; whether a group has both classes.
+    # (n_groups,) each: number of examples, number of positive examples, and whether the group has both classes.
     n, n_positive = (np.bincount(part, minlength=n_groups) for part in (groups, groups[labels]))
     is_own = (n_positive > 0) & (n_positive < n)
     chosen_for, chosen = choose_thresholds(labels, scores, groups)
-    # `chosen` has one threshold per group in `chosen_for`; only those of groups with both classes are used.
+    # `chosen` has one threshold per group in `chosen_for`; only the thresholds of groups with both classes are used.
     has_both = is_own[chosen_for]
     threshold[chosen_for[has_both]] = chosen[has_both]
     return GroupThresholds(threshold, is_own, overall)

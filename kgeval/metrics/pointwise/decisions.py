@@ -1,6 +1,6 @@
-"""Metrics of decisions: each example is called positive or negative by the model.
+"""Metrics of decisions: the model predicts that each example is positive or negative.
 
-All metrics here are functions of four counts, `DecisionCounts`.
+All metrics of this module are functions of four counts, `DecisionCounts`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FAWCETT = "Fawcett (2006), An introduction to ROC analysis"
 
 
 class DecisionCounts(NamedTuple):
-    """How many examples are correctly and wrongly called positive (tp, fp) and negative (tn, fn)."""
+    """Number of true positives (tp), false positives (fp), false negatives (fn) and true negatives (tn)."""
 
     tp: int
     fp: int
@@ -37,7 +37,7 @@ def count_decisions(labels: Bools, decisions: Bools) -> DecisionCounts:
     Parameters
     ----------
     labels, decisions : bool arrays, shape (n,)
-        Whether each example is positive, and whether it is called positive.
+        Whether each example is positive, and whether it is predicted positive.
 
     Returns
     -------
@@ -49,24 +49,24 @@ def count_decisions(labels: Bools, decisions: Bools) -> DecisionCounts:
     >>> count_decisions(np.array([True, True, False]), np.array([True, False, False]))
     DecisionCounts(tp=1, fp=0, fn=1, tn=1)
     """
-    tp, actual, called = int((labels & decisions).sum()), int(labels.sum()), int(decisions.sum())
-    return DecisionCounts(tp, called - tp, actual - tp, len(labels) - actual - called + tp)
+    tp, actual, predicted = int((labels & decisions).sum()), int(labels.sum()), int(decisions.sum())
+    return DecisionCounts(tp, predicted - tp, actual - tp, len(labels) - actual - predicted + tp)
 
 
 def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: float = DEFAULT_THRESHOLD) -> pd.DataFrame:
-    """Return the confusion matrix: how many examples of each label are called positive and negative.
+    """Return the confusion matrix: how many examples of each label are predicted positive and negative.
 
     Parameters
     ----------
     labels : bools or 0/1, shape (n,)
     predictions : bools, or numbers, shape (n,)
-        An example is called positive if its number is at least `threshold`.
+        If numbers, an example is predicted positive if its number is at least `threshold`.
     threshold : float
 
     Returns
     -------
     DataFrame
-        int64; rows 0 and 1 (actual) by columns 0 and 1 (predicted): [[tn, fp], [fn, tp]].
+        int64, ``[[tn, fp], [fn, tp]]``; the rows are the actual classes 0 and 1, the columns the predicted classes.
 
     Raises
     ------
@@ -88,9 +88,9 @@ def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: floa
     1          1  1
     """
     limit = check_number("threshold", threshold, -_INFINITE, _INFINITE, "a finite number")
-    actual, called = read_binary_labels(labels), read_decisions("confusion", predictions, limit)
-    check_same_length(actual, called)
-    tp, fp, fn, tn = count_decisions(actual, called)
+    actual, predicted = read_binary_labels(labels), read_decisions("confusion", predictions, limit)
+    check_same_length(actual, predicted)
+    tp, fp, fn, tn = count_decisions(actual, predicted)
     kinds = pd.Index([0, 1], name="actual")
     return pd.DataFrame([[tn, fp], [fn, tp]], index=kinds, columns=kinds.rename("predicted"), dtype="int64")
 
@@ -102,8 +102,9 @@ class DecisionMetric(PointMetric):
     Parameters
     ----------
     threshold : float
-        Numbers of at least the threshold are called positive, so equal numbers get the same decision. If 0.5 does not
-        suit, choose the threshold on validation, never on test. It is not used for decisions given as bools.
+        An example is predicted positive if its number is at least the threshold, so equal numbers get the same
+        decision. If 0.5 does not suit, choose the threshold on validation, never on test. If the predictions are
+        bools, the threshold is not used.
     """
 
     threshold: float = field(default=DEFAULT_THRESHOLD, kw_only=True)
@@ -118,27 +119,30 @@ class DecisionMetric(PointMetric):
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Bools, Bools]:
         """Return labels and decisions as bools."""
         actual = read_binary_labels(labels)
-        called = read_decisions(self.name, predictions, self.threshold)
-        check_same_length(actual, called)
-        return actual, called
+        predicted = read_decisions(self.name, predictions, self.threshold)
+        check_same_length(actual, predicted)
+        return actual, predicted
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
         """Return the metric of labels and decisions."""
         return self.of_counts(count_decisions(labels, predictions))
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
-        """Return the metric of at least one example from the four counts."""
+        """Return the metric from the four counts of at least one example."""
         raise TypeError(f"{type(self).__name__} does not define of_counts(counts)")
 
     def _check(self, name: str, low: float, high: float, wanted: str) -> None:
-        """Check that a parameter is a number between `low` and `high` (`wanted`, in words), and store it as a float."""
+        """Check that parameter `name` is a number between `low` and `high`, and store it as a float.
+
+        `wanted` describes the allowed numbers in the error message.
+        """
         value = check_number(f"{name} of {self.name}", getattr(self, name), low, high, wanted)
         object.__setattr__(self, name, value)
 
 
-def _ratio(numerator: float, denominator: float, lacking: str) -> MetricValue:
-    """Return the quotient, or NaN with a reason, `lacking`, if the denominator is 0."""
-    return MetricValue(numerator / denominator) if denominator else MetricValue.undefined(f"{lacking}: 0 / 0")
+def _ratio(numerator: float, denominator: float, absent: str) -> MetricValue:
+    """Return the quotient; if the denominator is 0, NaN with the reason `absent`."""
+    return MetricValue(numerator / denominator) if denominator else MetricValue.undefined(f"{absent}: 0 / 0")
 
 
 @POINTS.register
@@ -146,7 +150,8 @@ def _ratio(numerator: float, denominator: float, lacking: str) -> MetricValue:
 class Accuracy(DecisionMetric):
     """Share of the examples that are decided correctly: (tp + tn) / n.
 
-    If few examples are positive, it is high for a model that calls everything negative; see `BalancedAccuracy`.
+    If few examples are positive, a model that predicts all examples negative has a high accuracy; see
+    `BalancedAccuracy`.
 
     References
     ----------
@@ -172,7 +177,7 @@ class Accuracy(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class Precision(DecisionMetric):
-    """Share of positive examples among those that are called positive: tp / (tp + fp).
+    """Share of positive examples among the examples predicted positive: tp / (tp + fp).
 
     References
     ----------
@@ -183,23 +188,23 @@ class Precision(DecisionMetric):
     >>> Precision().compute([1, 1, 0, 0], [0.9, 0.1, 0.5, 0.1]).value
     0.5
     >>> Precision().compute([1, 0], [False, False]).reason
-    'no example is called positive: 0 / 0'
+    'no example is predicted positive: 0 / 0'
     """
 
     name: ClassVar[str] = "precision"
     title: ClassVar[str] = "precision"
     reference: ClassVar[str] = _RIJSBERGEN
-    undefined_when: ClassVar[str] = "no example is called positive"
+    undefined_when: ClassVar[str] = "no example is predicted positive"
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return tp / (tp + fp)."""
-        return _ratio(counts.tp, counts.tp + counts.fp, "no example is called positive")
+        return _ratio(counts.tp, counts.tp + counts.fp, "no example is predicted positive")
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class Recall(DecisionMetric):
-    """Share of the positive examples that are called positive: tp / (tp + fn).
+    """Share of the positive examples that are predicted positive: tp / (tp + fn).
 
     References
     ----------
@@ -225,7 +230,7 @@ class Recall(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class Specificity(DecisionMetric):
-    """Share of the negative examples that are called negative: tn / (tn + fp).
+    """Share of the negative examples that are predicted negative: tn / (tn + fp).
 
     References
     ----------
@@ -271,8 +276,8 @@ class BalancedAccuracy(DecisionMetric):
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
         """Return (tp / (tp + fn) + tn / (tn + fp)) / 2."""
         tp, fp, fn, tn = counts
-        lacking = "positive" if tp + fn == 0 else "negative"
-        return _ratio(tp * (tn + fp) + tn * (tp + fn), 2 * (tp + fn) * (tn + fp), f"no {lacking} example")
+        absent = "positive" if tp + fn == 0 else "negative"
+        return _ratio(tp * (tn + fp) + tn * (tp + fn), 2 * (tp + fn) * (tn + fp), f"no {absent} example")
 
 
 @POINTS.register
@@ -280,12 +285,13 @@ class BalancedAccuracy(DecisionMetric):
 class FBeta(DecisionMetric):
     """Weighted harmonic mean of precision and recall: (1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp).
 
-    If only one of precision and recall is 0 / 0, it is defined, and its value is 0.
+    If precision or recall, but not both, is 0 / 0, the value is 0.
 
     Parameters
     ----------
     beta : float
-        Above 0; recall counts beta times as much as precision. With 1, the harmonic mean, the key is ``f1``.
+        Above 0; recall has beta times the weight of precision. With beta 1, the metric is the harmonic mean and its
+        key is ``f1``.
     threshold : float
         As in `DecisionMetric`.
 
@@ -306,18 +312,18 @@ class FBeta(DecisionMetric):
     synonyms: ClassVar[tuple[str, ...]] = ("f1",)
     title: ClassVar[str] = "F"
     reference: ClassVar[str] = _RIJSBERGEN
-    undefined_when: ClassVar[str] = "no example is positive and none is called positive"
+    undefined_when: ClassVar[str] = "no example is positive and none is predicted positive"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check("beta", 0.0, 1e100, "a number above 0 and below 1e100")
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
-        """Return the F-beta of the counts; all sums are of integers if beta is an integer."""
+        """Return F-beta from the counts; if beta is an integer, numerator and denominator are exact integers."""
         tp, fp, fn, _ = counts
         square = self.beta**2
         numerator = (1 + square) * tp
-        return _ratio(numerator, numerator + square * fn + fp, "no example is positive or called positive")
+        return _ratio(numerator, numerator + square * fn + fp, "no example is positive or predicted positive")
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -332,7 +338,7 @@ class FBeta(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class MCC(DecisionMetric):
-    """Matthews correlation of labels and decisions: 1 if all are equal, 0 if unrelated, -1 if all are opposite.
+    """Matthews correlation of labels and decisions: 1 if all decisions are right, 0 if unrelated, -1 if all are wrong.
 
     The value is (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn)).
 

@@ -1,4 +1,4 @@
-"""Metrics of estimated values: predictions and labels are real numbers of the same unit."""
+"""Metrics of estimated values: predictions and labels are real numbers in the same unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error o
 
 
 class ValueMetric(PointMetric):
-    """Base of the metrics of estimated values, which have the unit of the labels; computed in float64."""
+    """Base of the metrics of estimated values; predictions and labels have the same unit. Computed in float64."""
 
     needs: ClassVar[str] = "values"
     higher_is_better: ClassVar[bool] = False
@@ -36,7 +36,7 @@ class ValueMetric(PointMetric):
 class RMSE(ValueMetric):
     """Root mean squared error: sqrt(mean of (prediction - label)^2).
 
-    With labels 0/1 it is the root of the Brier score, and the predictions must be probabilities.
+    If the labels are 0/1, the predictions must be probabilities, and the value is the root of the Brier score.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Checks of labels and predictions, one of each per example, for all pointwise metrics, curves and calibration.
+"""Checks of labels and predictions for all pointwise metrics, curves and calibration; each example has one of both.
 
 Each `read_` function returns a checked array, or raises an error that names the first wrong value and its index.
 """
@@ -18,9 +18,9 @@ from kgeval.errors import DataError, KgevalError, ScoreError
 Numbers = npt.NDArray[Any]
 
 DEFAULT_THRESHOLD = 0.5
-_UNLABELLED = "Leave examples without a label out, and say how many"
+_UNLABELLED = "Remove examples without a label, and report their number"
 _CALIBRATE = (
-    "Raw ranking scores must first be calibrated on validation with kgeval.metrics.calibration.calibrate "
+    "Calibrate raw ranking scores first, on validation examples, with kgeval.metrics.calibration.calibrate "
     "(Platt or isotonic)"
 )
 
@@ -39,7 +39,7 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
     Raises
     ------
     DataError
-        If the shape, the dtype or a label is wrong; names the first wrong index.
+        If the shape, the dtype or a label is wrong; names the index of the first wrong label.
 
     Examples
     --------
@@ -53,9 +53,9 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
     wrong = (array != 0) & (array != 1)
     if wrong.any():
         first = array[np.argmax(wrong)]
-        hint = "Give bools that say which examples are positive"
+        hint = "Use bools: True for each positive example"
         if np.isin(array, (-1, 1)).all():
-            hint = "For labels -1 and 1, give labels > 0"
+            hint = "If the labels are -1 and 1, use labels > 0"
         elif np.isnan(first):
             hint = _UNLABELLED
         raise DataError(f"labels must be 0/1 or bool; got {_place(array, wrong)}. {hint}")
@@ -70,7 +70,7 @@ def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions")
     predictions : int or float array, shape (n,)
         Infinities are allowed.
     name : str
-        What error messages call the predictions.
+        Name of the predictions in error messages.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     ----------
     values : int or float array, shape (n,)
     name : str
-        What error messages call the values.
+        Name of the values in error messages.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     Raises
     ------
     ScoreError
-        As in `read_predicted_scores`, and if a number is infinite.
+        For the reasons of `read_predicted_scores`, or if a number is infinite.
     """
     array = read_predicted_scores(values, name).astype(np.float64)
     wrong = ~np.isfinite(array)
@@ -133,7 +133,7 @@ def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.
     Raises
     ------
     ScoreError
-        If a number lies outside [0, 1]; names the first one, and tells how to turn scores into probabilities.
+        If a number is outside [0, 1]; names the first such number, and how to calibrate scores.
     """
     array = read_predicted_scores(predictions).astype(np.float64)
     wrong = (array < 0) | (array > 1)
@@ -143,7 +143,7 @@ def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.
 
 
 def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> Bools:
-    """Return decisions: bools unchanged; for numbers, whether each is at least `threshold`.
+    """Return decisions: bools are not changed; a number becomes True if it is at least `threshold`.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
         The metric or function that needs decisions, for the error message.
     predictions : bool, int or float array, shape (n,)
     threshold : float
-        Compared with the numbers in float64.
+        The numbers are converted to float64 and compared with the threshold.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
     Raises
     ------
     ScoreError
-        If some number lies outside [0, 1] and the threshold is the default, which is meant for probabilities.
+        If a number is outside [0, 1] and the threshold is 0.5, the default, which is meant for probabilities.
     """
     array = np.asarray(predictions)
     if array.dtype.kind == "b":
@@ -169,8 +169,8 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
     wrong = (array < 0) | (array > 1)
     if threshold == DEFAULT_THRESHOLD and wrong.any():
         raise ScoreError(
-            f"{what} uses the threshold {threshold} by default, so predictions must lie in [0, 1]; "
-            f"got {_place(array, wrong)}. For raw ranking scores give a threshold chosen on validation, "
+            f"{what} uses the threshold {threshold} by default, so predictions must be in [0, 1]; "
+            f"got {_place(array, wrong)}. For raw ranking scores use a threshold chosen on validation, "
             f"{what}(threshold=...), or decisions as bool"
         )
     return np.asarray(array >= threshold)
@@ -179,12 +179,12 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
 def read_values(
     what: str, labels: npt.ArrayLike, predictions: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return labels and predictions that are real numbers as float64.
+    """Check labels and predictions that are real numbers, and return both as float64.
 
     Parameters
     ----------
     what : str
-        The metric that needs them, for the error message.
+        The metric that needs the values, for the error message.
     labels, predictions : arrays of finite real numbers, shape (n,)
 
     Returns
@@ -196,8 +196,8 @@ def read_values(
     DataError
         If a label is not a finite number.
     ScoreError
-        If a prediction is not a finite number; or if all labels are 0 or 1 and a prediction lies outside [0, 1], so
-        that it cannot be an estimate of a label.
+        If a prediction is not a finite number; or if all labels are 0 or 1 and a prediction is outside [0, 1], where
+        it cannot estimate a label.
     """
     array = _one_column("labels", labels, DataError)
     if array.dtype.kind != "b":
@@ -221,24 +221,24 @@ def check_same_length(labels: npt.NDArray[Any], predictions: npt.NDArray[Any], n
     ----------
     labels, predictions : arrays, shape (n,)
     name : str
-        What the error message calls the predictions; a plural.
+        Name of the predictions in the error message, in the plural.
 
     Raises
     ------
     DataError
-        If the lengths differ; names both.
+        If the two lengths differ; names both lengths.
     """
     if len(labels) != len(predictions):
         raise DataError(f"expected as many {name} as labels; got {len(labels)} labels and {len(predictions)} {name}")
 
 
 def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n: int) -> tuple[Ids, pd.Index]:
-    """Return the number of each example's group, and the groups in order of first appearance.
+    """Return the group of each example as an index, and the distinct groups in order of first appearance.
 
     Parameters
     ----------
     name : str
-        What error messages call the groups.
+        Name of the groups in error messages.
     groups : sequence of hashable values, length n
         The group of each example, such as its user, its relation, or an (s, p) pair.
     n : int
@@ -247,14 +247,14 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
     Returns
     -------
     codes : int64 array, shape (n,)
-        The group of each example, an index into the groups.
+        The index of each example's group in `groups`.
     groups : pandas.Index
         The distinct groups.
 
     Raises
     ------
     DataError
-        If there are no groups, or not n of them, or one is missing (None, NaN) or not hashable.
+        If `groups` is not a sequence of n values, or a value is missing (None, NaN) or not hashable.
 
     Examples
     --------
@@ -278,9 +278,9 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
 
 
 def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> npt.NDArray[Any]:
-    """Return values as an array of one dimension; raise `error` for another shape and for masked arrays."""
+    """Return values as a one-dimensional array; raise `error` if the shape differs or the array is masked."""
     if isinstance(values, np.ma.MaskedArray):
-        raise error(f"{name} must not be a masked array; leave the masked examples out, and say how many")
+        raise error(f"{name} must not be a masked array; remove the masked examples, and report their number")
     array = np.asarray(values)
     if array.ndim != 1:
         raise error(f"{name} must have shape (n,); got {array.shape}")
@@ -290,7 +290,7 @@ def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> n
 def _check_real(must: str, array: npt.NDArray[Any], error: type[KgevalError]) -> None:
     """Raise `error` unless the dtype is an integer, or a float of at most 64 bits; wider floats would be rounded."""
     if not (array.dtype.kind in "iu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)):
-        raise error(f"{must}; got dtype {array.dtype}. Cast it yourself if that is meant")
+        raise error(f"{must}; got dtype {array.dtype}. If they are numbers, use array.astype(float)")
 
 
 def _place(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_]) -> str:

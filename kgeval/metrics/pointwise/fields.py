@@ -1,4 +1,4 @@
-"""`by_field`, a public function: a pointwise metric for each value of a field, such as the relation."""
+"""The public function `by_field`, which computes a pointwise metric for each value of a field such as the relation."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ def by_field(
     predictions: npt.ArrayLike,
     field: Sequence[Hashable] | npt.ArrayLike,
 ) -> pd.DataFrame:
-    """Return a metric for the examples of each value of a field, for example PCOPC by relation.
+    """Return a metric for each value of a field, computed from its examples; for example PCOPC by relation.
 
     Parameters
     ----------
     metric : str or PointMetric
-        Any pointwise metric that does not itself take groups.
+        A pointwise metric that takes no groups.
     labels, predictions : arrays, shape (n,)
         As in the metric's `compute`.
     field : sequence of hashable values, length n
-        The value of each example, such as its relation. None and NaN are refused.
+        The value of the field for each example, such as its relation. None and NaN are errors.
 
     Returns
     -------
     DataFrame
         One row per value of the field: `n` (the number of examples), `value`, and the `reason` if the value is NaN.
-        Rows with more examples come first; rows with equally many are in order of first appearance.
+        Rows with more examples come first; rows with equal `n` are in order of first appearance.
 
     Raises
     ------
     MetricError
-        If the metric is unknown or takes groups itself.
+        If the metric is unknown or takes groups.
     DataError, ScoreError
-        As in the metric's `compute`; and if `field` has another length, or a value of it is missing.
+        As in the metric's `compute`; also if the length of `field` is not n, or a value of `field` is missing.
 
     References
     ----------
@@ -59,12 +59,10 @@ def by_field(
     """
     chosen = POINTS.parse(metric)
     if chosen.takes_groups:
-        raise MetricError(
-            f"by_field takes metrics without groups of their own, such as 'auc' or 'pcopc'; got '{chosen}'"
-        )
+        raise MetricError(f"by_field takes metrics that need no groups, such as 'auc' or 'pcopc'; got '{chosen}'")
     actual, predicted = chosen.read(labels, predictions)
     codes, values = read_groups("field", field, len(actual))
-    # sizes: the number of examples of each value of the field; parts: the indices of these examples.
+    # sizes (values,): number of examples of each value of the field. parts: the indices of the examples of each value.
     sizes = np.bincount(codes, minlength=len(values))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     measured = [chosen.measure(actual[part], predicted[part]) for part in parts[: len(values)]]

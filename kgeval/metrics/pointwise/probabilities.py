@@ -1,6 +1,6 @@
-"""Metrics of probabilities: how close predicted probabilities are to the labels. Numbers outside [0, 1] are refused.
+"""Metrics of probabilities: how close predicted probabilities are to the labels. Numbers outside [0, 1] are errors.
 
-`fill_bins` and `check_bins` also serve the reliability curve of `kgeval.metrics.pointwise.curves`.
+`kgeval.metrics.pointwise.curves` also calls `fill_bins` and `check_bins`, for the reliability curve.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class LogLoss(ProbabilityMetric):
     Parameters
     ----------
     clip : float
-        0: nothing is clipped, so a single probability of 0 for a label 1, or of 1 for a label 0, makes the loss
-        infinite. Above 0 and below 0.5: p is first clipped to [clip, 1 - clip], and the value depends on `clip`;
-        `count_clipped` tells how many probabilities are clipped.
+        0: no probability is clipped, so the loss is infinite if p is 0 for a label 1, or 1 for a label 0. Above 0 and
+        below 0.5: p is first clipped to [clip, 1 - clip], and the value depends on `clip`; `count_clipped` returns how
+        many probabilities are clipped.
 
     References
     ----------
@@ -80,12 +80,12 @@ class LogLoss(ProbabilityMetric):
         with np.errstate(divide="ignore"):
             losses = np.abs(np.where(labels, np.log(predictions), np.log1p(-predictions)))
         if self.clip:
-            # The loss is clipped instead of p: for a small clip, 1 - clip rounds to 1, which has an infinite loss.
+            # Clip the losses instead of p: for a small clip, 1 - clip rounds to 1, and the loss would be infinite.
             losses = np.clip(losses, -np.log1p(-self.clip), -np.log(self.clip))
         return MetricValue(float(losses.mean()))
 
     def count_clipped(self, probabilities: npt.ArrayLike) -> int:
-        """Return how many probabilities lie outside [clip, 1 - clip].
+        """Return the number of probabilities outside [clip, 1 - clip].
 
         Parameters
         ----------
@@ -106,8 +106,8 @@ class LogLoss(ProbabilityMetric):
 class Brier(ProbabilityMetric):
     """Mean squared difference between probability p and label y: the mean of (p - y)^2.
 
-    If p is always m, the share of positives, the value is m (1 - m). So if few examples are positive, even the values
-    of useless predictions are small.
+    If every p is m, the share of positives, the value is m (1 - m). So if few examples are positive, even useless
+    predictions have a small value.
 
     References
     ----------
@@ -130,7 +130,7 @@ class Brier(ProbabilityMetric):
 
 
 class Bins(NamedTuple):
-    """Bins of examples by probability.
+    """The bins into which examples are sorted by probability.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ class Bins(NamedTuple):
         The limits of the bins. With the strategy ``"mass"``: the smallest and largest probability in the bin, NaN in
         an empty bin.
     n : int64 array, shape (bins,)
-        Number of examples.
+        Number of examples in each bin.
     probability : float64 array, shape (bins,)
-        Sum of the probabilities.
+        Sum of the probabilities in each bin.
     positives : int64 array, shape (bins,)
-        Number of positive examples.
+        Number of positive examples in each bin.
     """
 
     low: Reals
@@ -183,7 +183,7 @@ def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> 
     if strategy == "width":
         starts = np.searchsorted(p, np.arange(bins) / bins)
     else:
-        # searchsorted(p, p) is the number of smaller probabilities of each example, the j of the docstring.
+        # searchsorted(p, p) is, for each example, the number of smaller probabilities: j in the docstring.
         starts = np.searchsorted(bins * np.searchsorted(p, p) // n, np.arange(bins))
     ends = np.append(starts[1:], n)
     # (n + 1,): cumulated[i] is the number of positives among the first i examples.
@@ -191,7 +191,7 @@ def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> 
     if strategy == "width":
         low, high = np.arange(bins) / bins, np.arange(1, bins + 1) / bins
     else:
-        # The first and last example of each bin; padded with NaN, as an empty bin may start at n.
+        # The smallest and the largest p of each bin. p is padded with NaN, since an empty bin may start at index n.
         padded = np.append(p, np.nan)
         low, high = np.where(is_empty, np.nan, padded[starts]), np.where(is_empty, np.nan, padded[ends - 1])
     sums = np.array([part.sum() for part in np.split(p, starts[1:])])
@@ -199,7 +199,7 @@ def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> 
 
 
 def check_bins(what: str, bins: Any, strategy: Any) -> None:
-    """Check the parameters of bins.
+    """Check the number of bins and the strategy.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def check_bins(what: str, bins: Any, strategy: Any) -> None:
     Raises
     ------
     MetricError
-        If one of them is wrong.
+        If `bins` or `strategy` is wrong.
     """
     check_positive_int(f"bins of {what}", bins, MetricError)
     check_one_of(f"strategy of {what}", strategy, STRATEGIES, MetricError)
@@ -266,10 +266,10 @@ class ECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class FieldECE(ProbabilityMetric):
-    """Calibration error over groups instead of bins: the sum over groups of |sum of p - sum of y|, divided by n.
+    """Calibration error with groups instead of bins: the sum over groups of |sum of p - sum of y|, divided by n.
 
-    A group has all examples of one relation, one user or the like. `by_field` with PCOPC shows which groups are badly
-    calibrated.
+    A group has all examples with the same relation, the same user or the same value of another field. `by_field` with
+    PCOPC shows which groups are badly calibrated.
 
     References
     ----------
@@ -299,7 +299,7 @@ class FieldECE(ProbabilityMetric):
     ) -> MetricValue:
         """See `PointMetric.compute`; `groups` holds one hashable value per example, `weights` must be None."""
         if weights is not None:
-            raise MetricError(f"{self} takes no weights: a group counts by its number of examples")
+            raise MetricError(f"{self} takes no weights: the weight of a group is its number of examples")
         actual, predicted = self.read(labels, predictions)
         codes, _ = read_groups("groups", groups, len(actual))
         if not len(actual):
@@ -310,10 +310,10 @@ class FieldECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class PCOPC(ProbabilityMetric):
-    """Predicted over observed positives: sum of p / sum of y; above 1, the model predicts too many positives.
+    """Predicted divided by observed positives: sum of p / sum of y; above 1, the model predicts too many positives.
 
-    A value of 1 does not prove calibration: errors of opposite signs cancel, and a constant p equal to the share of
-    positives also has the value 1. See also `ECE`, `by_field` and the reliability curve. If negatives were
+    A value of 1 does not prove calibration: errors of opposite signs cancel, and predictions that all equal the
+    share of positives also have the value 1. See also `ECE`, `by_field` and the reliability curve. If negatives were
     downsampled, apply `kgeval.metrics.calibration.correct_downsampling` to the probabilities first.
 
     References
@@ -329,14 +329,14 @@ class PCOPC(ProbabilityMetric):
     name: ClassVar[str] = "pcopc"
     synonyms: ClassVar[tuple[str, ...]] = ("pcoc",)
     title: ClassVar[str] = "PCOPC"
-    higher_is_better: ClassVar[bool | None] = None  # type: ignore[assignment] # best at 1, worse on both sides
+    higher_is_better: ClassVar[bool | None] = None  # type: ignore[assignment] # 1 is best
     bounds: ClassVar[tuple[float, float]] = (0.0, UNBOUNDED)
     best: ClassVar[float] = 1.0
     reference: ClassVar[str] = _HE
     undefined_when: ClassVar[str] = "there is no positive example"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return predicted over observed positives."""
+        """Return the sum of the probabilities divided by the number of positives."""
         observed = int(labels.sum())
         if not observed:
             return MetricValue.undefined("no positive example: the sum of the labels is 0")

@@ -1,4 +1,4 @@
-"""Metrics of scores: how well scores separate positive examples from negative ones. Only their order matters."""
+"""Metrics of scores: how well scores separate positive from negative examples. Only the order of the scores matters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kgeval.metrics.pointwise.thresholds import count_pairs, count_steps
 
 
 class ScoreMetric(PointMetric):
-    """Base of the metrics of scores, which are any real numbers; only their order matters."""
+    """Base of the metrics of scores, which may be any real numbers; only the order of the scores matters."""
 
     needs: ClassVar[str] = "scores"
     higher_is_better: ClassVar[bool] = True
@@ -52,7 +52,7 @@ class RocAuc(ScoreMetric):
 
     Examples
     --------
-    >>> RocAuc().compute([1, 0, 1, 0], [4.0, 3.0, 3.0, 1.0]).value  # 3 of 4 pairs right, one tied
+    >>> RocAuc().compute([1, 0, 1, 0], [4.0, 3.0, 3.0, 1.0]).value  # 3 pairs are right, 1 pair is tied
     0.875
     >>> RocAuc().compute([1, 1], [4.0, 3.0]).reason
     'no negative example'
@@ -77,12 +77,12 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Average precision: the mean over the positives of the precision at their score.
+    """Average precision: the mean over the positives of the precision at the threshold equal to their score.
 
     The value is the sum of (R_i - R_(i-1)) P_i over the distinct scores i, where R_i and P_i are the recall and the
-    precision of calling all scores of at least i positive. So equal scores share one precision, and constant scores
-    give the share of positives. The points of the curve are not joined by straight lines, since precision does not
-    change linearly between them; that area would be too large, (1 + share) / 2 for constant scores.
+    precision if i is the threshold. So examples with equal scores have the same precision, and if all scores are
+    equal, the value is the share of positives. The value is the area below the precision-recall curve drawn as steps.
+    The area below straight lines would be too large: (1 + share) / 2 if all scores are equal.
 
     References
     ----------
@@ -103,7 +103,7 @@ class AveragePrecision(ScoreMetric):
     undefined_when: ClassVar[str] = "there is no positive example"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the sum over the steps of precision times gain in recall."""
+        """Return the sum over the distinct scores of precision times increase of recall."""
         steps = count_steps(labels, predictions)
         if not steps.tp[-1]:
             return MetricValue.undefined("no positive example")
@@ -117,9 +117,10 @@ class GAUC(ScoreMetric):
     """Group AUC: the weighted mean over groups of the AUC within each group.
 
     The value is (sum of w_g AUC_g) / (sum of w_g). Scores are compared only within a group, such as a user or the
-    (s, p) of a query. The weight w_g of a group is its number of examples, unless `weights` gives another one, for
-    example clicks. A group with examples of one class only has no AUC and is left out: `MetricValue.excluded` is the
-    number of such groups, and `excluded_weight` is their share of the total weight.
+    (s, p) of a query. The weight w_g of a group is its number of examples, unless `weights` sets another
+    weight, for example its number of clicks. A group with examples of one class only has no AUC and is left out:
+    `MetricValue.excluded` is the number of such groups, and `excluded_weight` is their weight divided by the total
+    weight.
 
     References
     ----------
@@ -156,7 +157,7 @@ class GAUC(ScoreMetric):
         groups : sequence of hashable values, length n
             The group of each example.
         weights : mapping of each group to its weight, optional
-            Weights of at least 0; by default each group's number of examples.
+            Weights are at least 0; the default weight of a group is its number of examples.
         """
         actual, predicted = self.read(labels, predictions)
         codes, distinct = read_groups("groups", groups, len(actual))
@@ -164,7 +165,7 @@ class GAUC(ScoreMetric):
         if not len(actual):
             return MetricValue.undefined("no examples")
         group, doubled, pairs = count_pairs(count_steps(actual, predicted, codes))
-        # (groups,): the weights in the order of `group`; whether a group has both classes.
+        # (groups,) each: the weights in the order of `group`, and whether a group has both classes.
         weight, total = weight[group], float(weight.sum())
         has_both = pairs > 0
         n_excluded, kept_weight = int((~has_both).sum()), float(weight[has_both].sum())
@@ -179,14 +180,14 @@ class GAUC(ScoreMetric):
 
 
 def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: Ids) -> Reals:
-    """Return the weight of each group, float64 (groups,): from `weights`, or else its number of examples."""
+    """Return the weight of each group, float64 (groups,); without `weights`, its number of examples."""
     if weights is None:
         return np.bincount(codes, minlength=len(groups)).astype(np.float64)
     if not isinstance(weights, Mapping):
         raise MetricError(f"weights must be a mapping of each group to its weight; got {type(weights).__name__}")
-    lacking = [group for group in groups if group not in weights]
-    if lacking:
-        raise MetricError(f"weights must name every group; {lacking[0]!r} and {len(lacking) - 1} more are absent")
+    absent = [group for group in groups if group not in weights]
+    if absent:
+        raise MetricError(f"weights must name every group; {absent[0]!r} and {len(absent) - 1} more are absent")
     return np.array([_read_weight(group, weights[group]) for group in groups], dtype=np.float64)
 
 

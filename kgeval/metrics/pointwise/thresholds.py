@@ -1,7 +1,7 @@
 """Counts of the positive and negative examples at or above each distinct prediction.
 
 The areas under curves, average precision, all curves and the choice of thresholds are computed from these counts
-(`separation`, `curves`, `cuts`). Equal predictions share one step, so the order of the examples never matters.
+(`separation`, `curves`, `cuts`). Equal predictions share one step, so the order of the examples does not matter.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from kgeval.checks import Bools, Ids
 
 
 class Steps(NamedTuple):
-    """One row per distinct pair of group and prediction; predictions fall within each group.
+    """Counts at each distinct prediction of each group; one row (step) per prediction, descending within a group.
 
     Parameters
     ----------
     group : int64 array, shape (steps,)
-        Falling.
+        The group of each step, in descending order.
     threshold : int or float array, shape (steps,)
-        The prediction.
+        The prediction of each step.
     tp, fp : int64 arrays, shape (steps,)
-        How many positives, and how many negatives, of the group have at least this prediction.
+        Number of positives, and of negatives, of the group whose prediction is at least `threshold`.
     first : bool array, shape (steps,)
         True in the first row of each group.
     """
@@ -36,7 +36,7 @@ class Steps(NamedTuple):
     first: Bools
 
     def before(self, counts: Ids) -> Ids:
-        """Return the count in the row above, 0 in the first row of a group; int64 (steps,), as `counts`."""
+        """Return each row's count in the previous row, 0 in the first row of a group; int64 (steps,), like `counts`."""
         return np.where(self.first, 0, np.roll(counts, 1))
 
 
@@ -48,7 +48,7 @@ def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None
     labels : bool array, shape (n,)
         True for positive examples; n is at least 1.
     predictions : int or float array, shape (n,)
-        Compared exactly, in their own dtype.
+        Compared exactly, without conversion to another dtype.
     groups : int64 array, shape (n,), optional
         Each group is counted separately; by default all examples are in group 0.
 
@@ -63,19 +63,20 @@ def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None
     (array([0.9, 0.5]), array([1, 2]), array([0, 1]))
     """
     codes = np.zeros(len(labels), dtype=np.int64) if groups is None else groups
-    # Sort the examples by falling group, then by falling prediction.
+    # Sort the examples by descending group, then by descending prediction.
     order = np.lexsort((predictions, codes))[::-1]
     is_positive, ranked, group = labels[order], predictions[order], codes[order]
     # (n,): whether the example is the last one of its group.
     ends_group = np.append(group[1:] != group[:-1], True)
-    # (steps,): the last example of each step, that is of each run of equal predictions in a group.
+    # (steps,): the index of the last example of each step; a step is a run of equal predictions in a group.
     last = np.flatnonzero(ends_group | np.append(ranked[1:] != ranked[:-1], True))
-    # (groups,): the number of examples of each group; (steps,): the first example of the step's group.
+    # sizes (groups,): number of examples of each group. begins (steps,): first example of the step's group.
     sizes = np.diff(np.flatnonzero(ends_group), prepend=-1)
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)[last]
     # (n + 1,): cumulated[i] is the number of positives among the first i examples.
     cumulated = np.append(0, np.cumsum(is_positive, dtype=np.int64))
-    # (steps,): the positives from the start of the group to the end of the step. The other examples there are fp.
+    # (steps,): the positives from the start of the group to the end of the step. fp counts the other examples in this
+    # range.
     tp = cumulated[last + 1] - cumulated[begins]
     return Steps(group[last], ranked[last], tp, last + 1 - begins - tp, np.append(True, ends_group[last][:-1]))
 
@@ -92,9 +93,10 @@ def count_pairs(steps: Steps) -> tuple[Ids, Ids, Ids]:
     Returns
     -------
     group : int64 array, shape (groups,)
-        Falling.
+        The groups, in descending order.
     doubled : int64 array, shape (groups,)
-        Twice the number of pairs with the positive higher, plus the number of pairs with equal predictions.
+        Twice the number of pairs whose positive has the higher prediction, plus the number of pairs with equal
+        predictions.
     pairs : int64 array, shape (groups,)
         The number of all pairs.
 
@@ -104,10 +106,11 @@ def count_pairs(steps: Steps) -> tuple[Ids, Ids, Ids]:
     >>> [column.tolist() for column in count_pairs(steps)]
     [[0], [3], [2]]
     """
-    # (groups,): the first and the last step of each group.
+    # (groups,) each: the index of the first and of the last step of each group.
     begins = np.flatnonzero(steps.first)
     ends = np.append(begins[1:], len(steps.first)) - 1
-    # (steps,): each negative of the step is in a pair with every positive above the step (counted 2) and with every
-    # positive of the step (counted 1): tp before + tp including the step. Summed per group below.
+    # (steps,): each negative of the step forms pairs with all positives above the step (each pair counts 2) and with
+    # all positives of the step (each pair counts 1); this is tp of the previous step + tp of this step. The return
+    # statement sums these numbers per group.
     doubled = (steps.fp - steps.before(steps.fp)) * (steps.tp + steps.before(steps.tp))
     return steps.group[begins], np.add.reduceat(doubled, begins), steps.tp[ends] * steps.fp[ends]

@@ -1,7 +1,8 @@
 """Retrieval metrics: metrics of ranked lists in which any number of items are relevant.
 
-`from_scores`, `from_ranking` and `from_run` make ranked lists from plain data, every metric's `compute` measures
-them, and `tabulate` shows several metrics per query. `kgeval.metrics.query_level` measures the lists of a result.
+`from_scores`, `from_ranking` and `from_run` make ranked lists from plain data. `compute` of a metric returns its value
+for these lists; `tabulate` returns a table of several metrics per query. `kgeval.metrics.query_level` uses the metrics
+for the queries of a result.
 
 >>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])
 >>> MAP().compute(lists).value

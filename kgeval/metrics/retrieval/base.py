@@ -1,4 +1,4 @@
-"""The base class of metrics of ranked lists: a ratio per query, its averages, tie policies and chance level.
+"""The base class of list metrics: it averages a ratio per query, applies tie policies and computes chance levels.
 
 `kgeval.metrics.query_level` and `kgeval.trec` call the metrics through this class.
 """
@@ -40,12 +40,12 @@ class ListMetric(Metric):
         raise TypeError(f"{type(self).__name__} does not define ratio(lists)")
 
     def compute(self, lists: Lists, ties: str = "expected", average: str = "macro") -> MetricValue:
-        """Return the metric of all lists together.
+        """Return the metric averaged over all lists.
 
         Parameters
         ----------
         lists : Lists
-            See `kgeval.metrics.retrieval`.
+            Made by `from_scores`, `from_ranking` or `from_run`.
         ties : str
             Order of tied items. ``"expected"``: the exact expectation over all orders; ``"optimistic"``: higher
             grades first; ``"pessimistic"``: higher grades last; ``"stable"``: the order of the input.
@@ -61,7 +61,7 @@ class ListMetric(Metric):
         return MetricValue(float(self._moments(above, below, average).number), "", *excluded)
 
     def moments(self, lists: Lists, ties: str = "expected", average: str = "macro") -> Moments:
-        """Return the contributions of the lists to the metric, for intervals and tests.
+        """Return the contribution of each list to the metric, for confidence intervals and tests.
 
         Parameters
         ----------
@@ -72,14 +72,14 @@ class ListMetric(Metric):
         Returns
         -------
         Moments
-            Its number is the value of `compute`; its values are float64 (queries, 2), in the order of the lists.
-            ``macro``: the metric of the list and 1, or twice 0 for a list that is skipped. ``micro``: numerator and
-            denominator.
+            `number` is the value that `compute` returns; `values` is float64, shape (queries, 2), one row per list.
+            ``macro``: the columns are the metric of the list and 1; both are 0 for a skipped list. ``micro``: the
+            columns are the numerator and the denominator.
 
         Raises
         ------
         MetricError
-            Where `compute` gives a reason instead of a value, with that reason.
+            If the metric has no value; the message is the reason that `compute` gives.
         """
         reason, above, below = self._reason_and_ratio(lists, ties, average)
         if reason:
@@ -87,9 +87,9 @@ class ListMetric(Metric):
         return self._moments(above, below, average)
 
     def _reason_and_ratio(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
-        """Return why there is no value, or an empty string; and the numerators and denominators of `ratio`.
+        """Return the reason why there is no value (else an empty string), and both arrays of `ratio`.
 
-        Both arrays are empty where `lacking` gives the reason.
+        Both arrays are empty if `lacking` returns a reason.
         """
         check_one_of("average", average, AVERAGES, MetricError)
         check_lists(lists)
@@ -119,22 +119,22 @@ class ListMetric(Metric):
         return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken; a metric overrides this if its best order is not by falling grade."""
+        """Return the lists with ties broken; overridden by metrics whose best order is not by descending grade."""
         return lists.under(ties)
 
     def chance(self, lists: Lists, average: str = "macro") -> MetricValue:
-        """Return the chance level: the expected metric when every order of each list is equally likely."""
+        """Return the chance level: the expected metric if all orders of each list are equally likely."""
         if "expected" not in self.tie_policies and len(lists):
             return MetricValue.undefined(f"{self} has no closed form of its chance level")
         return self.compute(lists.shuffled(), "expected", average)
 
     def _check(self, **choices: tuple[str, ...]) -> None:
-        """Check the cut-off, if the metric has one, and parameters that take one of several words.
+        """Check the cut-off, if the metric has one, and parameters whose value must be one of several words.
 
         Parameters
         ----------
         **choices : tuple of str
-            The allowed words, by the parameter's name.
+            For each parameter name, the allowed words.
         """
         k = getattr(self, "k", None)
         if k is not None:
@@ -144,24 +144,24 @@ class ListMetric(Metric):
 
     @property
     def _empty(self) -> str:
-        """What becomes of a query without a value: the parameter `empty`, or ``"skip"`` in metrics without it."""
+        """The treatment of a query without a value: the parameter `empty`, or ``"skip"`` if the metric has none."""
         return getattr(self, "empty", "skip")
 
     @property
     def _reach(self) -> int:
-        """The cut-off, or a number larger than the length of any list if there is no cut-off."""
+        """The cut-off k; `INFINITY` if the metric has no cut-off."""
         k: int | None = getattr(self, "k", None)
         return INFINITY if k is None else min(k, INFINITY)
 
     def lacking(self, lists: Lists, ties: str) -> str:
-        """Return why there is no value, or an empty string."""
+        """Return the reason why the metric has no value under this tie policy, or an empty string."""
         if ties == "realistic":
-            return f"{self} has no realistic ties: several answers have no single mean rank; ask for expected"
+            return f"{self} has no realistic ties: several answers have no single mean rank; use ties='expected'"
         check_one_of("ties", ties, LIST_TIES, MetricError)
         if not len(lists):
             return "no queries"
         if ties not in self.tie_policies and lists.has_mixed_ties:
-            return f"{self} has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
+            return f"{self} has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
         return ""
 
 
@@ -171,12 +171,12 @@ def check_lists(lists: Any) -> None:
     Parameters
     ----------
     lists : Any
-        What a caller passed as ranked lists.
+        The argument to check.
 
     Raises
     ------
     MetricError
-        Names the functions that make lists, and the type of `lists`.
+        If it is not; names the functions that make lists, and the type of `lists`.
     """
     if not isinstance(lists, Lists):
         raise MetricError(
@@ -191,12 +191,13 @@ def _n_empty(below: Reals) -> int:
 
 
 def _ratio_of_means(above: npt.ArrayLike, below: npt.ArrayLike, nothing: float) -> Moments:
-    """Return the moments of (mean of `above`) / (mean of `below`); the number is `nothing` if the latter is 0."""
+    """Return the moments of (mean of `above`) / (mean of `below`); `nothing` is the ratio if the divisor is 0."""
 
     def finish(means: Reals) -> Reals:
         return quotient(means[..., 0], means[..., 1], means[..., 1] > 0, nothing)
 
-    # The transpose stores each column contiguously, so that numpy sums each mean pairwise, with less rounding.
+    # The transpose stores each column contiguously, so that numpy sums each column pairwise, which reduces rounding
+    # errors.
     return Moments(np.array([above, below], dtype=np.float64).T, finish)
 
 

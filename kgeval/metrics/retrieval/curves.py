@@ -1,4 +1,4 @@
-"""Curves of ranked lists as tables: precision over recall, ROC, and metrics at every place of a list.
+"""Curves of ranked lists as tables: precision-recall, ROC, and metrics after every position of a list.
 
 Users and `kgeval.report.curve_plots` call these functions.
 """
@@ -36,7 +36,7 @@ def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     Raises
     ------
     MetricError
-        If relevant and irrelevant items tie and `ties` does not order them.
+        If relevant and irrelevant items tie and `ties` is ``"expected"``.
 
     References
     ----------
@@ -70,17 +70,17 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
     ties : str
         As in `pr_curves`.
     points : int
-        Number of recalls, at least 2.
+        Number of recall levels, at least 2.
 
     Returns
     -------
     pandas.DataFrame
-        Columns recall, precision and n: the number of queries with a relevant item, over which the mean is taken.
+        Columns recall, precision and n. n is the number of queries with a relevant item; precision is their mean.
 
     Raises
     ------
     MetricError
-        If relevant and irrelevant items tie and `ties` does not order them, or `points` is wrong.
+        If relevant and irrelevant items tie and `ties` is ``"expected"``, or `points` is wrong.
 
     References
     ----------
@@ -105,10 +105,10 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
 
 
 def roc_curves(lists: Lists) -> pd.DataFrame:
-    """Return the ROC points of every list that has relevant and irrelevant items, to be joined by straight lines.
+    """Return the points of the ROC curve of every list that has relevant and irrelevant items.
 
-    A tie group is one straight line, so the area below the curve is the AUC in which ties count one half. Relevant
-    items that are missing from a list count as retrieved last, after all irrelevant items of the list.
+    Join the points by straight lines. A tie group is one line, so the area below is the AUC with ties counted half.
+    Relevant items that are missing from a list count as retrieved last, after all irrelevant items of the list.
 
     Parameters
     ----------
@@ -130,10 +130,10 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
     [[0.0, 0.0], [0.5, 1.0], [1.0, 1.0]]
     """
     groups = lists.groups
-    # (queries,): the irrelevant items of each list; drawn: the queries that have a curve.
+    # n_irrelevant (queries,): number of irrelevant items of each list. drawn: the queries that have a curve.
     n_irrelevant = lists.length - lists.per_list(groups.query, groups.relevant)
     drawn = np.flatnonzero((lists.n_relevant > 0) & (n_irrelevant > 0))
-    # (groups,): the irrelevant items before each tie group.
+    # (groups,): number of irrelevant items before each tie group.
     irrelevant_before = groups.before - groups.relevant_before
     # The points of all curves in one array: (0, 0) of each curve, the point before and the point after each tie group,
     # the point after the whole list, and (1, 1). A point is a pair of counts: relevant (hits) and irrelevant items so
@@ -171,7 +171,7 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
 
 
 def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
-    """Return hits, precision, recall and average precision of every list, cut after each of its places.
+    """Return hits, precision, recall and average precision of every list, cut after each position.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     Raises
     ------
     MetricError
-        If relevant and irrelevant items tie and `ties` does not order them.
+        If relevant and irrelevant items tie and `ties` is ``"expected"``.
 
     References
     ----------
@@ -203,7 +203,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     """
     untied = _untied(lists, ties)
     list_hits = HitCounts.of(untied)
-    # (queries,): the row of each list's first item in the table, and the row after its last.
+    # (queries,) each: the row of each list's first item in the table, and the row after its last item.
     ends = np.cumsum(untied.length)
     starts = ends - untied.length
     # (rows,): query and 1-based place of each row.
@@ -212,7 +212,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     # (rows,): 1 where the item is relevant, else 0.
     is_hit = np.zeros(len(query), dtype=np.int64)
     is_hit[starts[list_hits.query] + list_hits.place - 1] = 1
-    # (rows,): the hits in all rows so far, then without those of earlier lists.
+    # (rows,): number of hits in all rows so far; the next line subtracts the hits of earlier lists.
     hits = np.cumsum(is_hit)
     hits -= np.append(0, hits)[starts][query]
     precision = hits / place
@@ -232,18 +232,18 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
 
 
 def _untied(lists: Lists, ties: str) -> Lists:
-    """Return the lists with ties broken; raise a MetricError where ``"expected"`` ties give no single curve."""
+    """Return the lists with ties broken; raise a MetricError if ties ``"expected"`` give no single curve."""
     check_one_of("ties", ties, LIST_TIES, MetricError)
     if ties == "expected" and lists.has_mixed_ties:
         raise MetricError(
             "relevant and irrelevant items tie, and the curve depends on their order; "
-            "ask for ties='optimistic', 'pessimistic' or 'stable'"
+            "use ties='optimistic', 'pessimistic' or 'stable'"
         )
     return lists.under(ties)
 
 
 def _query_names(lists: Lists, query: Ids) -> Any:
-    """Return the name of the query of each row, or its number where queries have no names."""
+    """Return the name of the query of each row, or the number of the query if queries have no names."""
     return query if lists.names is None else lists.names[query].to_numpy()
 
 

@@ -1,6 +1,6 @@
 """Metrics of ranked lists that use the grades of items: DCG, nDCG and ERR.
 
-Under ``"expected"`` ties each is the exact expectation over all orders of tied items.
+With ties ``"expected"``, each metric is the exact expectation over all orders of tied items.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kgeval.metrics.retrieval.lists import Lists
 from kgeval.metrics.retrieval.positions import discount_sums, expected_reciprocal
 
 _JARVELIN = "Järvelin and Kekäläinen (2002), Cumulated Gain-based Evaluation of IR Techniques, TOIS 20(4)"
-NEGLIGIBLE = 1e-20  # probabilities up to this one are left out of sums
+NEGLIGIBLE = 1e-20  # probabilities up to this value are left out of sums
 
 
 def gains(grade: Reals, gain: str) -> Reals:
@@ -31,7 +31,7 @@ def gains(grade: Reals, gain: str) -> Reals:
     grade : float64 array of any shape
     gain : str
         ``"linear"``: the gain is the grade; ``"exponential"``: it is 2^grade - 1; or gains by grade such as
-        ``"1:3;2:9;4:4.5"``, where a grade that is not named has itself as its gain.
+        ``"1:3;2:9;4:4.5"``, where the gain of every other grade is the grade itself.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def gains(grade: Reals, gain: str) -> Reals:
     Raises
     ------
     MetricError
-        If `gain` is none of these.
+        If `gain` has another form.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def gains(grade: Reals, gain: str) -> Reals:
 
 
 def _gains_by_grade(gain: str) -> dict[float, float]:
-    """Return the gain of each grade that a text such as ``"1:3;2:9"`` names."""
+    """Parse a text such as ``"1:3;2:9"`` into a dictionary from grades to gains."""
     pairs = [part.partition(":") for part in gain.split(";")] if isinstance(gain, str) else []
     try:
         by_grade = {float(grade): float(value) for grade, _, value in pairs}
@@ -90,21 +90,21 @@ class _Discounted(ListMetric):
         return lists.under(ties, gains(lists.grade, self.gain))
 
     def _dcg(self, lists: Lists, base: float) -> Reals:
-        """Return the expected DCG of each list, float64 (queries,); `base` is that of the logarithm."""
+        """Return the expected DCG of each list, float64 (queries,); `base` is the base of the logarithm."""
         if not len(lists.query):
             return np.zeros(len(lists))
         groups = lists.groups
-        # (groups,): the mean gain of the tie group's items, which is the expected gain at each of its places. Items of
-        # grade 0 are not in the sum, as their gain is 0, but in the size.
+        # (groups,): the mean gain of the tie group's items, which is the expected gain at each position of the group.
+        # Items of grade 0 have gain 0: the sum leaves them out, but the size counts them.
         mean_gain = np.add.reduceat(gains(lists.grade, self.gain), lists.starts) / groups.size
         return lists.per_list(groups.query, mean_gain * discount_sums(groups.before, groups.size, self._reach, base))
 
     def _ideal_dcg(self, lists: Lists, base: float) -> Reals:
-        """Return the DCG of each ideal list, float64 (queries,); `base` is that of the logarithm."""
-        # (judged,): the gains of the judged items, and their order by query, then by falling gain.
+        """Return the DCG of each ideal list, float64 (queries,); `base` is the base of the logarithm."""
+        # (judged,) each: the gains of the judged items, and the order of the items by query, then by descending gain.
         gain = gains(lists.ideal_grade, self.gain)
         order = np.lexsort((-gain, lists.ideal_query))
-        # (judged,): the 0-based place in the ideal list; it fits any order of the items within their query.
+        # (judged,): 0-based positions in the ideal lists, query by query: 0, 1, 2, ... whatever the order of the items.
         place = lists.ideal_place
         discount = discount_sums(place, np.ones_like(place), self._reach, base)
         return lists.per_list(lists.ideal_query, gain[order] * discount)
@@ -113,7 +113,7 @@ class _Discounted(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class DCG(_Discounted):
-    """Discounted cumulated gain: the sum of gain / log_base(place + 1) over the first k places.
+    """Discounted cumulated gain: the sum of gain / log_base(position + 1) over the first k positions.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ class DCG(_Discounted):
         ``"linear"`` (Järvelin and Kekäläinen; trec_eval), ``"exponential"`` (2^grade - 1; Burges et al.),
         or gains by grade such as ``"1:3;2:9"``.
     base : float
-        Base of the logarithm. In the paper of 2002 the gains of the first ``base`` places are not discounted; here,
-        as in today's tools, the gain at every place is divided by the logarithm of place + 1.
+        Base of the logarithm. In the paper of 2002 the gains at the first ``base`` positions are not discounted; here,
+        as in today's tools, the gain at every position is divided by the logarithm of position + 1.
 
     References
     ----------
@@ -158,8 +158,8 @@ class DCG(_Discounted):
 class NDCG(_Discounted):
     """Normalised DCG: the DCG of the list divided by the DCG of the ideal list.
 
-    The ideal list has all judged items by falling gain. The base of the logarithm cancels. Micro averages divide the
-    sum of the DCGs by the sum of the ideal DCGs.
+    The ideal list has all judged items by descending gain. The base of the logarithm has no effect on the quotient.
+    Micro averages divide the sum of the DCGs by the sum of the ideal DCGs.
 
     Parameters
     ----------
@@ -200,10 +200,11 @@ class NDCG(_Discounted):
 @LISTS.register
 @dataclass(frozen=True)
 class ERR(ListMetric):
-    """Expected reciprocal rank: the mean of 1 / place, for the place where a reader of the list stops.
+    """Expected reciprocal rank: the expected 1 / position, for the position at which a reader of the list stops.
 
-    The reader goes down the list and stops at an item of grade g with probability (2^g - 1) / 2^g_max; a reader who
-    never stops adds 0. The best possible value is below 1: a single answer of grade 1 with g_max 1 gives at most 0.5.
+    The reader reads the list from the top and stops at an item of grade g with probability (2^g - 1) / 2^g_max; a
+    reader who never stops adds 0. The best possible value is below 1: a single answer of grade 1 with g_max 1 gives at
+    most 0.5.
 
     Parameters
     ----------
@@ -234,23 +235,23 @@ class ERR(ListMetric):
         check_number("g_max of err", self.g_max, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the expected 1 / place of the item where the reader stops, and 1."""
+        """Return the expected 1 / position of the item at which the reader stops, and 1."""
         above = np.flatnonzero(lists.ideal_grade > self.g_max)
         if len(above):
             grade, query = lists.ideal_grade[above[0]], lists.ideal_query[above[0]]
             raise MetricError(
-                f"{self}: grade {grade:g} of query {lists.name_of(query)} is above g_max; write err(g_max={grade:g})"
+                f"{self}: grade {grade:g} of query {lists.name_of(query)} is above g_max; use err(g_max={grade:g})"
             )
         if not len(lists.query):
             return np.zeros(len(lists)), np.ones(len(lists))
-        # Within a tie group, which relevant item comes i-th is random. So the chance to stop at the i-th relevant item
-        # (the i-th hit) and the place of the i-th hit are independent, and their expectations are multiplied.
-        # (items,): the chance that a reader of the item reads on.
+        # The i-th hit of a tie group is its i-th relevant item in random order. The chance to stop at the i-th hit and
+        # the position of the i-th hit are independent, so their expectations are multiplied. (items,): the chance that
+        # a reader who reads the item continues.
         goes_on = 1.0 - (np.exp2(lists.grade) - 1.0) / 2.0**self.g_max
         groups, bounds = lists.groups, lists.bounds
-        # (groups,): the stored items of each tie group, its hits.
+        # (groups,): number of stored items (hits) of each tie group.
         n_hits = np.diff(bounds)
-        # (items,): the tie group of each row, and its number i in the group, from 1.
+        # (items,) each: the tie group of each item, and the number i of the item in its group, from 1.
         group = np.repeat(np.arange(len(n_hits)), n_hits)
         which = np.arange(len(group)) - bounds[:-1][group] + 1
         # (items,): the chance to reach the group times the chance to stop at its i-th hit.
@@ -273,60 +274,60 @@ def _survival(query: Ids, goes_on: Reals) -> Reals:
     ----------
     query : int64 array, shape (groups,)
     goes_on : float64 array, shape (groups,)
-        The chance to read on past all items of the group.
+        The chance that the reader continues after all items of the group.
     """
     # (groups,): the product of `goes_on` over the query's groups up to this one. The chance to reach a group is the
-    # product of the row above, and 1 in the first row of a query.
+    # product in the previous row; in the first row of a query it is 1.
     reached = pd.Series(goes_on).groupby(query).cumprod().to_numpy()
     is_first = np.append(True, query[1:] != query[:-1])
     return np.where(is_first, 1.0, np.append(1.0, reached[:-1]))
 
 
 def _stops(goes_on: Reals, bounds: Ids) -> Reals:
-    """Return the chance to stop at the 1st, 2nd, ... hit of each tie group, its hits being in random order.
+    """Return the chance to stop at the 1st, 2nd, ... hit of each tie group, for hits in random order.
 
     Parameters
     ----------
     goes_on : float64 array, shape (items,)
-        The chance to read on past each hit.
+        The chance that the reader continues after each hit.
     bounds : int64 array, shape (groups + 1,)
         Group g has the hits bounds[g]:bounds[g + 1].
 
     Returns
     -------
     float64 array, shape (items,)
-        In row bounds[g] + m: the chance to stop at hit m + 1 of group g, once the group is reached.
+        In row bounds[g] + m: the chance that a reader who reaches group g stops at its hit m + 1.
 
     Notes
     -----
-    Let u[m] be the chance to read on past the first m hits of a group of r hits. It is the mean, over all sets of m
-    hits, of the product of their `goes_on`: u[m] = e[m] / C(r, m), where e are the elementary symmetric polynomials.
-    The chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group, the new u[m]
-    is ((r + 1 - m) u[m] + m q u[m - 1]) / (r + 1).
+    Let u[m] be the chance that the reader continues after the first m hits of a group of r hits. It is the mean, over
+    all sets of m hits, of the product of their `goes_on`: u[m] = e[m] / C(r, m), where e are the elementary symmetric
+    polynomials. The chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group,
+    the new u[m] is ((r + 1 - m) u[m] + m q u[m - 1]) / (r + 1).
 
     Examples
     --------
-    Two hits in random order, past which a reader goes on with the chances 0 and 1/2. The reader stops at the first one
-    with the mean chance of 1 and 1/2, and else at the second one.
+    Two hits in random order; the reader continues after them with chances 0 and 1/2. The reader stops at the first
+    hit with chance 3/4, the mean of 1 and 1/2, and at the second hit with chance 1/4.
 
     >>> _stops(np.array([0.0, 0.5]), np.array([0, 2]))
     array([0.75, 0.25])
     """
-    # (items,): right for groups of one hit.
+    # (items,): correct for groups of one hit; other groups are overwritten below.
     result = 1.0 - goes_on
     n_hits = np.diff(bounds)
-    # (groups,): whether all hits of the group have the same `goes_on`; (items,): the hits of the group before each hit.
-    # Such a group needs no loop: the chance is (1 - q) q^m.
+    # is_even (groups,): whether all hits of the group have the same `goes_on`, q. Such a group needs no loop: the
+    # chance is (1 - q) q^m. earlier (items,): m, the number of hits of the group before each hit.
     is_even = np.minimum.reduceat(goes_on, bounds[:-1]) == np.maximum.reduceat(goes_on, bounds[:-1])
     earlier = np.arange(len(goes_on)) - np.repeat(bounds[:-1], n_hits)
     result = np.where(np.repeat(is_even, n_hits), result * goes_on**earlier, result)
     for group in np.flatnonzero(~is_even):
         hits: npt.NDArray[np.float64] = goes_on[bounds[group] : bounds[group + 1]]
-        # u[0], ..., u[r] of the notes, for the first r hits; r is `size` before a hit is added.
+        # (size + 1,): u[0], ..., u[r] as in the Notes, for r = `size` hits; each pass of the loop adds one hit.
         reads_on = np.ones(1)
         for size, q in enumerate(hits):
             m = np.arange(size + 2)
-            # (size + 2,): u[m] and u[m - 1], 0 where they do not exist.
+            # (size + 2,) each: u[m] and u[m - 1]; 0 where the index is out of range.
             kept, added = np.append(reads_on, 0.0), np.append(0.0, reads_on)
             reads_on = ((size + 1 - m) * kept + m * q * added) / (size + 1)
         result[bounds[group] : bounds[group + 1]] = reads_on[:-1] - reads_on[1:]

@@ -1,6 +1,6 @@
 """Ranked lists from plain data: `from_scores`, `from_ranking` (labels in ranked order), `from_run` (TREC judgements).
 
-Users call these functions, and `kgeval.trec` calls `from_run`. Each checks its input and returns `Lists`.
+Users call these functions, and `kgeval.trec` calls `from_run`. Each function checks its input and returns `Lists`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ def from_scores(
     ----------
     relevance : array_like
         The grade of each item: 0 for irrelevant, positive for relevant, higher is better; NaN where no label is
-        known. One list (shape (items,)), or one per query: shape (queries, items), or a sequence of sequences.
+        known. Shape (items,) for a single list; for one list per query, shape (queries, items) or a sequence of
+        sequences.
     scores : array_like
-        Of the same shape; higher scores come first. Compared exactly, in their own dtype.
+        The score of each item, in the same shape as `relevance`; higher scores rank first. Scores are compared
+        exactly, without conversion to another dtype.
     query : array_like, optional
-        With flat `relevance` and `scores`: the query of each item, in any order.
+        The query of each item, in any order; only if `relevance` and `scores` have the shape (items,).
     relevance_level : float, optional
-        The lowest grade that counts as relevant in metrics without grades; by default every grade above 0 does.
+        The lowest grade that counts as relevant in metrics without grades; by default every grade above 0 counts.
     missing : str or float, optional
         What a NaN label means: ``"irrelevant"``, ``"drop"`` (the item is removed from the list), or the grade to use
         instead. By default a NaN is an error.
@@ -47,7 +49,7 @@ def from_scores(
     Returns
     -------
     Lists
-        ``notes`` tell how many items without label count as irrelevant, are dropped, or get another grade.
+        ``notes`` tells how many items without a label count as irrelevant, are dropped, or get another grade.
 
     Raises
     ------
@@ -69,7 +71,7 @@ def from_scores(
 def from_ranking(
     relevance: Any, query: Any = None, *, relevance_level: float | None = None, missing: str | float | None = None
 ) -> Lists:
-    """Make ranked lists from the relevance of items that are already in ranked order, the best first.
+    """Make ranked lists from the relevance of items that are already in ranked order, with the best item first.
 
     Parameters
     ----------
@@ -117,12 +119,12 @@ def from_run(
     queries : str
         ``"judged"``: every query of `qrels`; a query that is missing from the run has an empty list.
         ``"returned"``: only the queries that are also in the run (trec_eval without ``-c``). Queries without judgement
-        are left out, and counted in ``notes``.
+        are left out; ``notes`` tells how many.
 
     Returns
     -------
     Lists
-        Queries in sorted order. The stable order of tied items is by falling label, as in trec_eval.
+        Queries in sorted order. Ties ``"stable"`` orders tied items by descending label, as in trec_eval.
 
     Raises
     ------
@@ -163,9 +165,9 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
     -------
     grades : float64 array, shape (items,)
     codes of the scores : int64 array, shape (items,)
-        Higher for a higher score; comparable within a query only. Meaningless without scores.
+        A higher code means a higher score of the same query. Without scores, the codes have no meaning.
     query : int64 array, shape (items,)
-        The query of each item, an index into the names.
+        The index of the query of each item in `names`.
     names : pandas.Index, shape (queries,)
     """
     labels, lengths = _label_rows("relevance", relevance)
@@ -184,8 +186,8 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
         code, names = _queries(query, len(grades), lengths is not None)
     if scores is not None:
         _check_scores(np.concatenate([np.zeros(0), *values]), code, names)
-    # Each row of scores becomes the numbers of its scores among the row's distinct scores, as only scores of the same
-    # query are compared. Concatenating the scores themselves would turn integers beside floats into floats.
+    # Replace each score by its index among the sorted distinct scores of its row, since only scores of the same query
+    # are compared. If the scores were concatenated, integers in one row and floats in another would become floats.
     ranked = [np.unique(row, return_inverse=True)[1].reshape(-1) for row in values]
     return grades, np.concatenate([np.zeros(0, dtype=np.int64), *ranked]), code, names
 
@@ -193,7 +195,7 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
 def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
     """Return the query of each item as an index into the queries' names, int64 (n,), and these names, sorted."""
     if is_nested:
-        raise DataError("query= goes with flat relevance and scores, one entry per item; these are nested already")
+        raise DataError("query= needs flat relevance and scores, one entry per item; these have one row per query")
     given = np.asarray(query)
     if given.ndim != 1:
         raise DataError(f"query must be an array of one label per item; got {query!r}")
@@ -206,7 +208,7 @@ def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
 
 
 def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[int] | None]:
-    """Return one array of numbers per query, and their lengths (None if a single flat array was given)."""
+    """Return one array of numbers per query, and the lengths of the arrays (None if `values` is one flat array)."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
         raise DataError(f"{name} must be an array or a sequence of arrays; got {type(values).__name__}")
     values = values if isinstance(values, (list, tuple, np.ndarray)) else np.asarray(values)
@@ -215,11 +217,11 @@ def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[in
     rows = []
     for i, row in enumerate(values if is_nested else [values]):
         if isinstance(row, np.ma.MaskedArray):
-            raise DataError(f"{name} must not be a masked array; leave the masked items out, or give NaN labels")
+            raise DataError(f"{name} must not be a masked array; remove the masked items, or use NaN labels")
         try:
             numbers = np.asarray(row)
         except ValueError as error:
-            raise DataError(f"{name}, query {i}: expected one row of real numbers; got rows in it") from error
+            raise DataError(f"{name}, query {i}: expected one row of real numbers; got nested rows") from error
         if numbers.ndim != 1 or (numbers.dtype.kind not in "fiub" and numbers.size):
             got = f"{numbers.dtype} of shape {numbers.shape}"
             raise DataError(f"{name}, query {i}: expected one row of real numbers; got {got}")
@@ -228,12 +230,12 @@ def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[in
 
 
 def _shown_label(label: Any) -> str:
-    """Return a label as error messages show it: a numpy number like the Python number, a string in quotes."""
+    """Return a label as error messages show it: a numpy number as a Python number, a string in quotes."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def _check_scores(values: npt.NDArray[Any], code: Ids, names: pd.Index[Any]) -> None:
-    """Raise a ScoreError that names query and item if a score is NaN."""
+    """Raise a ScoreError if a score is NaN; the message names the query and the item."""
     if np.isnan(values).any():
         at = int(np.flatnonzero(np.isnan(values))[0])
         item = int((code[:at] == code[at]).sum())
@@ -250,14 +252,14 @@ def _checked_lists(
     unlisted: tuple[Ids, Reals] | None = None,
     notes: Sequence[str] = (),
 ) -> Lists:
-    """Return the ranked lists of items, after the grades are checked and missing grades are replaced or dropped.
+    """Check the grades, replace or drop missing grades, and return the ranked lists.
 
     Parameters
     ----------
     grades : float64 array, shape (items,)
         NaN where the grade is missing.
     values : array of numbers, shape (items,)
-        Scores, or their codes.
+        The scores, or codes in the order of the scores.
     code : int64 array, shape (items,)
         The query of each item, an index into `names`.
     names : pandas.Index, shape (queries,)
@@ -266,7 +268,7 @@ def _checked_lists(
     unlisted : int64 and float64 arrays, optional
         As in `lists_of_items`.
     notes : sequence of str
-        Notes to which a note about missing grades is added.
+        Earlier notes; a note about missing grades is added if there are any.
     """
     if relevance_level is not None:
         check_number("relevance_level", relevance_level, 0.0, np.inf, "a positive number")
@@ -277,7 +279,7 @@ def _checked_lists(
     if len(wrong):
         at = wrong[0]
         item = int((code[:at] == code[at]).sum())
-        hint = "; say missing='irrelevant', 'drop' or a grade" if is_missing[at] else ""
+        hint = "; set missing='irrelevant', 'drop' or a grade" if is_missing[at] else ""
         raise DataError(
             f"relevance: item {item} of query {_shown_label(names[code[at]])} is {grades[at]:g}; "
             f"expected a finite number of at least 0{hint}"
@@ -331,7 +333,7 @@ def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd
                 rows += [(query, item, 1) for item in items]
             elif isinstance(items, (set, frozenset)):
                 raise DataError(
-                    f"{what}: query {_shown_label(query)} has a set, which has no order; give a list, or scores"
+                    f"{what}: query {_shown_label(query)} has a set, which has no order; use a list, or scores"
                 )
             else:
                 rows += [(query, item, -place) for place, item in enumerate(items)]
@@ -356,7 +358,7 @@ def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd
 
 
 def _check_labels(judged: pd.DataFrame, returned: pd.DataFrame) -> None:
-    """Raise a DataError if one table has only string labels and the other none, so that no label can match."""
+    """Raise a DataError if one table has only string labels and the other no string label: no label can match."""
     for name in ("query", "item"):
         kinds = [{isinstance(label, str) for label in frame[name].unique()} for frame in (judged, returned)]
         if kinds[0] and kinds[1] and kinds[0].isdisjoint(kinds[1]):
@@ -369,7 +371,7 @@ def _check_labels(judged: pd.DataFrame, returned: pd.DataFrame) -> None:
 def _matched(
     judged: pd.DataFrame, returned: pd.DataFrame, queries: pd.Index[Any]
 ) -> tuple[Reals, npt.NDArray[Any], Ids, tuple[Ids, Reals]]:
-    """Return the items of a run with the grades of their judgements, and the relevant items that the run lacks.
+    """Return the items of a run with their judged grades, and the relevant items that are missing from the run.
 
     Parameters
     ----------
@@ -381,48 +383,49 @@ def _matched(
     Returns
     -------
     grade : float64 array, shape (returned,)
-        NaN where the item has no judgement; negative grades as 0. All rows are in the order of falling labels.
+        NaN where the item has no judgement; 0 for a negative grade. The rows are sorted by descending item label.
     score : array of numbers, shape (returned,)
     query : int64 array, shape (returned,)
-        An index into `queries`.
+        The index of the query in `queries`.
     unlisted : int64 and float64 arrays, shape (n,)
         Query and grade of each relevant item that is missing from the run.
     """
-    # The distinct item labels of both tables; falling[i] is the place of label i when they are sorted by falling text.
+    # items: the distinct item labels of both tables. label_rank[i]: position of label i in descending order of the
+    # texts.
     items = pd.Index(pd.concat([judged["item"], returned["item"]]).unique(), dtype=object)
-    falling = np.empty(len(items), dtype=np.int64)
-    falling[sorted(range(len(items)), key=lambda place: str(items[place]), reverse=True)] = np.arange(len(items))
-    # Per row of each table: query (index into `queries`), item (its place by falling label), grade or score.
-    judged_code, judged_item, judged_grade = _coded(judged, queries, items, falling, "grade")
-    code, item, score = _coded(returned, queries, items, falling, "score")
+    label_rank = np.empty(len(items), dtype=np.int64)
+    label_rank[sorted(range(len(items)), key=lambda i: str(items[i]), reverse=True)] = np.arange(len(items))
+    # Three arrays per table, one entry per row: query (index in `queries`), item (its `label_rank`), grade or score.
+    judged_code, judged_item, judged_grade = _coded(judged, queries, items, label_rank, "grade")
+    code, item, score = _coded(returned, queries, items, label_rank, "score")
     # One integer per (query, item) pair, so that pairs of the two tables can be compared.
     key, judged_key = code * len(items) + item, judged_code * len(items) + judged_item
-    # Look up each returned pair in the sorted judged pairs: `place` is where it is, if it is there (`is_judged`).
+    # (returned,) each: `place` is the index of each returned pair in the sorted judged pairs, if `is_judged` is True.
     order = np.argsort(judged_key)
     place = np.minimum(np.searchsorted(judged_key[order], key), len(order) - 1)
     is_judged = judged_key[order][place] == key if len(order) else np.zeros(len(key), dtype=bool)
     grade = np.full(len(key), np.nan)
     grade[is_judged] = np.maximum(judged_grade[order][place[is_judged]], 0.0)
-    # (judged,): the relevant items that the run lacks.
+    # (judged,): whether the item is relevant and missing from the run.
     unlisted = ~np.isin(judged_key, key) & (judged_grade > 0)
-    # Sort the rows by falling label, which becomes the stable order of tied items.
+    # Sort the rows by descending label; this is the order of tied items for ties "stable".
     rows = np.argsort(item, kind="stable")
     return grade[rows], score[rows], code[rows], (judged_code[unlisted], judged_grade[unlisted].astype(np.float64))
 
 
 def _coded(
-    frame: pd.DataFrame, queries: pd.Index[Any], items: pd.Index[Any], falling: Ids, value: str
+    frame: pd.DataFrame, queries: pd.Index[Any], items: pd.Index[Any], label_rank: Ids, value: str
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
     """Return three arrays for the rows whose query is in `queries`.
 
-    They are the index of the query in `queries`, the number that `falling` gives the item, and the column `value`.
+    The arrays are the index of the query in `queries`, the `label_rank` of the item, and the column `value`.
     """
     code = queries.get_indexer(pd.Index(frame["query"], dtype=object)).astype(np.int64)
-    item = falling[items.get_indexer(pd.Index(frame["item"], dtype=object))]
+    item = label_rank[items.get_indexer(pd.Index(frame["item"], dtype=object))]
     kept = code >= 0
     return code[kept], item[kept], frame[value].to_numpy()[kept]
 
 
 def _sorting(name: Any) -> tuple[str, Any]:
-    """Return a sort key under which labels are compared with labels of their own type only."""
+    """Return a sort key that sorts labels by type first, since labels of different types cannot be compared."""
     return type(name).__name__, name

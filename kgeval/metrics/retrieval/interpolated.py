@@ -1,6 +1,6 @@
-"""Interpolated precision, the highest precision at a recall or at any higher one, and its averages over recalls.
+"""Interpolated precision (the highest precision at a recall or at any higher recall), and its averages over recalls.
 
-`kgeval.metrics.retrieval.curves` draws its curves from `HitCounts` and `interpolated_precision`.
+`kgeval.metrics.retrieval.curves` computes its curves with `HitCounts` and `interpolated_precision`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kgeval.metrics.retrieval.base import EMPTY, LISTS, NO_EXPECTATION, ListMetr
 from kgeval.metrics.retrieval.lists import Lists
 
 _MANNING = "Manning et al. (2008), Introduction to Information Retrieval, section 8.4"
-RECALL_ROUNDING = 1e-9  # subtracted before rounding up: 0.1 * 30 items is 3.0000000000000004, but means 3
+RECALL_ROUNDING = 1e-9  # subtracted before rounding up, since 0.1 * 30 is 3.0000000000000004 instead of 3
 
 
 @dataclass(frozen=True)
 class HitCounts:
-    """The hits of ranked lists without ties: their relevant items, by query and place.
+    """The hits (relevant items) of ranked lists without ties, sorted by query and position.
 
     Parameters
     ----------
     query : int64 array, shape (hits,)
     place : int64 array, shape (hits,)
-        1-based place in the list.
+        1-based position in the list.
     number : int64 array, shape (hits,)
         1 for the first hit of the list, 2 for the second, and so on.
     precision, interpolated : float64 arrays, shape (hits,)
@@ -50,15 +50,15 @@ class HitCounts:
 
     @classmethod
     def of(cls, lists: Lists) -> HitCounts:
-        """Return the hits of lists in which every tie group holds items of one grade."""
-        # (items,): the 0-based place of each item in its tie group.
+        """Return the hits of lists in which all items of a tie group have the same grade."""
+        # (items,): 0-based index of each item in its tie group.
         in_group = np.arange(len(lists.query)) - np.repeat(lists.starts, np.diff(lists.bounds))
         is_hit = lists.is_relevant
         query, place = lists.query[is_hit], (lists.before + in_group)[is_hit] + 1
-        # (hits,): the row of the hit - the row of its list's first hit + 1.
+        # (hits,): 1 for the first hit of a list, 2 for the second: row of the hit minus row of the first hit, plus 1.
         number = np.arange(len(query)) - np.searchsorted(query, query) + 1
         precision = np.asarray(number / place, dtype=np.float64)
-        # (hits,): in reverse order, the highest precision of a list so far.
+        # (hits,): from the last hit to the first, the running maximum of the precision within each list.
         backwards = pd.Series(precision[::-1]).groupby(query[::-1]).cummax().to_numpy()
         return cls(query, place, number, precision, np.asarray(backwards[::-1], dtype=np.float64))
 
@@ -69,7 +69,7 @@ def interpolated_precision(lists: Lists, hits: HitCounts, recall: float) -> Real
     Parameters
     ----------
     lists : Lists
-        Without ties between relevant and irrelevant items.
+        Lists without ties between relevant and irrelevant items.
     hits : HitCounts
         The hits of `lists`.
     recall : float
@@ -82,7 +82,7 @@ def interpolated_precision(lists: Lists, hits: HitCounts, recall: float) -> Real
     """
     # (queries,): how many hits a list needs to reach the recall; at least 1.
     needed = np.maximum(np.ceil(recall * lists.n_relevant - RECALL_ROUNDING), 1)
-    # (hits,): whether the hit is the one with which its list reaches the recall; at most one hit per list.
+    # (hits,): True for the hit at which its list reaches the recall; at most one hit per list.
     reaches = hits.number == needed[hits.query]
     return lists.per_list(hits.query[reaches], hits.interpolated[reaches])
 
@@ -133,14 +133,14 @@ class InterpolatedPrecision(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class InterpolatedAP(ListMetric):
-    """Mean interpolated precision over equally spaced recalls from 0 to 1, or over the recalls of all relevant items.
+    """Mean interpolated precision over equally spaced recalls from 0 to 1, or over the recall at each relevant item.
 
     Parameters
     ----------
     points : str
-        The number of equally spaced recalls, such as ``"11"`` for 0, 0.1, ..., 1. Or ``"all"``: one recall per
-        relevant item of the query, the recall that a list reaches with this item; the mean is then the area under the
-        interpolated curve.
+        The number of equally spaced recalls, such as ``"11"`` for 0, 0.1, ..., 1. Or ``"all"``: the
+        recalls i / R for i = 1 .. R, where R is the number of relevant items of the query; the mean is then the area
+        below the interpolated curve.
     empty : str
         As in `Recall`.
 

@@ -1,7 +1,7 @@
-"""Ranked lists with any number of relevant items, stored by the places of their relevant items.
+"""The class `Lists`: ranked lists with any number of relevant items.
 
-All metrics of `kgeval.metrics.retrieval` read `Lists`. `inputs` makes them from users' data, and
-`kgeval.metrics.query_level` from the counts of a result.
+All metrics of `kgeval.metrics.retrieval` read `Lists`. `inputs` makes `Lists` from users' data, and
+`kgeval.metrics.query_level` makes `Lists` from the counts of a result.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ INFINITY = np.iinfo(np.int64).max
 class Lists:
     """Ranked lists, one per query; only the items of positive grade are stored.
 
-    A list has its items by falling score. Items of one list with equal scores form a tie group. For each item of
-    positive grade, the number of items before its tie group and the size of this group are stored. All other items of
-    a list have grade 0 and are only counted, in `length`, `before` and `size`.
+    The items of a list are sorted by descending score. Items of a list with equal scores form a tie group. For each
+    item of positive grade, the number of items before its tie group and the size of this group are stored. All other
+    items of a list have grade 0 and are only counted, in `length`, `before` and `size`.
 
     Parameters
     ----------
@@ -36,26 +36,27 @@ class Lists:
     query : int64 array, shape (items,)
         The query of each stored item, ascending. `items` is the number of items of positive grade.
     before, size : int64 arrays, shape (items,)
-        Number of items, of any grade, before the item's tie group and in it; within a query, `before` ascends.
+        Number of items, of any grade, before the item's tie group, and in the tie group; within a query, `before`
+        ascends.
     grade : float64 array, shape (items,)
-        Positive; within a tie group it descends.
+        Positive grades, descending within a tie group.
     ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
-        Query and grade of all items of positive grade, also of judged items that are missing from the query's list;
-        sorted by query, then by falling grade.
+        Query and grade of all items of positive grade, including judged items that are missing from the query's list;
+        sorted by query, then by descending grade.
     place : int64 array, shape (items,), optional
-        Number of items of the same tie group that come before this item in the input, for the stable order; None if
-        unknown.
+        Number of items of the same tie group that come before this item in the input, for ties ``"stable"``; None if
+        the order of the input is unknown.
     relevance_level : float
         Metrics without grades count an item as relevant if its grade is positive and at least `relevance_level`.
     names : pandas.Index, optional
-        The name of each query, shape (queries,); if None, queries are named by their numbers.
+        The name of each query, shape (queries,); if None, the name of a query is its number.
     notes : tuple of str
-        What was left out or assumed when the lists were made.
+        Messages about items or queries that were left out, or whose grade was assumed.
 
     Examples
     --------
-    One query with the grades 1, 0, 2 and the scores 7, 7, 5: an item of grade 1 in a tie group of two, then the item
-    of grade 2.
+    One query with the grades 1, 0, 2 and the scores 7, 7, 5: the tie group of the two items with score 7 ranks
+    first, then the item of grade 2.
 
     >>> lists = lists_of_items(np.zeros(3, dtype=int), 1, np.array([1.0, 0.0, 2.0]), np.array([7, 7, 5]))
     >>> lists.length, lists.before, lists.size, lists.grade
@@ -85,7 +86,7 @@ class Lists:
         return repr(name.item() if isinstance(name, np.generic) else name)
 
     def under(self, ties: str, worth: Reals | None = None) -> Lists:
-        """Return the lists with ties broken; every tie group then holds items of one grade.
+        """Return the lists with ties broken, so that all items of a tie group have the same grade.
 
         Parameters
         ----------
@@ -93,18 +94,18 @@ class Lists:
             Order of tied items. ``"optimistic"``: higher grades first; ``"pessimistic"``: higher grades last;
             ``"stable"``: the order of the input; ``"expected"``: the tie groups are not changed.
         worth : float64 array, shape (items,), optional
-            Numbers that order tied items instead of their grades.
+            Numbers that order tied items in the way that grades do by default, such as gains.
 
         Raises
         ------
         MetricError
-            If `ties` is none of these, or is "stable" and the order of the items is not known.
+            If `ties` has another value, or is "stable" and the order of the items in the input is not known.
         """
         check_one_of("ties", ties, LIST_TIES, MetricError)
         if ties == "expected" or not self.has_ties:
             return self
         if worth is not None:
-            # Sort the items of each tie group by falling worth, as `_under` expects them.
+            # Sort the items of each tie group by descending worth, as `_under` requires.
             order = np.lexsort((-worth, self.before, self.query))
             columns = {name: getattr(self, name)[order] for name in ("query", "before", "size", "grade")}
             place = None if self.place is None else self.place[order]
@@ -112,35 +113,37 @@ class Lists:
         return self._under(ties, self.grade)
 
     def _under(self, ties: str, worth: Reals) -> Lists:
-        """Return the lists with ties broken; the items of each tie group must be sorted by falling `worth`."""
+        """Return the lists with ties broken; the items of each tie group must be sorted by descending `worth`."""
         if ties == "stable":
             if self.place is None:
                 raise MetricError(
                     "lists made from counts do not record the order of tied items; choose ties other than 'stable'"
                 )
             return self._sorted(self.before + self.place, np.ones_like(self.size))
-        # (parts,): the first item of each part, a run of items of one tie group with equal worth. Parts become groups.
+        # (parts,): index of the first item of each part; a part is a run of items of one tie group with equal worth.
+        # The parts become the new tie groups.
         starts = np.flatnonzero(_is_new(self.query, self.before, worth))
         # (parts,): the number of items of each part.
         count = np.diff(np.append(starts, len(self.query)))
-        # (items,): how many items of the same tie group are worth more: start of the part - start of the tie group.
+        # (items,): number of items of the same tie group with a larger worth: start of the part minus start of the
+        # group.
         higher = np.repeat(starts, count) - np.repeat(self.starts, np.diff(self.bounds))
         # (items,): the number of items of the item's part.
         count = np.repeat(count, count)
-        # (items,): how many items of the tie group come before the part. Pessimistic: all that are worth less, those
-        # of grade 0 included.
+        # (items,): number of items of the tie group that rank before the part. Pessimistic: all items with a smaller
+        # worth, including the items of grade 0.
         ahead = higher if ties == "optimistic" else self.size - higher - count
         return self._sorted(self.before + ahead, count)
 
     def _sorted(self, before: Ids, size: Ids) -> Lists:
-        """Return the lists with new `before` and `size`, items sorted by query, `before` and falling grade."""
+        """Return the lists with new `before` and `size`, and items sorted by query, `before` and descending grade."""
         order = np.lexsort((-self.grade, before, self.query))
         return replace(
             self, query=self.query[order], before=before[order], size=size[order], grade=self.grade[order], place=None
         )
 
     def shuffled(self) -> Lists:
-        """Return the same lists with all items of a list in one tie group, as under a constant score."""
+        """Return the same lists with all items of a list in one tie group, as if all scores were equal."""
         order = np.lexsort((-self.grade, self.query))
         query = self.query[order]
         return replace(
@@ -149,45 +152,46 @@ class Lists:
 
     @cached_property
     def has_ties(self) -> bool:
-        """Whether some tie group holds items of different grades, 0 included, so that their order matters."""
+        """Whether some tie group has items of different grades (grade 0 included), so that their order matters."""
         if not len(self.query):
             return False
-        # (parts,): the first item of each run of items of one tie group with equal grades. A tie group is mixed if
-        # such a run has fewer items than the whole group.
+        # (parts,): index of the first item of each part; a part is a run of items of one tie group with equal grades. A
+        # tie group has several grades if a part has fewer items than the whole group.
         starts = np.flatnonzero(_is_new(self.query, self.before, self.grade))
         return bool((np.diff(np.append(starts, len(self.query))) < self.size[starts]).any())
 
     @cached_property
     def has_mixed_ties(self) -> bool:
-        """Whether some tie group holds both relevant and irrelevant items, for metrics without grades."""
+        """Whether some tie group has both relevant and irrelevant items; for metrics without grades."""
         groups = self.groups
         return bool(((groups.relevant > 0) & (groups.relevant < groups.size)).any())
 
     @cached_property
     def starts(self) -> Ids:
-        """The first item of each tie group, int64 (groups,): indices into the arrays of shape (items,)."""
+        """Index of the first item of each tie group, int64 (groups,), for the arrays of shape (items,)."""
         return np.flatnonzero(_is_new(self.query, self.before)).astype(np.int64)
 
     @cached_property
     def bounds(self) -> Ids:
-        """`starts` and then the number of items, int64 (groups + 1,): group g has the items bounds[g]:bounds[g + 1]."""
+        """Limits of the tie groups, int64 (groups + 1,): group g has the items ``bounds[g]:bounds[g + 1]``."""
         return np.append(self.starts, len(self.query))
 
     @cached_property
     def is_relevant(self) -> npt.NDArray[np.bool_]:
-        """Which items have a grade of at least `relevance_level`, shape (items,)."""
+        """Whether each stored item has a grade of at least `relevance_level`, bool (items,)."""
         return self.grade >= self.relevance_level
 
     @cached_property
     def groups(self) -> TieGroups:
-        """The tie groups, for metrics without grades."""
+        """The tie groups with their numbers of relevant items; for metrics without grades."""
         # (groups,): the query of each tie group.
         query = self.query[self.starts]
         # (items + 1,): cumulated[i] is the number of relevant items among the first i items of all lists.
         cumulated = np.append(0, np.cumsum(self.is_relevant))
-        # (groups,): the relevant items of each tie group.
+        # (groups,): number of relevant items of each tie group.
         relevant = cumulated[self.bounds[1:]] - cumulated[self.starts]
-        # (groups,): the first item of the group's query; the last argument below counts from there to the group.
+        # (groups,): index of the first item of the group's query. The last argument below is the number of relevant
+        # items from this item to the start of the group.
         first_item = np.searchsorted(self.query, query)
         return TieGroups(
             query,
@@ -199,14 +203,14 @@ class Lists:
 
     @cached_property
     def n_relevant(self) -> Ids:
-        """Number of relevant items of each query, those missing from its list included, int64 (queries,)."""
+        """Number of relevant items of each query, including items missing from its list, int64 (queries,)."""
         return np.bincount(self.ideal_query[self.ideal_grade >= self.relevance_level], minlength=len(self)).astype(
             np.int64
         )
 
     @cached_property
     def ideal_place(self) -> Ids:
-        """The 0-based place of each judged item in its query's ideal list, int64 (judged,)."""
+        """The 0-based position of each judged item in the ideal list of its query, int64 (judged,)."""
         return np.arange(len(self.ideal_query)) - np.searchsorted(self.ideal_query, self.ideal_query)
 
     def per_list(self, query: Ids, values: npt.NDArray[Any]) -> Reals:
@@ -228,15 +232,15 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """The tie groups that have at least one item of positive grade, by query and place.
+    """The tie groups that have at least one item of positive grade, sorted by query and position.
 
     Parameters
     ----------
     query : int64 array, shape (groups,)
     before, size : int64 arrays, shape (groups,)
-        Number of items, of any grade, before the group in its list, and in the group.
+        Number of items, of any grade, before the group in the same list, and in the group.
     relevant, relevant_before : int64 arrays, shape (groups,)
-        Number of relevant items in the group, and before it in the same list.
+        Number of relevant items in the group, and before the group in the same list.
     """
 
     query: Ids
@@ -247,7 +251,7 @@ class TieGroups:
 
 
 def _is_new(*columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which rows differ in some column from the row above, bool (rows,); the first row counts as different."""
+    """Return whether each row differs from the previous row in some column, bool (rows,); True in the first row."""
     is_new = np.zeros(len(columns[0]), dtype=bool)
     is_new[:1] = True
     for column in columns:
@@ -268,16 +272,16 @@ def lists_of_items(
     Parameters
     ----------
     query : int64 array, shape (items,)
-        In any order; the order of the items of a query is their stable order.
+        The query of each item, in any order. With ties ``"stable"``, tied items keep their order in this array.
     n_queries : int
     grade : float64 array, shape (items,)
         At least 0.
     score : array of numbers, shape (items,)
-        Higher scores come first; compared exactly, in their own dtype. No NaN.
+        Higher scores rank first; compared exactly, without conversion to another dtype. No NaN.
     unlisted : int64 and float64 arrays, shape (n,), optional
         Query and positive grade of each judged item that is missing from its query's list.
     **about
-        Further fields of `Lists`.
+        Other fields of `Lists`.
 
     Returns
     -------
@@ -289,26 +293,26 @@ def lists_of_items(
     >>> lists.query, lists.before, lists.length  # in query 0 an item of grade 0 is first
     (array([0, 1]), array([1, 0]), array([2, 1]))
     """
-    # (items,): the number of each item's score among the distinct scores, from the lowest; integers are safe to negate.
+    # (items,): index of each item's score among the sorted distinct scores; an integer, which can be negated exactly.
     code = np.unique(score, return_inverse=True)[1].reshape(-1)
-    # Sort the items by query, then by falling score; lexsort is stable, so ties stay in the order of the input.
+    # Sort the items by query, then by descending score; lexsort is stable, so tied items keep the order of the input.
     order = np.lexsort((-code, query))
     query, code, grade = query[order], code[order], grade[order]
     # (items,): whether an item starts a new tie group.
     is_new = _is_new(query, code)
-    # (groups,): the first item of each tie group.
+    # (groups,): index of the first item of each tie group.
     starts = np.flatnonzero(is_new)
     # (items,): the tie group of each item.
     group = np.cumsum(is_new) - 1
-    # (groups,): the number of items of each tie group, and the first item of the group's query.
+    # (groups,) each: number of items of each tie group, and index of the first item of the group's query.
     size = np.diff(np.append(starts, len(query)))
     first_of_query = np.searchsorted(query, query[starts])
-    # (kept,): the items of positive grade, by tie group, then by falling grade.
+    # (kept,): indices of the items of positive grade, sorted by tie group, then by descending grade.
     kept = np.flatnonzero(grade > 0)
     kept = kept[np.lexsort((-grade[kept], group[kept]))]
     # (kept,): the tie group of each of these items.
     kept_group = group[kept]
-    # (judged,): query and grade of all judged items of positive grade, then sorted by query and falling grade.
+    # (judged,): query and grade of all judged items of positive grade; `by_grade` sorts by query and descending grade.
     ideal_query, ideal_grade = query[kept], grade[kept]
     if unlisted is not None:
         ideal_query, ideal_grade = np.append(ideal_query, unlisted[0]), np.append(ideal_grade, unlisted[1])

@@ -1,6 +1,6 @@
 """Metrics of ranked lists that use no grades: an item is relevant or irrelevant.
 
-Under ``"expected"`` ties each metric is the exact expectation over all orders of tied items, from the formulas of
+With ties ``"expected"``, each metric is the exact expectation over all orders of tied items, from the formulas of
 `kgeval.metrics.retrieval.positions`.
 """
 
@@ -30,20 +30,20 @@ _TREC = "Buckley and Voorhees (2005), Retrieval System Evaluation, in TREC: Expe
 @LISTS.register
 @dataclass(frozen=True)
 class Precision(ListMetric):
-    """Share of relevant items among the first k items, or among all items of the list without k.
+    """Share of relevant items among the first k items; without k, among all items of the list.
 
     Parameters
     ----------
     k : int, optional
     short : str
-        What to do with a list shorter than k. ``"pad"``: it is filled up with irrelevant items, so that the hits are
-        divided by k, as in trec_eval. ``"cut"``: the hits are divided by the length of the list.
+        What to do with a list shorter than k. ``"pad"``: irrelevant items are added up to length k, so that the number
+        of hits is divided by k, as in trec_eval. ``"cut"``: the number of hits is divided by the length of the list.
     empty : str
-        As in `Recall`, for a list without items, whose precision with ``"cut"``, or without k, is 0 / 0.
+        As in `Recall`, but for a list without items: its precision is 0 / 0 with ``"cut"``, or without k.
 
     References
     ----------
-    Salton and McGill (1983), Introduction to Modern Information Retrieval; under ties McSherry and
+    Salton and McGill (1983), Introduction to Modern Information Retrieval; for ties McSherry and
     Najork (2008), Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores.
 
     Examples
@@ -76,14 +76,15 @@ class Precision(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class Recall(ListMetric):
-    """Share of a query's relevant items that are among the first k items, or anywhere in the list without k.
+    """Share of a query's relevant items that are among the first k items; without k, anywhere in the list.
 
     Parameters
     ----------
     k : int, optional
     empty : str
-        What to do with a query without relevant items. ``"skip"``: the mean leaves it out, and the result tells how
-        many such queries there are; ``"zero"``: its value is 0; ``"nan"``: the whole metric is undefined.
+        What to do with a query without relevant items. ``"skip"``: the mean leaves the query out, and ``excluded``
+        of the result is the number of such queries; ``"zero"``: its value is 0; ``"nan"``: the whole metric is
+        undefined.
 
     References
     ----------
@@ -108,7 +109,7 @@ class Recall(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the number of relevant items among the first k, and of all relevant items."""
+        """Return the number of relevant items among the first k items, and the number of all relevant items."""
         return expected_hits(lists, self._reach), lists.n_relevant.astype(np.float64)
 
 
@@ -117,22 +118,22 @@ class Recall(ListMetric):
 class FBeta(ListMetric):
     """F-beta: the weighted harmonic mean of precision@k and recall@k; ``f1@k`` if beta is 1.
 
-    The value is (1 + b^2) hits / (k + b^2 R) with b for beta, where the hits are the relevant items among the first k
-    and R is the number of all relevant items.
+    The value is (1 + b^2) h / (k + b^2 R), where b is beta, h is the number of hits (relevant items among the first
+    k), and R is the number of all relevant items.
 
     Parameters
     ----------
     k : int, optional
         By default the length of the list.
     beta : float
-        Recall counts beta times as much as precision.
+        Recall has beta times the weight of precision.
     short, empty : str
         As in `Precision`.
 
     References
     ----------
-    van Rijsbergen (1979), Information Retrieval. The expectation under ties is exact, since only the numerator, which
-    precision and recall share, depends on the order of tied items.
+    van Rijsbergen (1979), Information Retrieval. The expectation over ties is exact, since only the number of hits
+    depends on the order of tied items.
 
     Examples
     --------
@@ -156,7 +157,7 @@ class FBeta(ListMetric):
         check_number("beta of fbeta", self.beta, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return (1 + b^2) hits, and k + b^2 R."""
+        """Return (1 + b^2) h, and k + b^2 R."""
         hits, divisor = Precision(self.k, self.short).ratio(lists)
         weight = self.beta**2
         return (1 + weight) * hits, divisor + weight * lists.n_relevant
@@ -208,10 +209,10 @@ class Success(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class RR(ListMetric):
-    """Reciprocal rank: 1 / place of the first relevant item; 0 if there is none, or none among the first k.
+    """Reciprocal rank: 1 / position of the first relevant item; 0 if no relevant item is among the first k.
 
-    The mean over the queries is called MRR in information retrieval. `kgeval.metrics.MRR` differs: it is a mean over
-    triples, and each triple has one answer.
+    The mean over the queries is called MRR in information retrieval. `kgeval.metrics.MRR` is another metric: the mean
+    is over triples, and each triple has one answer.
 
     Parameters
     ----------
@@ -239,11 +240,11 @@ class RR(ListMetric):
         self._check()
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the expected 1 / place of the first relevant item, and 1."""
+        """Return the expected 1 / position of the first relevant item, and 1."""
         groups = lists.groups
-        # (groups,): whether it is the first tie group with a relevant item; at most one per list.
+        # (groups,): whether the group is the first tie group with a relevant item; at most one group per list.
         first = (groups.relevant > 0) & (groups.relevant_before == 0)
-        # Of each such group, the 1st relevant item.
+        # 1 for each of these groups: the position of its first relevant item is needed.
         which = np.ones(int(first.sum()), dtype=np.int64)
         reciprocals = expected_reciprocal(
             groups.before[first], groups.size[first], groups.relevant[first], which, self._reach
@@ -254,10 +255,10 @@ class RR(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class MAP(ListMetric):
-    """Mean average precision: the mean over a query's relevant items of the precision at their places.
+    """Mean average precision: the precision at the position of each relevant item, averaged over these items.
 
-    A relevant item beyond the first k items, or missing from the list, adds 0. The divisor is the number R of all
-    relevant items, as in trec_eval; some tools divide by min(R, k), which gives higher values.
+    A relevant item that is not among the first k items, or is missing from the list, adds 0. The divisor is the number
+    R of all relevant items, as in trec_eval; some tools divide by min(R, k), which gives higher values.
 
     Parameters
     ----------
@@ -267,7 +268,7 @@ class MAP(ListMetric):
 
     References
     ----------
-    Buckley and Voorhees (2005), Retrieval System Evaluation, in TREC: Experiment and Evaluation; under
+    Buckley and Voorhees (2005), Retrieval System Evaluation, in TREC: Experiment and Evaluation; for
     ties McSherry and Najork (2008), ECIR.
 
     Examples
@@ -333,11 +334,11 @@ class RPrecision(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class ListAuc(ListMetric):
-    """Area under the ROC curve: the share of (relevant, irrelevant) item pairs with the relevant item ahead.
+    """Area under the ROC curve: the share of (relevant, irrelevant) item pairs in which the relevant item ranks higher.
 
-    Only items of the same list are paired. Pairs of equal scores count one half (under ``expected`` ties). A relevant
-    item that is missing from the list counts as behind all items. Micro averages weight pairs equally, macro averages
-    weight queries equally.
+    Both items of a pair are in the same list. Pairs with equal scores count one half (with ties ``"expected"``). A
+    relevant item that is missing from the list counts as ranked below all items. In micro averages all pairs have
+    equal weight, in macro averages all queries have equal weight.
 
     Parameters
     ----------
@@ -359,18 +360,19 @@ class ListAuc(ListMetric):
     name: ClassVar[str] = "auc"
     title: ClassVar[str] = "AUC"
     reference: ClassVar[str] = "Hanley and McNeil (1982), The Meaning and Use of the Area under a ROC Curve"
-    undefined_when: ClassVar[str] = "no item is relevant, or none is irrelevant"
+    undefined_when: ClassVar[str] = "no item is relevant, or no item is irrelevant"
 
     def __post_init__(self) -> None:
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the number of pairs with the relevant item ahead, and of all pairs."""
+        """Return the number of pairs in which the relevant item ranks higher, and the number of all pairs."""
         groups = lists.groups
-        # (queries,): the relevant items in each list, and the irrelevant items.
+        # (queries,) each: number of relevant items, and of irrelevant items, in each list.
         listed = lists.per_list(groups.query, groups.relevant)
         irrelevant = lists.length - listed
-        # (groups,): the irrelevant items ahead of each relevant item of the group, tied ones counting one half.
-        beaten_by = groups.before - groups.relevant_before + (groups.size - groups.relevant) / 2.0
-        won = lists.per_list(groups.query, groups.relevant * (irrelevant[groups.query] - beaten_by))
+        # (groups,): number of irrelevant items above a relevant item of the group; tied irrelevant items count one
+        # half.
+        irrelevant_above = groups.before - groups.relevant_before + (groups.size - groups.relevant) / 2.0
+        won = lists.per_list(groups.query, groups.relevant * (irrelevant[groups.query] - irrelevant_above))
         return won, lists.n_relevant * irrelevant

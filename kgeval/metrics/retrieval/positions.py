@@ -1,9 +1,9 @@
 """Exact expectations over random orders of tied items; the metrics of `listwise` and `graded` call them.
 
-All functions look at one tie group at a time. In the formulas a group has n items, r of them relevant, and t items
-stand before it in its list, R0 of them relevant. The formulas are those of McSherry and Najork (2008), Computing
-Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR. For a group of one item
-each is the usual formula without ties.
+The formulas are for one tie group. The group has n items, of which r are relevant; before the group, its list has t
+items, of which R0 are relevant. The source of the formulas is McSherry and Najork (2008), Computing Information
+Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR. For a group of one item, each formula
+is the usual formula without ties.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kgeval.metrics.retrieval.lists import Lists, TieGroups
 
 
 def expected_hits(lists: Lists, k: int | Ids) -> Reals:
-    """Return the expected number of relevant items among the first `k` of each list.
+    """Return the expected number of relevant items among the first `k` items of each list.
 
     Parameters
     ----------
@@ -34,22 +34,22 @@ def expected_hits(lists: Lists, k: int | Ids) -> Reals:
     Examples
     --------
     >>> from kgeval.metrics.retrieval import from_scores
-    >>> expected_hits(from_scores([1, 0, 1], [9, 9, 5]), 1)  # 1 of 2 tied items is relevant
+    >>> expected_hits(from_scores([1, 0, 1], [9, 9, 5]), 1)  # one of the two tied items is relevant
     array([0.5])
     """
     groups = lists.groups
-    # The cut-off of each group: a number, or an array of shape (groups,).
+    # The cut-off: one number for all groups, or an array of shape (groups,).
     reach = k[groups.query] if isinstance(k, np.ndarray) else k
-    # (groups,): the share of the group's places that are among the first k; each relevant item has this chance.
+    # (groups,): share of the group's positions that are among the first k; the chance of a relevant item to be there.
     share = np.clip((reach - groups.before) / groups.size, 0.0, 1.0)
     return lists.per_list(groups.query, groups.relevant * share)
 
 
 def chance_of_hit(lists: Lists, k: int) -> Reals:
-    """Return the chance that at least one relevant item is among the first `k` of each list.
+    """Return the chance that at least one relevant item is among the first `k` items of each list.
 
-    Only the first tie group with a relevant item matters. If m of its n places are among the first k, the chance is
-    1 - C(n - r, m) / C(n, m): 1 minus the chance that all its m first items are irrelevant.
+    Only the first tie group with a relevant item matters. If m of its n positions are among the first k, the chance is
+    1 - C(n - r, m) / C(n, m): 1 minus the chance that the first m items of the group are all irrelevant.
 
     Parameters
     ----------
@@ -67,38 +67,39 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
     array([0.25])
     """
     groups = lists.groups
-    # (groups,): whether it is the first group with a relevant item; at most one per list.
+    # (groups,): whether the group is the first group with a relevant item; at most one group per list.
     first = (groups.relevant > 0) & (groups.relevant_before == 0)
     # n, r, m of those groups, each of shape (lists with a relevant item,).
     n, r = groups.size[first], groups.relevant[first]
     m = np.clip(k - groups.before[first], 0, n)
     # log[i] is ln i!; C(n - r, m) / C(n, m) = (n - m)! (n - r)! / ((n - m - r)! n!).
     log = _log_factorials(int(n.max(initial=0)))
-    # Only where the n - m places after the cut-off can hold all r relevant items may the first m items miss all of
-    # them; elsewhere r takes the place of n - m, so that no index is negative, and the result is not used.
+    # The first m items can all be irrelevant only if the n - m positions after the cut-off suffice for all r relevant
+    # items. In other groups, r replaces n - m so that no index is negative, and the result is not used.
     can_miss = n - m >= r
     after_cut = np.where(can_miss, n - m, r)
     missed = np.where(can_miss, np.exp(log[after_cut] - log[after_cut - r] - log[n] + log[n - r]), 0.0).astype(
         np.float64
     )
-    # Where m is 0 the chance is exactly 0, where all items are relevant it is exactly 1: the logarithms would round.
+    # The exact chance is 0 if m is 0, and 1 if all items are relevant (and m > 0); the logarithms would round.
     chance = np.where(r == n, m > 0, np.where(m == 0, 0.0, 1.0 - missed))
     return lists.per_list(groups.query[first], np.asarray(chance, dtype=np.float64))
 
 
 def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
-    """Return, per tie group, the expected sum of the precisions at the places of its relevant items.
+    """Return the expected sum of the precisions at the relevant items of each tie group.
 
-    The place t + i of a group, i = 1 .. n, holds a relevant item with probability r / n. The precision there is then
-    expected to be (R0 + 1 + (i - 1) (r - 1) / (n - 1)) / (t + i): R0 relevant items before the group, this item, and
-    the share of the group's other items that are relevant. Its sum over the m places among the first k is
+    The item at position t + i, i = 1 .. n, is relevant with probability r / n. If it is relevant, the expected
+    precision at this position is (R0 + 1 + (i - 1) (r - 1) / (n - 1)) / (t + i): R0 relevant items before the group,
+    this item, and the expected number of relevant items among the i - 1 items of the group before this item. The sum
+    over the m positions of the group among the first k is
     (r / n) ((R0 + 1) H + (r - 1) / (n - 1) (m - (t + 1) H)), where H is the sum of 1 / (t + i) over i = 1 .. m.
 
     Parameters
     ----------
     groups : TieGroups
     k : int
-        Relevant items beyond the first k items of a list add 0.
+        Relevant items that are not among the first k items of a list add 0.
 
     Returns
     -------
@@ -107,32 +108,32 @@ def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
     Examples
     --------
     >>> from kgeval.metrics.retrieval import from_scores
-    >>> expected_precision_sums(from_scores([0, 1], [9, 9]).groups, 2)  # precision 1 or 1/2
+    >>> expected_precision_sums(from_scores([0, 1], [9, 9]).groups, 2)  # the precision is 1 or 1/2
     array([0.75])
     """
     n, r, t = groups.size, groups.relevant, groups.before
-    # (groups,): how many places of the group are among the first k.
+    # (groups,): number of positions of the group that are among the first k.
     m = np.clip(k - t, 0, n)
-    # harmonic[i] is the sum of 1 / place over the places 1..i; span is H of the formula above, shape (groups,).
-    harmonic = _sums_to(lambda place: 1.0 / place, int((t + m).max(initial=0)))
+    # harmonic[i] is the sum of 1 / position over the positions 1..i. span (groups,): H of the formula above.
+    harmonic = _sums_to(lambda position: 1.0 / position, int((t + m).max(initial=0)))
     span = harmonic[t + m] - harmonic[t]
-    # (groups,): the share of the group's other items that are relevant, given that one item is.
+    # (groups,): share of relevant items among the other items of the group, if one item is relevant.
     others = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)
     tied = (r / n) * ((groups.relevant_before + 1) * span + others * (m - (t + 1) * span))
-    # A group of one item takes the plain precision, which the difference of two harmonic sums would round.
+    # For a group of one item, use the precision itself, since the difference of two harmonic sums is rounded.
     single = (groups.relevant_before + 1) / (t + 1.0) * (r > 0) * (m > 0)
     return np.asarray(np.where(n == 1, single, tied), dtype=np.float64)
 
 
 def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
-    """Return the sum of the discounts ``1 / log_base(place + 1)`` over the places of each tie group.
+    """Return the sum of the discounts ``1 / log_base(position + 1)`` over the positions of each tie group.
 
     Parameters
     ----------
     before, size : int64 arrays, shape (groups,)
-        Number of items before the group, and in it: its places are before + 1 .. before + size.
+        Number of items before the group, and in the group; the positions of the group are before + 1 .. before + size.
     k : int
-        Places beyond k are left out.
+        Positions beyond k are left out.
     base : float
         Base of the logarithm, above 1.
 
@@ -142,29 +143,29 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
 
     Examples
     --------
-    >>> discount_sums(np.array([0, 2]), np.array([1, 2]), 3, 2.0)  # place 1; places 3 and 4, of which 4 is cut off
+    >>> discount_sums(np.array([0, 2]), np.array([1, 2]), 3, 2.0)  # position 1; positions 3 and 4, but 4 is above k
     array([1. , 0.5])
     """
-    # (groups,): the places of each group that are at most k are start + 1 .. stop.
+    # (groups,) each: the positions of each group up to k are start + 1 .. stop.
     stop = np.minimum(before + size, k)
     start = np.minimum(before, k)
-    # table[i] is the sum of the discounts of the places 1..i.
-    table = _sums_to(lambda place: np.log(base) / np.log(place + 1.0), int(stop.max(initial=0)))
+    # table[i] is the sum of the discounts at the positions 1..i.
+    table = _sums_to(lambda position: np.log(base) / np.log(position + 1.0), int(stop.max(initial=0)))
     return np.asarray(table[stop] - table[start], dtype=np.float64)
 
 
 def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: int) -> Reals:
-    """Return the expected ``1 / place`` of a relevant item whose tie group is in random order; places beyond `k` add 0.
+    """Return the expected ``1 / position`` of a relevant item in a tie group in random order.
 
-    In a group of n items, r of them relevant, the i-th relevant item has the offset o (1 .. n within the group) with
-    probability C(o - 1, i - 1) C(n - o, r - i) / C(n, r).
+    Positions beyond `k` add 0. In a group of n items, of which r are relevant, the i-th relevant item is at offset o
+    (1 .. n within the group) with probability C(o - 1, i - 1) C(n - o, r - i) / C(n, r).
 
     Parameters
     ----------
     before, size, relevant : int64 arrays, shape (rows,)
-        Number of items before the group, in it, and of relevant items in it.
+        Number of items before the group, number of items in the group, and number of relevant items in the group.
     which : int64 array, shape (rows,)
-        i: 1 for the group's first relevant item, 2 for its second, and so on.
+        i: 1 for the first relevant item of the group, 2 for the second, and so on.
     k : int
 
     Returns
@@ -177,12 +178,12 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
     >>> expected_reciprocal(before, size, relevant, which, 5)  # (1 / 1 + 1 / 2) / 2
     array([0.75])
     """
-    # (rows,): right where all items of the group are relevant, as the i-th item is then the i-th relevant one.
-    place = before + which
-    result = np.where(place <= k, 1.0 / place, 0.0)
+    # (rows,): correct if all items of the group are relevant, as the i-th item is then the i-th relevant item.
+    position = before + which
+    result = np.where(position <= k, 1.0 / position, 0.0)
     is_mixed = relevant < size
     if is_mixed.any():
-        # The other rows: each distinct (t, n, r, i) is computed once, and `inverse` gives each row its result.
+        # In the other rows, each distinct (t, n, r, i) is computed once; inverse (rows,): index of the row's result.
         rows = np.column_stack([before, size, relevant, which])[is_mixed]
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         values = np.array([_mean_reciprocal(t, n, r, i, k) for t, n, r, i in distinct.tolist()])
@@ -193,21 +194,21 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
 def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) -> float:
     """Return `expected_reciprocal` of one relevant item of a group that also has irrelevant items.
 
-    The probability of each offset is computed relative to the most likely offset, by the ratios of neighbouring
-    probabilities, and then divided by the sum of all. So only negligible probabilities underflow.
+    The probability of each offset is computed relative to the probability of the most likely offset, from the ratios of
+    neighbouring probabilities, and then divided by the sum of all. So only negligible probabilities underflow to 0.
     """
     # The possible offsets of the item in its group: first .. last.
     first, last = which, size - relevant + which
     offset = np.arange(first, last + 1, dtype=np.float64)
-    # ratio[j] is the probability of offset[j + 1] divided by that of offset[j].
+    # ratio[j] is the probability of offset[j + 1] divided by the probability of offset[j].
     up = offset[:-1]
     ratio = up / (up - which + 1) * ((size - up - relevant + which) / (size - up))
     mode = first if relevant == 1 else min(max((which - 1) * size // (relevant - 1), first), last)
     # The mode has the relative probability 1; to its right multiply by the ratios, to its left divide by them.
     right, left = ratio[mode - first :], 1.0 / ratio[: mode - first][::-1]
     chance = np.concatenate([np.cumprod(left)[::-1], [1.0], np.cumprod(right)])
-    place = before + offset
-    return float((chance / place)[place <= k].sum() / chance.sum())
+    position = before + offset
+    return float((chance / position)[position <= k].sum() / chance.sum())
 
 
 def _log_factorials(n: int) -> npt.NDArray[Any]:
@@ -216,7 +217,7 @@ def _log_factorials(n: int) -> npt.NDArray[Any]:
 
 
 def _sums_to(value: Callable[[Any], Any], n: int) -> npt.NDArray[Any]:
-    """Return the sums of ``value`` over 1..0 (0), 1..1, ..., 1..n, extended precision (n + 1,)."""
+    """Return the sums of ``value`` over 1..i for i = 0 .. n, in extended precision, shape (n + 1,)."""
     table = np.zeros(n + 1, dtype=np.longdouble)
     np.cumsum(value(np.arange(1, n + 1, dtype=np.longdouble)), out=table[1:])
     return table

@@ -1,4 +1,7 @@
-"""Tables of list metrics per query: `tabulate`, and the reasons for missing values, which `kgeval.trec` also uses."""
+"""Tables of list metrics per query, with the reasons for missing values.
+
+Users call `tabulate`; `kgeval.trec` calls `query_reasons`.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ def tabulate(
     ties: str = "expected",
     average: str | None = "macro",
 ) -> pd.DataFrame:
-    """Tabulate metrics per query, with their mean in the last row.
+    """Return a table of metrics per query, with the average over the queries in the last row.
 
     Parameters
     ----------
     lists : Lists
-    metrics : sequence of str or ListMetric, or one of them, or one string with commas
+    metrics : sequence of str or ListMetric, or a single ListMetric, or one string with commas
         For example ``"map,ndcg@10,err(g_max=3)@20"``.
     ties : str
         ``"expected"``, ``"optimistic"``, ``"pessimistic"`` or ``"stable"``.
@@ -35,7 +38,8 @@ def tabulate(
     Returns
     -------
     pandas.DataFrame
-        Indexed by query, one column per metric; NaN where a query has no value. The last column, ``reason``, tells why.
+        Indexed by query, one column per metric; NaN where a query has no value. The last column, ``reason``, tells why
+        values are NaN.
         In the last row, ``reason`` also tells how many queries a mean leaves out.
 
     Examples
@@ -54,7 +58,7 @@ def tabulate(
     if average is None:
         return frame
     means = {key: metric.compute(lists, ties, average) for key, metric in parsed.items()}
-    # The label of the last row: the average, and empty labels in the further levels of the index.
+    # The label of the last row: the name of the average, and empty labels in all further levels of the index.
     n_further = names.nlevels - 1
     label = (
         pd.MultiIndex.from_tuples([(average, *[""] * n_further)], names=names.names)
@@ -77,15 +81,15 @@ def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any
     frame : pandas.DataFrame
         One row per query, one column per metric.
     said : mapping of str to str
-        By the name of a column: the reason of every NaN in this column.
+        For each column, the reason of every NaN in this column.
 
     Returns
     -------
     pandas.Series
         Texts, with the index of `frame`.
     """
-    # patterns: the distinct rows of "which columns are NaN"; pattern_of: the pattern of each query. Few patterns occur,
-    # so each text is made once.
+    # patterns (patterns, metrics): the distinct rows of "is this value NaN?". pattern_of (queries,): the index of the
+    # pattern of each query. There are few patterns, so each text is built only once.
     patterns, pattern_of = np.unique(frame[list(said)].isna().to_numpy(), axis=0, return_inverse=True)
     texts = [
         join_reasons({key: Cell(np.nan, reason=said[key]) for key, is_nan in zip(said, row) if is_nan})

@@ -138,17 +138,17 @@
     return element("ul", { class: "lines" }, ...items);
   }
 
-  const WORDS = "Each ranked triple is a positive. On each side one entity of it, the answer, is hidden; the rest is the query, "
+  const WORDS = "Each ranked triple is a positive. For each side, one entity of the triple, the answer, is hidden; the rest is the query, "
     + "(s, p, ?) or (?, p, o). Candidates are the entities that may answer the query; rivals are the candidates other than "
-    + "the positive. The rank is the place of the positive among the candidates sorted by score; 1 is best. Filtered ranks "
+    + "the positive. The rank is the position of the positive among the candidates sorted by score; 1 is best. Filtered ranks "
     + "leave out rivals that are known answers, raw ranks do not.";
 
   function showMeasured() {
     const parts = [];
     if (data.differences.length) {
       parts.push(lineList([
-        `note: these results were not measured alike, so their numbers do not compare${data.comparison
-          ? "; the comparison below overrides what it names and is of the ranks that all have" : ""}:`,
+        `note: these results were evaluated differently, so their numbers are not comparable${data.comparison
+          ? "; the comparison below accepts the differences listed as overridden and uses the ranks that all results have" : ""}:`,
         ...data.differences.map((line) => `note: ${line}`),
       ]));
     }
@@ -163,7 +163,7 @@
     });
     parts.push(element("h3", {}, several ? "Models" : "Model"), element("ul", { class: "lines" }, ...items));
     const overridden = data.comparison ? data.comparison.head.filter((line) => line.startsWith("overridden: ")) : [];
-    if (overridden.length) parts.push(element("h3", {}, "Compared in spite of differences"), lineList(overridden));
+    if (overridden.length) parts.push(element("h3", {}, "Accepted differences"), lineList(overridden));
     section("measured", "What was measured", ...parts);
   }
 
@@ -414,8 +414,8 @@
     const parts = [];
     if (several) parts.push(element("div", { class: "controls" }, element("fieldset", { id: "toggles" }, element("legend", {}, "Models shown"), ...toggles)));
     const both = "filtered, all sides, realistic ties";
-    parts.push(element("h3", {}, "Where the ranks lie"),
-      chart(`How the ranks are spread (${both}). A rank between two bins, caused by ties, counts in the lower bin.`, "ranks", distributionFigure),
+    parts.push(element("h3", {}, "Distribution of ranks"),
+      chart(`Share of ranks per bin (${both}). A rank between two bins, caused by ties, counts in the lower bin.`, "ranks", distributionFigure),
       numbersOf("Counts of ranks", "rank", data.distribution.bins, (model, i) => whole(countsOf(model)[i])),
       element("h3", {}, "Hits at every cut-off"),
       chart(`Share of ranks of at most k (${both}).`, "hits", hitsFigure),
@@ -423,14 +423,14 @@
     const drawRelations = () => drawAgain((plot) => plot.classList.contains("of-relations"));
     const across = choice("Horizontal axis", ["number of ranks", ...data.models], (i) => { relationChart.across = i; drawRelations(); });
     across.querySelector("select").selectedIndex = relationChart.across;
-    parts.push(element("h3", {}, "Relation by relation"), element("div", { class: "controls" },
+    parts.push(element("h3", {}, "Metrics per relation"), element("div", { class: "controls" },
       choice("Metric", data.relations.metrics.map((metric) => metric.heading), (i) => { relationChart.metric = i; drawRelations(); }),
       several ? across : null),
     chart(`Each mark is a relation (filtered, all sides); a larger mark has more ranks.${several ? " Marks above the dotted line have a higher value than the model on the horizontal axis." : ""} The table of relations has the same numbers.`,
       "relations", relationFigure, "plot square of-relations"));
     if (data.breakdowns.columns.length) {
       const drawGroups = () => drawAgain((plot) => plot.classList.contains("of-groups"));
-      parts.push(element("h3", {}, "Group by group"), element("div", { class: "controls" },
+      parts.push(element("h3", {}, "Metrics per group"), element("div", { class: "controls" },
         choice("By", data.breakdowns.columns.map((column) => column.name), (i) => { groupChart.column = i; drawGroups(); }),
         choice("Metric", data.breakdowns.metrics.map((metric) => metric.heading), (i) => { groupChart.metric = i; drawGroups(); })),
       chart(`Metric by group with ${percent}% intervals, clustered by triple (filtered, all sides). The tables of each model have the same numbers.`, "groups", groupFigure, "plot of-groups"),
@@ -496,8 +496,8 @@
         choice("Metric", metrics.map((metric) => metric.heading), (i) => { state.metric = i; render(); }),
         element("label", {}, "Search", search)),
       status,
-      left ? element("p", { class: "muted" }, `${whole(left)} relations with fewer ranks are not in this page; result.by("relation") has all.`) : null,
-      scrolling(`Metric of each relation with ${percent}% intervals, clustered by triple (filtered, all sides, realistic ties); the buttons in the head sort`,
+      left ? element("p", { class: "muted" }, `${whole(left)} relations with fewer ranks are not in this page; result.by("relation") returns all.`) : null,
+      scrolling(`Metric of each relation with ${percent}% intervals, clustered by triple (filtered, all sides, realistic ties); the buttons in the header row sort the table`,
         element("thead", {}, element("tr", {}, ...heads)), [body], true), more);
   }
 
@@ -571,8 +571,8 @@
       const { hardest, easiest, rivals } = data.triples[model];
       const groups = breakdownTables(model);
       place.replaceChildren(
-        element("h3", {}, "Where the ranks lie, by side"),
-        chart(`Ranks of ${name}, each side by itself (filtered, realistic ties).`, "sides", () => sidesFigure(model), "plot of-sides"),
+        element("h3", {}, "Distribution of ranks, by side"),
+        chart(`Ranks of ${name}, each side separately (filtered, realistic ties).`, "sides", () => sidesFigure(model), "plot of-sides"),
         ...(groups.length ? [element("h3", {}, "Breakdowns"), ...groups, ...splitNotes([data.breakdowns.notes[model]])] : []),
         element("h3", {}, "Hardest triples"),
         element("p", { class: "muted", id: "rivals" }, RIVALS[rivals]),

@@ -1,13 +1,13 @@
-"""Embedding models that are ready to use: parameters in, scores out. Users see them as `kgeval.models`.
+"""Embedding models: each model computes scores from trained parameters. Users import this package as `kgeval.models`.
 
 Each model names its geometry and computes query and candidate vectors; `kgeval.kernels.geometry` defines
 the score. Arrays hold one row per id of the dataset. Tables may also be torch tensors, which stay on their
-device. Every model takes ``inverse_relations``. Some models answer the query (?, p, o) as (o, inverse of p, ?);
-the option tells which row of the relation table belongs to the inverse of relation p:
+device. Every model takes ``inverse_relations``. Some models score the query (?, p, o) as
+(o, inverse of p, ?); the option tells which row of the relation table belongs to the inverse of relation p:
 
-- ``None``: there are no inverse relations; the subject side uses the model's formula.
+- ``None``: the model has no inverse relations; the model's formula scores (?, p, o) directly.
 - ``"after"``: row ``n_relations + p``.
-- ``"alternating"``: relation p has row ``2 p``, its inverse row ``2 p + 1``.
+- ``"alternating"``: row ``2 p + 1``; relation p itself has row ``2 p``.
 """
 
 from kgeval.discovery import import_modules
@@ -16,7 +16,7 @@ from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
-import_modules(__name__, __path__)  # so that a model in a new module is found
+import_modules(__name__, __path__)  # registers all models, also the models of new modules
 
 __all__ = [
     "CP",
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[EmbeddingModel]:
-    """Return a model that a further module of this folder defines, as ``kgeval.models.<Name>``."""
+    """Return the model ``kgeval.models.<Name>`` if a new module of this folder defines it."""
     for model in MODELS.values():
         if model.__name__ == name:
             return model

@@ -1,9 +1,9 @@
-"""Arithmetic that gives equal results on numpy arrays and on torch tensors; the embedding models call it.
+"""Arithmetic with equal results for numpy arrays and torch tensors; the embedding models call these functions.
 
-Each formula of a model is written once, for both libraries. It uses only elementwise sums, differences, products and
-quotients, in a fixed order: their float64 results are correctly rounded in both libraries. A function that has the
-same name in both libraries is taken from `library(array)`. This module never imports torch: a caller that passes a
-tensor has imported it.
+Each formula of a model is written once, for both libraries. A formula uses only elementwise sums, differences, products
+and quotients, in a fixed order: their float64 results are correctly rounded in both libraries. The models take
+functions with the same name in both libraries from `library(array)`. This module never imports torch; a caller that
+passes a tensor has already imported torch.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def square_root(array: Array) -> Array:
 
 
 def parts(array: Array, n_parts: int) -> list[Array]:
-    """Return the columns of `array` in equal parts, not copied.
+    """Split the columns of `array` into equal parts, without a copy.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def join(columns: list[Array]) -> Array:
 def row_sums(terms: Array) -> Array:
     """Return the sum of each row, shape (n,), in one fixed order.
 
-    Each step adds the second half of the columns to the first half; an odd last column is kept for the next step.
+    Each step adds the second half of the columns to the first half; if the number of columns is odd, the last column is
+    kept for the next step.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def row_sums(terms: Array) -> Array:
     """
     while terms.shape[1] > 1:
         half = terms.shape[1] // 2
-        # Now (n, ceil(d / 2)): column k is the sum of columns k and half + k; an odd last column follows.
+        # (n, ceil(d / 2)): column k is now the sum of columns k and half + k; an odd last column follows.
         terms = join([terms[:, :half] + terms[:, half : 2 * half], terms[:, 2 * half :]])
     return terms[:, 0]
 
@@ -130,7 +131,7 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Returns
     -------
     float32 or float64 array, or tensor on its device
-        Integers become float64, float16 and bfloat16 become float32 (without loss); not copied otherwise.
+        Integers become float64; float16 and bfloat16 become float32 (without loss); other values are not copied.
 
     Raises
     ------

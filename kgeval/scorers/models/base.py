@@ -1,7 +1,7 @@
-"""The base class of embedding models, and the checks and products that several models use.
+"""The base class of embedding models, and checks and products for the models.
 
 `EmbeddingModel` holds the tables, the sides and the rows of inverse relations. The modules `distances`, `products`
-and `tensors` derive the models from it.
+and `tensors` define the models as its subclasses.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class EmbeddingModel:
     """The base of all models: two tables, their sizes, and the rows of inverse relations.
 
     Every table may be a numpy array or a torch tensor, but all tables of a model must be of one kind. Tensors are
-    detached, stay on their device and are not copied; only float16 and bfloat16 become float32, integers float64, and
-    complex numbers rows of real parts followed by imaginary parts. Query vectors are then float64 tensors on that
-    device; on the CPU they are equal to those of numpy bit for bit.
+    detached, stay on their device and are not copied, with these exceptions: float16 and bfloat16 become float32,
+    integers become float64, and complex rows become real rows (real parts, then imaginary parts). For tensors, query
+    vectors are float64 tensors on that device; on the CPU they equal the query vectors of numpy bit for bit.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class EmbeddingModel:
             check_one_of("inverse_relations", inverse_relations, INVERSE_ROWS, DataError)
             if relation_rows % 2:
                 raise DataError(
-                    f"with inverse relations, their table needs an even number of rows; got {relation_rows}"
+                    f"with inverse relations, the relation table needs an even number of rows; got {relation_rows}"
                 )
         self.inverse_relations = inverse_relations
         self.n_entities = len(entities)
@@ -71,7 +71,7 @@ class EmbeddingModel:
         Parameters
         ----------
         side : str
-            ``"subject"`` or ``"object"``, the missing place of the queries.
+            The missing side of the queries, ``"subject"`` or ``"object"``.
         given, relation : int64 arrays, shape (n,)
             Ids of the given entity and of the relation.
 
@@ -93,7 +93,7 @@ class EmbeddingModel:
         return self._subjects if side == "subject" and self.inverse_relations is None else self._objects
 
     def score(self, s: Ids, p: Ids, o: Ids) -> Reals:
-        """Return the exact scores of triples, computed as on the object side.
+        """Return the exact scores of triples, computed with queries (s, p, ?).
 
         Parameters
         ----------
@@ -110,10 +110,10 @@ class EmbeddingModel:
         return exact_scores(self.geometry, on_host(queries), on_host(objects))
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
-        raise TypeError(f"{type(self).__name__} does not say how it queries objects")
+        raise TypeError(f"{type(self).__name__} does not define _object_queries()")
 
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
-        raise TypeError(f"{type(self).__name__} does not say how it queries subjects")
+        raise TypeError(f"{type(self).__name__} does not define _subject_queries()")
 
     def __repr__(self) -> str:
         inverse = f", inverse relations {self.inverse_relations}" if self.inverse_relations else ""
@@ -122,7 +122,7 @@ class EmbeddingModel:
 
 
 def real_tables(**values: npt.ArrayLike) -> tuple[Array, ...]:
-    """Return the tables, given by name, as real arrays with equally many columns."""
+    """Return the tables as real arrays with equally many columns; messages use the names of the arguments."""
     tables = {name: check_float_parameters(name, value, 2) for name, value in values.items()}
     check_width(**tables)
     return tuple(tables.values())
@@ -149,7 +149,7 @@ def complex_tables(layout: str, **values: npt.ArrayLike) -> tuple[Array, ...]:
 
 
 def check_width(**tables: Array) -> None:
-    """Raise a DataError unless the tables lie on one device and have the same positive number of columns."""
+    """Raise a DataError unless the tables are on one device and have the same number of columns, at least 1."""
     check_one_place(**tables)
     widths = {table.shape[1] for table in tables.values()}
     if len(widths) > 1 or 0 in widths:
@@ -215,7 +215,7 @@ def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
 
 
 def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Array:
-    """Return a real table in which all first parts stand before all second parts, and so on.
+    """Return a real table with all first parts before all second parts, and so on.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def times_matrices(vectors: Array, relation: Ids, matrix: Callable[[int], Array]
     """
     result = library(vectors).zeros_like(vectors)
     for p in np.unique(relation):
-        of_relation = np.flatnonzero(relation == p)  # the m rows of this relation
+        of_relation = np.flatnonzero(relation == p)  # (m,): the rows with this relation
         factors = as_double(matrix(p))  # (d, d)
         inputs = rows(vectors, of_relation)  # (m, d)
         total = library(vectors).zeros_like(inputs)

@@ -1,4 +1,4 @@
-"""Models whose score is minus a distance: TransE and RotatE. Users see them as `kgeval.models.TransE`."""
+"""Models whose score is minus a distance: TransE and RotatE. Users import them from `kgeval.models`."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ class TransE(EmbeddingModel):
 
 
 class RotatE(EmbeddingModel):
-    """Score: minus the distance between s p and o, complex vectors; each number of p has modulus 1.
+    """Score: minus the distance of complex vectors s p and o; each number of p has modulus 1.
 
     Parameters
     ----------
     entities : complex array, shape (entities, d), or real array, shape (entities, 2 d)
     relations : array
-        Rotations: an array as `entities`, each number with modulus 1 up to 0.001; or phases in radians, a real array,
-        shape (relations, d).
+        Rotations, in the same form as `entities`; each number has modulus 1 up to 0.001. Or phases in radians: a real
+        array, shape (relations, d).
     norm : int
         1: sum of the moduli of the differences, as in the paper's code; 2: Euclidean norm of the differences.
     layout : str
@@ -100,7 +100,7 @@ class RotatE(EmbeddingModel):
         self.relations = in_halves("relations", relations, layout)
         check_width(entities=self.entities, relations=self.relations)
         self.geometry = norm_geometry(norm, {1: "modulus", 2: "l2"})
-        # gap[row, k]: by how much the modulus of number k of a relation row differs from 1, shape (rows, d).
+        # gap, (rows, d): the absolute difference between 1 and the modulus of each number of each relation row.
         gap = np.abs(np.hypot(*parts(on_host(self.relations), 2)) - 1.0)
         if (gap > UNIT_TOLERANCE).any():
             row, k = np.argwhere(gap > UNIT_TOLERANCE)[0]

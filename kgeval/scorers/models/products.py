@@ -1,6 +1,6 @@
 """Models whose score is a product of vectors: DistMult, ComplEx, CP, SimplE, HolE and QuatE.
 
-Users see them as `kgeval.models.DistMult` and so on.
+Users import them from `kgeval.models`.
 """
 
 from __future__ import annotations
@@ -130,13 +130,14 @@ class CP(EmbeddingModel):
 
 
 class SimplE(EmbeddingModel):
-    """Score: mean of two CP scores, of (s, p, o) and of (o, inverse of p, s).
+    """Score: mean of the CP scores of (s, p, o) and (o, inverse of p, s).
 
     Parameters
     ----------
     subjects, objects : real arrays, shape (entities, d)
         The vectors of an entity as subject and as object.
     relations, relations_inverse : real arrays, shape (relations, d)
+        The vectors of a relation p and of its inverse.
     inverse_relations : str, optional
 
     References
@@ -260,7 +261,7 @@ class QuatE(EmbeddingModel):
         return self._rotated(o, row, -1.0)
 
     def _rotated(self, entity: Ids, row: Ids, sign: float) -> Array:
-        """Return entity vectors times unit relation quaternions, conjugated where `sign` is -1, shape (n, 4 d)."""
+        """Return entity vectors times unit relation quaternions, shape (n, 4 d); sign -1 conjugates the relations."""
         a, b, c, d = parts(rows(self.entities, entity), 4)
         w, x, y, z = parts(rows(self.relations, row), 4)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,6 @@
-"""Models with a matrix or a core tensor between the vectors: RESCAL and TuckER, with its batch normalisation."""
+"""RESCAL and TuckER, models with a matrix or a core tensor between the vectors; and the `BatchNorm` of TuckER.
+
+Users import them from `kgeval.models`."""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class TuckER(EmbeddingModel):
     core : real array, shape (d, d_relation, d)
         The indices belong to subject, relation and object, in this order.
     subject_norm, product_norm : BatchNorm, optional
-        Applied to the subject vector, and to the product of subject, relation and core.
+        Batch normalisations of the subject vector, and of the product of subject, relation and core.
     inverse_relations : str, optional
 
     References
@@ -92,7 +94,7 @@ class TuckER(EmbeddingModel):
             for norm in (subject_norm, product_norm)
         )
         super().__init__(self.entities, len(self.relations), inverse_relations)
-        if inverse_relations is None:  # a column of ones: it adds the constant term of a subject query
+        if inverse_relations is None:  # a further column of ones, which adds the constant term of a subject query
             self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
 
     def _matrix(self, row: int) -> Array:
@@ -120,7 +122,7 @@ class BatchNorm:
     Parameters
     ----------
     weight, bias, mean, var : real arrays, shape (d,)
-        Tensors are copied to the host, so they may lie on another device than the model.
+        Tensors are copied to the host, so they may be on another device than the model.
     eps : float
         Added to the variance.
 

@@ -74,7 +74,7 @@ def test_header_of_negatives(tmp_path):
         ("c r b/c r a/x r b", "valid_negatives.txt, line 3: entity 'x' does not occur in dataset"),
         ("c q b", "valid_negatives.txt, line 1: relation 'q' does not occur in dataset"),
         ("c r b/c r", "valid_negatives.txt, line 2: expected 3 tab-separated columns (s, p, o), found 2"),
-        ("c r b 0", "found 4: 'c\\tr\\tb\\t0'; if the fourth says whether the triple is true, say labelled=True"),
+        ("c r b 0", "found 4: 'c\\tr\\tb\\t0'; if the fourth column is true or false, use labelled=True"),
         ("", "valid_negatives.txt, line 1: 0 triples; the file is empty"),
     ],
 )
@@ -87,10 +87,10 @@ def test_folders_without_negatives(tmp_path):
     """The files that are wanted, those that are there, and another way."""
     dataset = kg.read_dataset(write(tmp_path, **PLAIN))
     said = failure(kg.read_negatives, tmp_path, dataset)
-    assert "expected valid_negatives.txt and test_negatives.txt (or .tsv); the folder holds test.txt, train" in said
+    assert "expected valid_negatives.txt and test_negatives.txt (or .tsv); the folder contains test.txt, train" in said
     assert said.endswith("kgeval.classify can draw some (negatives='uniform', --negatives uniform)")
     assert failure(kg.read_negatives, tmp_path / "none", dataset).endswith("none: no such folder")
-    assert failure(kg.read_negatives, tmp_path / "test.txt", dataset).endswith("give the folder that holds it")
+    assert failure(kg.read_negatives, tmp_path / "test.txt", dataset).endswith("give the folder that contains it")
     write(tmp_path, test_negatives="a r a")
     (tmp_path / "test_negatives.tsv").write_text("a\tr\ta\n")
     assert "both test_negatives.txt and test_negatives.tsv; keep one" in failure(kg.read_negatives, tmp_path, dataset)
@@ -98,7 +98,7 @@ def test_folders_without_negatives(tmp_path):
     only_train.mkdir()
     write(only_train, train="a r b -1")
     said = failure(kg.read_negatives, only_train, dataset, labelled=True)
-    assert said.endswith("expected valid.txt and test.txt (or .tsv); the folder holds train.txt")
+    assert said.endswith("expected valid.txt and test.txt (or .tsv); the folder contains train.txt")
 
 
 @pytest.mark.parametrize("seed", light(range(40), 4))
@@ -158,8 +158,8 @@ def test_labelled_header(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a r b 1/b r a 2", "line 2: expected the label 1 or -1, 1 or 0, true or false, one such pair"),
-        ("a r b yes", "line 1: expected the label 1 or -1, 1 or 0, true or false, one such pair"),
+        ("a r b 1/b r a 2", "line 2: expected the label 1 or -1, 1 or 0, true or false, and the same pair"),
+        ("a r b yes", "line 1: expected the label 1 or -1, 1 or 0, true or false, and the same pair"),
         ("a r b 1/b r a 0/a r a 1/b r b -1", "line 4: expected the label"),  # 0 and -1: which is false?
         ("a r b 1/b r a true", "line 2: expected the label"),
         ("a r b 1.0", "the whole file; found '1.0'"),
@@ -187,9 +187,7 @@ def test_a_label_column_must_be_announced(tmp_path):
     """Four columns are refused with the way out, but not where the fourth is a weight."""
     write(tmp_path, test="a r b -1")
     said = failure(kg.read_dataset, tmp_path)
-    assert said.endswith(
-        "if the fourth says whether the triple is true, say labelled=True (kgeval classify --labelled)"
-    )
+    assert said.endswith("if the fourth column is true or false, use labelled=True (kgeval classify --labelled)")
     write(tmp_path, test="a r b 0.75")
     assert failure(kg.read_dataset, tmp_path).endswith("found 4: 'a\\tr\\tb\\t0.75'")
 

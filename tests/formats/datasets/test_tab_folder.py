@@ -210,7 +210,7 @@ def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_p
 def test_faults_name_file_and_line(tmp_path, raw, said, name):
     """One sentence: the file, the line (from 1), what was expected and what stands there."""
     write(tmp_path, raw, name)
-    said += "say header=True (--header)" if "looks like a header" in said else ""
+    said += "use header=True (--header)" if "looks like a header" in said else ""
     assert failure(tmp_path) == f"DIR/{name}, {said}"
 
 
@@ -254,7 +254,8 @@ def test_invalid_utf8_names_line_and_byte(tmp_path, raw, line, byte, value):
 def test_utf16_is_refused(tmp_path, encoding):
     """UTF-16 with a byte order mark of either order."""
     write(tmp_path, "\ufeffa\tb\tc\n".encode(encoding))
-    assert failure(tmp_path) == "DIR/test.txt: is UTF-16 (byte order mark); expected UTF-8. Convert it first"
+    said = "DIR/test.txt: is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first"
+    assert failure(tmp_path) == said
 
 
 def test_only_one_byte_order_mark_is_taken_away(tmp_path):
@@ -294,7 +295,7 @@ def test_a_known_header_tells_the_order(tmp_path, lines):
     """Undeclared it is suspected in any order; declared, its columns are read by their names."""
     write(tmp_path, lines.replace(" ", "\t").replace("|", "\n") + "\n")
     names = ", ".join(lines.split("|")[0].lower().split())
-    said = f"DIR/test.txt, line 1: looks like a header ({names}); say header=True (--header)"
+    said = f"DIR/test.txt, line 1: looks like a header ({names}); use header=True (--header)"
     assert failure(tmp_path) == said
     assert rows_of(kgeval.read_dataset(tmp_path, header=True), "test") == [("Jack", "likes", "Rome")]
 
@@ -316,8 +317,8 @@ def test_folders_that_hold_no_dataset(tmp_path):
     """No folder, a file in its place, other files or nothing inside, one split twice, a folder as split."""
     assert failure(tmp_path / "no") == "DIR: no such folder"
     file = write(tmp_path, "a\tb\tc\n", "facts.tsv")
-    assert failure(file) == "DIR: is a file; give the folder that holds it"
-    wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv); the folder holds"
+    assert failure(file) == "DIR: is a file; give the folder that contains it"
+    wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv); the folder contains"
     assert failure(tmp_path) == f"{wanted} facts.tsv"
     (tmp_path / "in").mkdir()
     assert failure(tmp_path / "in") == f"{wanted} nothing"

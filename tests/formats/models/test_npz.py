@@ -117,7 +117,7 @@ def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
     direct = MODELS[kind](**values, inverse_relations=inverse)
     for policy in ("drop", "worst"):
         assert ranks(model, dataset, unseen=policy).equals(ranks(direct, dataset, unseen=policy))
-    with pytest.raises(ProtocolError, match="none for 1 entities that train lacks, first 'gamma'"):
+    with pytest.raises(ProtocolError, match="none for 1 entities that do not occur in train, first 'gamma'"):
         ranks(model, dataset, unseen="rank")
 
 
@@ -185,16 +185,16 @@ LISTED = ", ".join(repr(kind) for kind in KINDS.split(", "))
 @pytest.mark.parametrize(
     ("change", "settings", "said"),
     [
-        ({"model": None}, {}, f"does not say which model it is; say model= (--model-type), one of {KINDS}"),
+        ({"model": None}, {}, f"does not name its model; set model= (--model-type) to one of {KINDS}"),
         ({"model": "transee"}, {}, f"model must be one of {LISTED}; got 'transee'; did you mean 'transe'?"),
         (
             {"model": None},
             {"model": "compelx"},
             f"model must be one of {LISTED}; got 'compelx'; did you mean 'complex'?",
         ),
-        ({"relations": None}, {}, "TransE needs relations; the file holds model, entities"),
-        ({"model": None}, {"model": "tucker"}, "TuckER needs core; the file holds entities, relations"),
-        ({"model": "cp"}, {}, "CP needs subjects, objects; the file holds model, entities, relations"),
+        ({"relations": None}, {}, "TransE needs relations; the file contains model, entities"),
+        ({"model": None}, {"model": "tucker"}, "TuckER needs core; the file contains entities, relations"),
+        ({"model": "cp"}, {}, "CP needs subjects, objects; the file contains model, entities, relations"),
         ({}, {"nrom": 1}, "TransE has no setting 'nrom'; it has entities, relations, norm, inverse_relations"),
         ({}, {"layout": "halves"}, "TransE has no setting 'layout'; it has entities, relations, norm, "),
         ({"norm": 3}, {}, "norm must be 1 or 2; got 3"),
@@ -281,7 +281,7 @@ def test_pickles_are_refused_unread(dataset, tmp_path):
         ("b.npz", values | {"model": "transe", "note": bomb}),
     ):
         said = failure(saved(tmp_path, name, **content), dataset)
-        assert said == "holds pickled objects, which are never read; save plain arrays"
+        assert said == "contains pickled objects, which kgeval never reads; save plain arrays"
     with (tmp_path / "model.pkl").open("wb") as stream:
         np.save(stream, bomb)
     for name in ("model.pkl", "model.npy"):
@@ -315,7 +315,7 @@ def lying_header():
         ("model.npy", None, "expected an .npz archive of named arrays, found a single array (.npy)"),
         ("model.pt", {"archive/data.pkl": b"\x80\x02}q\x00.", "archive/version": b"3\n"}, ""),
         ("model.npz", {"entities.npy": lying_header()}, ""),
-        ("model.npz", {}, "does not say which model it is"),
+        ("model.npz", {}, "does not name its model"),
     ],
     ids=["npy named npz", "npy", "torch", "header that claims 80 TB", "empty zip"],
 )
@@ -386,7 +386,7 @@ def test_a_foreign_configuration_is_ignored(dataset, tmp_path, config):
     folder = tmp_path / "run"
     pykeen_folder(folder, config="{}")
     (folder / "config.json").write_bytes(config.encode("utf-8", "surrogateescape"))
-    with pytest.raises(DataError, match="does not say which model it is"):
+    with pytest.raises(DataError, match="does not name its model"):
         load_model(folder, dataset)
 
 

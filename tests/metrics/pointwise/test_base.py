@@ -32,11 +32,11 @@ each_class = pytest.mark.parametrize("cls", REGISTERED.values(), ids=lambda cls:
 
 # Where each metric is undefined beside no examples at all: labels, predictions and the reason it must give.
 UNDEFINED = {
-    "precision": ([1, 0], [0.2, 0.1], "no example is called positive: 0 / 0"),
+    "precision": ([1, 0], [0.2, 0.1], "no example is predicted positive: 0 / 0"),
     "recall": ([0, 0], [0.9, 0.1], "no positive example: 0 / 0"),
     "specificity": ([1, 1], [0.9, 0.1], "no negative example: 0 / 0"),
     "balanced_accuracy": ([1, 1], [0.9, 0.1], "no negative example: 0 / 0"),
-    "fbeta": ([0, 0], [0.2, 0.1], "no example is positive or called positive: 0 / 0"),
+    "fbeta": ([0, 0], [0.2, 0.1], "no example is positive or predicted positive: 0 / 0"),
     "mcc": ([1, 0], [0.9, 0.9], "all labels or all decisions are of one class: 0 / 0"),
     "auc": ([0, 0], [0.9, 0.1], "no positive example"),
     "ap": ([0, 0], [0.9, 0.1], "no positive example"),

@@ -155,8 +155,8 @@ def test_platt_says_when_it_found_no_maximum(monkeypatch):
     """What did not settle is not given out as a fit."""
     monkeypatch.setattr(calibration, "MAX_STEPS", 2)
     assert fails(ScoreError, lambda: calibrate([-1, -1, 0.25 + 2**-30, 0.25, 1, 1], [0, 0, 0, 1, 1, 1])) == (
-        "the scores almost separate positives from negatives, so Platt's slope could not be fitted exactly enough; "
-        "use method='isotonic', or more and harder validation examples"
+        "the scores almost separate positives from negatives, so the slope of Platt's function could not be "
+        "fitted precisely; use method='isotonic', or more and harder validation examples"
     )
 
 
@@ -165,8 +165,8 @@ def test_platt_of_reversed_scores_warns():
     with pytest.warns(KgevalWarning) as caught:
         reversed_ = calibrate([-x for x in SCORES], LABELS)
     assert str(caught[0].message) == (
-        "Platt's slope is negative (-2.2): positives have the lower scores; negate distances before they are used as "
-        "scores"
+        "Platt's slope is negative (-2.2): positives have lower scores than negatives; if the scores are distances, "
+        "negate them first"
     )
     assert caught[0].filename == __file__
     assert reversed_([-1, 0]) == pytest.approx([3 / 4, 1 / 4], rel=1e-13)
@@ -264,20 +264,20 @@ def test_raw_scores_become_probabilities():
         (
             lambda: calibrate([1, 2], [0, 0]),
             MetricError,
-            "calibrate needs examples of both classes; got no positive one",
+            "calibrate needs examples of both classes; got no positive example",
         ),
         (
             lambda: calibrate([1], [1]),
             MetricError,
-            "calibrate needs examples of both classes; got no negative one among 1",
+            "calibrate needs examples of both classes; got no negative example among 1",
         ),
         (
             lambda: calibrate([], []),
             MetricError,
-            "calibrate needs examples of both classes; got no positive one among 0",
+            "calibrate needs examples of both classes; got no positive example among 0",
         ),
         (lambda: calibrate([1], [0, 1]), DataError, "expected as many scores as labels; got 2 labels and 1 scores"),
-        (lambda: calibrate([1, 2], [-1, 1]), DataError, "labels must be 0/1 or bool; got -1 at index 0. For labels -1"),
+        (lambda: calibrate([1, 2], [-1, 1]), DataError, "labels must be 0/1 or bool; got -1 at index 0. If the"),
         (lambda: calibrate([1, math.nan], [0, 1]), ScoreError, "scores must be real numbers; got nan at index 1."),
         (lambda: calibrate([1, math.inf], [0, 1]), ScoreError, "scores must be finite; got inf at index 1"),
         (

@@ -149,14 +149,14 @@ def test_wrong_input(curve):
         fails(DataError, lambda: curve([1, 0], [0.5])) == "expected as many scores as labels; got 2 labels and 1 scores"
     )
     assert fails(DataError, lambda: curve([1, -1], [0.5, 0.5])) == (
-        "labels must be 0/1 or bool; got -1 at index 1. For labels -1 and 1, give labels > 0"
+        "labels must be 0/1 or bool; got -1 at index 1. If the labels are -1 and 1, use labels > 0"
     )
 
 
 def test_wrong_input_of_the_reliability_curve():
     """Raw scores, lengths, bins and strategy."""
     assert fails(ScoreError, lambda: reliability_curve([1, 0], [0.5, 7])).startswith(
-        "reliability_curve needs probabilities in [0, 1]; got 7.0 at index 1. Raw ranking scores must first be"
+        "reliability_curve needs probabilities in [0, 1]; got 7.0 at index 1. Calibrate raw ranking scores first"
     )
     assert fails(DataError, lambda: reliability_curve([1, 0], [0.5])) == (
         "expected as many probabilities as labels; got 2 labels and 1 probabilities"

@@ -88,7 +88,7 @@ def test_by_field_details():
     empty = by_field("pcopc", [], [], [])
     assert len(empty) == 0
     assert list(empty.columns) == ["n", "value", "reason"]
-    with pytest.raises(MetricError, match="by_field takes metrics without groups of their own, .*; got 'gauc'"):
+    with pytest.raises(MetricError, match="by_field takes metrics that need no groups, .*; got 'gauc'"):
         by_field("gauc", [1, 0], [0.5, 0.5], ["a", "a"])
 
 

@@ -17,7 +17,7 @@ from kgeval.metrics.pointwise.probabilities import ECE, PCOPC, FieldECE, LogLoss
 from kgeval.metrics.pointwise.separation import GAUC, AveragePrecision
 
 CALIBRATE = (
-    "Raw ranking scores must first be calibrated on validation with kgeval.metrics.calibration.calibrate "
+    "Calibrate raw ranking scores first, on validation examples, with kgeval.metrics.calibration.calibrate "
     "(Platt or isotonic)"
 )
 EACH = [cls.name for cls in POINTS.registered().values()]
@@ -208,14 +208,14 @@ def test_gauc_counts_what_it_leaves_out():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1, 0, -1], "-1 at index 2. Give bools that say which examples are positive"),
-        ([1, -1, 1], "-1 at index 1. For labels -1 and 1, give labels > 0"),
-        ([1, 0, 2], "2 at index 2. Give bools that say which examples are positive"),
-        ([0.5, 0, 0.5], "0.5 at index 0 and 1 more. Give bools that say which examples are positive"),
-        ([1, math.nan, 0], "nan at index 1. Leave examples without a label out, and say how many"),
-        (["1", "0", "1"], "dtype <U1. Cast it yourself if that is meant"),
-        (np.array([1, 0, 1], dtype=object), "dtype object. Cast it yourself if that is meant"),
-        ([1j, 0, 1], "dtype complex128. Cast it yourself if that is meant"),
+        ([1, 0, -1], "-1 at index 2. Use bools: True for each positive example"),
+        ([1, -1, 1], "-1 at index 1. If the labels are -1 and 1, use labels > 0"),
+        ([1, 0, 2], "2 at index 2. Use bools: True for each positive example"),
+        ([0.5, 0, 0.5], "0.5 at index 0 and 1 more. Use bools: True for each positive example"),
+        ([1, math.nan, 0], "nan at index 1. Remove examples without a label, and report their number"),
+        (["1", "0", "1"], "dtype <U1. If they are numbers, use array.astype(float)"),
+        (np.array([1, 0, 1], dtype=object), "dtype object. If they are numbers, use array.astype(float)"),
+        ([1j, 0, 1], "dtype complex128. If they are numbers, use array.astype(float)"),
     ],
     ids=str,
 )
@@ -239,12 +239,12 @@ def test_labels_that_are_none(name, labels, message):
     ("predictions", "message"),
     [
         ([0.5, math.nan, math.nan], "must be real numbers; got nan at index 1 and 1 more. Check the model there"),
-        ([0.5, 1j, 0.5], "must be real numbers; got dtype complex128. Cast it yourself if that is meant"),
-        (["a", "b", "c"], "must be real numbers; got dtype <U1. Cast it yourself if that is meant"),
-        ([None, 0.5, 0.5], "must be real numbers; got dtype object. Cast it yourself if that is meant"),
+        ([0.5, 1j, 0.5], "must be real numbers; got dtype complex128. If they are numbers, use array.astype(float)"),
+        (["a", "b", "c"], "must be real numbers; got dtype <U1. If they are numbers, use array.astype(float)"),
+        ([None, 0.5, 0.5], "must be real numbers; got dtype object. If they are numbers, use array.astype(float)"),
         ([[0.5], [0.5], [0.5]], "must have shape (n,); got (3, 1)"),
         (0.5, "must have shape (n,); got ()"),
-        (np.ma.array([0.5] * 3, mask=[0, 1, 0]), "must not be a masked array; leave the masked examples out, and say"),
+        (np.ma.array([0.5] * 3, mask=[0, 1, 0]), "must not be a masked array; remove the masked examples, and report"),
         (pd.Series(pd.to_datetime(["2020-01-01"] * 3)).to_numpy(), "must be real numbers; got dtype datetime64["),
     ],
     ids=str,
@@ -263,11 +263,12 @@ def test_bool_predictions_are_decisions(name):
         assert not metric.compute(labels, [True, False]).reason
     else:
         found = fails(ScoreError, lambda: metric.compute(labels, [True, False], groups_for(name, 2)))
-        assert found == "predictions must be real numbers; got dtype bool. Cast it yourself if that is meant"
+        assert found == "predictions must be real numbers; got dtype bool. If they are numbers, use array.astype(float)"
     wide = np.array([0.5, 0.25], dtype=np.longdouble)
     if wide.dtype.itemsize > 8:
         found = fails(ScoreError, lambda: metric.compute(labels, wide, groups_for(name, 2)))
-        assert found == f"predictions must be real numbers; got dtype {wide.dtype}. Cast it yourself if that is meant"
+        got = f"got dtype {wide.dtype}. If they are numbers, use array.astype(float)"
+        assert found == f"predictions must be real numbers; {got}"
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -308,14 +309,15 @@ def test_raw_scores_are_no_estimates_of_binary_labels(name):
         "predictions must be finite; got -inf at index 1"
     )
     found = fails(DataError, lambda: metric.compute([math.inf], [1]))
-    assert found == "labels must be finite; got inf at index 0. Leave examples without a label out, and say how many"
+    hint = "Remove examples without a label, and report their number"
+    assert found == f"labels must be finite; got inf at index 0. {hint}"
 
 
 def test_raw_scores_need_a_threshold_of_their_own():
     """0.5 was not chosen for them; another threshold, or decisions, is the way out."""
     wanted = (
-        "{0} uses the threshold 0.5 by default, so predictions must lie in [0, 1]; got -3.5 at "
-        "index 0 and 1 more. For raw ranking scores give a threshold chosen on validation, {0}(threshold=...), or "
+        "{0} uses the threshold 0.5 by default, so predictions must be in [0, 1]; got -3.5 at "
+        "index 0 and 1 more. For raw ranking scores use a threshold chosen on validation, {0}(threshold=...), or "
         "decisions as bool"
     )
     for name in ("accuracy", "precision", "mcc", "fbeta"):
@@ -347,9 +349,9 @@ def test_raw_scores_need_a_threshold_of_their_own():
         (lambda: confusion([1], [1], "0.5"), "threshold must be a finite number; got '0.5'"),
         (
             lambda: AveragePrecision().compute([1], [1], ["a"]),
-            "ap takes no groups and no weights; kgeval.metrics.pointwise.by_field gives it per group",
+            "ap takes no groups and no weights; kgeval.metrics.pointwise.by_field computes ap per group",
         ),
-        (lambda: FieldECE().compute([1], [1], ["a"], {}), "field_ece takes no weights: a group counts by its number"),
+        (lambda: FieldECE().compute([1], [1], ["a"], {}), "field_ece takes no weights: the weight of a group"),
         (
             lambda: GAUC().compute([1], [1], ["a"], [1]),
             "weights must be a mapping of each group to its weight; got list",

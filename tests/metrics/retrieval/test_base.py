@@ -24,7 +24,7 @@ UNDEFINED = {
     "the list is empty": [from_ranking([])],
     "the list is empty and no item is relevant": [from_ranking([])],
     "no item is relevant": [from_ranking([0, 0]), from_ranking([])],
-    "no item is relevant, or none is irrelevant": [from_ranking([1, 1]), from_ranking([0, 0]), from_ranking([])],
+    "no item is relevant, or no item is irrelevant": [from_ranking([1, 1]), from_ranking([0, 0]), from_ranking([])],
     "the ideal DCG is 0": [from_ranking([0, 0]), from_ranking([])],
     "there is no query": [from_ranking([], query=[])],
 }
@@ -182,7 +182,7 @@ def test_average_equals_oracle(metric, ties):
         found, n = metric.compute(table.lists, ties, how), len(table.queries)
         if is_given_up(metric, table, ties):
             assert found.reason == f"{metric} has no exact expectation over random tie breaking; " + (
-                "ask for optimistic or pessimistic"
+                "use ties='optimistic' or 'pessimistic'"
             )
             continue
         wanted, excluded = oracle.average(str(metric), by_oracle(metric, table, ties), how)

@@ -146,7 +146,7 @@ def test_curves_of_ties_need_an_order(curve):
         curve(lists)
     assert str(caught.value) == (
         "relevant and irrelevant items tie, and the curve depends on their order; "
-        "ask for ties='optimistic', 'pessimistic' or 'stable'"
+        "use ties='optimistic', 'pessimistic' or 'stable'"
     )
     assert [curve(lists, ties)["precision"].iloc[-1] for ties in ("optimistic", "stable", "pessimistic")] == (
         [0.5, 0.5, 0.5] if curve is running else [1.0, 1.0, 0.5]

@@ -20,7 +20,7 @@ from kgeval.metrics.retrieval.inputs import from_ranking, from_run, from_scores
 from kgeval.metrics.retrieval.lists import LIST_TIES
 
 TABLES = random_tables(11, 18, 20, 10)
-GIVEN_UP = "{} has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
+GIVEN_UP = "{} has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
 
 
 def remade(table, change):
@@ -156,7 +156,7 @@ def test_ties_and_averages_have_names(metric):
     with pytest.raises(MetricError, match=re.escape("average must be one of 'macro', 'micro'; got 'mean'") + "$"):
         metric.compute(lists, "expected", "mean")
     found = metric.compute(lists, "realistic")
-    said = f"{metric} has no realistic ties: several answers have no single mean rank; ask for expected"
+    said = f"{metric} has no realistic ties: several answers have no single mean rank; use ties='expected'"
     assert (math.isnan(found.value), found.reason) == (True, said)
     assert np.isnan(metric.per_query(lists, "realistic")).tolist() == [True]
 

@@ -151,7 +151,7 @@ def test_shapes_and_types_that_are_refused(relevance, scores, message):
 
 
 LABELS = "expected a finite number of at least 0"
-GIVE = "; say missing='irrelevant', 'drop' or a grade"
+GIVE = "; set missing='irrelevant', 'drop' or a grade"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_nan_score_is_refused(scores, query, place):
         ),
         (
             DataError,
-            "query= goes with flat relevance and scores, one entry per item; these are nested already",
+            "query= needs flat relevance and scores, one entry per item; these have one row per query",
             lambda: from_ranking([[1, 0]], ["a", "a"]),
         ),
         (DataError, "query of item 1 is missing", lambda: from_ranking([1, 0], ["a", None])),
@@ -255,8 +255,8 @@ def test_a_row_without_items_that_the_other_lacks(relevance, scores, n):
     refused(DataError, message, lambda: from_scores(relevance, scores))
 
 
-NO_ORDER = "run: query 'q' has a set, which has no order; give a list, or scores"
-MASKED = "scores must not be a masked array; leave the masked items out, or give NaN labels"
+NO_ORDER = "run: query 'q' has a set, which has no order; use a list, or scores"
+MASKED = "scores must not be a masked array; remove the masked items, or use NaN labels"
 
 
 @pytest.mark.parametrize(

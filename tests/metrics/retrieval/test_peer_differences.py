@@ -357,7 +357,7 @@ def test_gdeval_takes_4_for_the_highest_grade():
     lists = from_run(qrels, run)
     assert ir_value(qrels, run, "ERR@10", "gdeval") == 0.0625
     assert (value("err(g_max=4)@10", lists), value("err@10", lists)) == (1 / 16, 1 / 2)
-    with pytest.raises(MetricError, match=r"grade 2 of query '1' is above g_max; write err\(g_max=2\)"):
+    with pytest.raises(MetricError, match=r"grade 2 of query '1' is above g_max; use err\(g_max=2\)"):
         value("err@10", from_run(*ranking([2])))
 
 

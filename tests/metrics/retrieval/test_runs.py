@@ -163,7 +163,7 @@ def test_table():
     wanted = [[0.75, 0.75, 0.75, NAN], [0, NAN, NAN, NAN], [0.375, 0.75, NAN, NAN]]
     reasons = frame.pop("reason").tolist()
     assert same(frame.to_numpy(), wanted, 0)
-    iap = "iap: iap has no exact expectation over random tie breaking; ask for optimistic or pessimistic"
+    iap = "iap: iap has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
     assert reasons == [
         iap,
         f"map, map(empty=nan): no item is relevant; {iap}",
@@ -250,10 +250,10 @@ def test_cut_offs_that_are_refused(k, cls):
 
 def test_a_grade_above_g_max_is_refused():
     """In the list or only judged: a stop probability above 1 would follow. The message names the grade to ask for."""
-    said = "err: grade 3 of query 0 is above g_max; write err(g_max=3)"
+    said = "err: grade 3 of query 0 is above g_max; use err(g_max=3)"
     refused(MetricError, said, lambda: ERR().compute(from_ranking([0, 2, 3, 1])))
     refused(MetricError, said, lambda: ERR().per_query(from_ranking([0, 2, 3, 1])))
-    said = "err(g_max=2)@5: grade 2.5 of query 'q' is above g_max; write err(g_max=2.5)"
+    said = "err(g_max=2)@5: grade 2.5 of query 'q' is above g_max; use err(g_max=2.5)"
     refused(MetricError, said, lambda: ERR(5, 2.0).compute(from_run({"q": {"a": 2.5}}, {"q": ["b"]})))
     assert ERR(g_max=2.5).compute(from_run({"q": {"a": 2.5}}, {"q": ["b"]})).value == 0.0
     assert ERR(g_max=3.0).compute(from_ranking([3])).value == 7 / 8

@@ -169,7 +169,7 @@ def test_missing_entities_cannot_be_ranked(unseen):
     test = TEST[(TEST[:, [0, 2]] != 5).all(axis=1)]
     message = (
         f"unseen='{unseen}' needs a vector for every candidate, but the model has none for 1 entities "
-        "that train lacks, first 'Fiji'; choose unseen='drop' or unseen='worst'"
+        "that do not occur in train, first 'Fiji'; choose unseen='drop' or unseen='worst'"
     )
     with raises(message, kg.ProtocolError):
         kg.evaluate(lacking([5]), dataset(train=TRAIN, test=test), kg.Protocol(unseen=unseen))
@@ -183,7 +183,7 @@ def test_missing_relations():
     assert not any("0 entities" in note for note in result.notes)
     assert any("1 relations that train lacks" in note for note in result.notes)
     assert sum(result.dropped.values()) == 6
-    with raises("but the model has none for 1 relations that train lacks, first 'near'", kg.ProtocolError):
+    with raises("but the model has none for 1 relations that do not occur in train, first 'near'", kg.ProtocolError):
         kg.evaluate(lacking(relations=[1]), dataset(train=train), kg.Protocol(unseen="rank"))
 
 
