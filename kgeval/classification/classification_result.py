@@ -405,10 +405,10 @@ def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
     MetricError
         If `metrics` is empty, or a metric is unknown or has its own threshold.
     """
-    given = split_list(metrics) if isinstance(metrics, str) else list(metrics)
-    if not given:
+    specs = split_list(metrics)
+    if not specs:
         raise MetricError("metrics is empty; name at least one, such as 'accuracy,f1'")
-    return [_parse_point(metric) for metric in given]
+    return [_parse_point(metric) for metric in specs]
 
 
 def _read_classification(arrays: dict[str, Any], header: dict[str, Any], version: int) -> ClassificationResult:

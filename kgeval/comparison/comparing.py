@@ -286,8 +286,7 @@ def compare(
     terms = Terms(
         confidence, cluster, check_positive_int("n_resamples", n_resamples, MetricError), check_seed(seed, MetricError)
     )
-    overrides = split_list(override) if isinstance(override, str) else list(override)
-    alignment = align(results, names, list(keys.values()), overrides)
+    alignment = align(results, names, list(keys.values()), split_list(override))
     samples = samples_of(results, alignment.rows, keys, cluster)
     values = value_table(results, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
@@ -296,8 +295,7 @@ def compare(
 
 def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
     """Return the metrics as text of the key -> key; equal keys occur once."""
-    given = split_list(metrics) if isinstance(metrics, str) else list(metrics)
-    keys = {str(key): key for key in map(Key.parse, given)}
+    keys = {str(key): key for key in map(Key.parse, split_list(metrics))}
     if not keys:
         raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")
     return keys

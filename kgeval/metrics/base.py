@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -127,6 +127,7 @@ def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], noth
 
 
 M = TypeVar("M", bound=Metric)
+T = TypeVar("T")
 
 
 class Family(Generic[M]):
@@ -241,24 +242,26 @@ def _read_options(
     return arguments
 
 
-def split_list(text: str) -> list[str]:
-    """Split a text at its commas, except at commas within parentheses.
+def split_list(text: str | Iterable[T]) -> list[str | T]:
+    """Return the items of a sequence, or the parts of a text between commas; commas in parentheses do not split.
 
     Parameters
     ----------
-    text : str
-        Texts of metrics, separated by commas.
+    text : str, or sequence of any items
+        For example texts of metrics, separated by commas, or a sequence of metrics.
 
     Returns
     -------
-    list of str
-        The parts without surrounding spaces; empty parts are left out.
+    list
+        The items; or the parts of the text without surrounding spaces, empty parts left out.
 
     Examples
     --------
     >>> split_list("mrr, ndcg(gain=exponential,empty=zero)@10")
     ['mrr', 'ndcg(gain=exponential,empty=zero)@10']
     """
+    if not isinstance(text, str):
+        return list(text)
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")

@@ -84,7 +84,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
     MetricError
         If `metrics` is empty, or a metric cannot be parsed.
     """
-    specs = split_list(metrics) if isinstance(metrics, str) else list(metrics)
+    specs = split_list(metrics)
     if not specs:
         raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")
     return [parse(metric) for metric in specs]

@@ -122,16 +122,12 @@ class VectorBatch:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Candidate vectors, shape (candidates, d), the largest absolute value of each vector, and the counter."""
+    """Candidate vectors, shape (candidates, d), the largest absolute value of each and of all, and the counter."""
 
     vectors: Any
     largest_of: Reals
+    largest: float  # stored, since every batch needs it
     counter: Counter
-
-    @property
-    def largest(self) -> float:
-        """The largest absolute value of all rows."""
-        return float(self.largest_of.max())
 
 
 def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: int) -> Sequence[RowBatch | VectorBatch]:
@@ -166,7 +162,7 @@ def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dic
     if key not in held:
         _check_candidates(largest_of, task, scorer.name)
         counter = make_counter(scorer.model.geometry, vectors, limits.device, limits.block_size)
-        held[key] = _Candidates(vectors, largest_of, counter)
+        held[key] = _Candidates(vectors, largest_of, float(largest_of.max()), counter)
     if not np.array_equal(held[key].largest_of, largest_of):
         raise ScoreError(
             f"{scorer.name}.candidate_vectors returned the same memory with different numbers for each side; both are "

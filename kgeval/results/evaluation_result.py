@@ -482,8 +482,8 @@ class EvaluationResult:
             ``reason``.
         """
         lists = self.lists(side, setting)
-        given = split_list(metrics) if isinstance(metrics, str) else metrics
-        plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in given]
+        specs = split_list(metrics)
+        plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in specs]
         frame = tabulate(lists, plain, ties, average=None)
         frame.insert(0, "n", lists.n_relevant)
         return frame

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class TrecMeasure:
     ratio: Ratio
     total: str = "mean"
     has_expectation: bool = True
+    undefined_when: ClassVar[str] = ""  # under other ties every query has a value: 0 where the denominator is 0
 
     def per_query(self, lists: Lists, ties: str) -> Reals:
         """Return the value of the measure for each list, float64, shape (queries,); 0 where the denominator is 0."""

@@ -222,9 +222,7 @@ def trec_table(
         is_count = isinstance(measure, TrecMeasure) and measure.total == "sum"
         columns[name] = column.astype(np.int64) if is_count else column
         totals[name] = Cell.of(total)
-        reasons[name] = measure.lacking(lists, policy) or (
-            measure.undefined_when if isinstance(measure, ListMetric) else ""
-        )
+        reasons[name] = measure.lacking(lists, policy) or measure.undefined_when
         if total.excluded and not total.reason:
             notes.append(
                 f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; use empty=zero for all"

@@ -47,7 +47,7 @@ def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
         return pages[topic]
     if topic in parsers:
         return parsers[topic].format_help().rstrip("\n")
-    near = difflib.get_close_matches(topic.lower(), [*pages, *parsers], n=1, cutoff=0)[0]
+    near = difflib.get_close_matches(topic, [*pages, *parsers], n=1, cutoff=0)[0]
     raise KgevalError(
         f"no topic and no command is named {topic!r}; did you mean {near!r}? Topics: {', '.join(pages)}; "
         f"commands: {', '.join(parsers)}"

@@ -49,7 +49,7 @@ def tabulate(
     [0.5, nan]
     """
     check_lists(lists)
-    specs = split_list(metrics) if isinstance(metrics, str) else [metrics] if isinstance(metrics, Metric) else metrics
+    specs = split_list([metrics] if isinstance(metrics, Metric) else metrics)
     parsed = {str(metric): metric for metric in map(LISTS.parse, specs)}
     names = pd.Index(np.arange(len(lists)), name="query") if lists.names is None else lists.names
     frame = pd.DataFrame({key: metric.per_query(lists, ties) for key, metric in parsed.items()}, index=names)
