@@ -1,6 +1,7 @@
 """Results that no model made: of the size of a real benchmark, for what is measured or checked at that size."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,22 @@ def like_fb15k237(n_models=3, seed=0):
     ease = rng.normal(size=2 * SPLITS["test"])  # of each query, for all models alike
     rivals = N_ENTITIES - 1 - rng.integers(0, 200, len(ease))
     return [_made(dataset, median, ease, rivals, rng) for median in TYPICAL_RANKS[:n_models]], dataset
+
+
+def saved_with(result, path, **changes):
+    """Save a result, then change its header fields or arrays by functions; None removes one. Returns the path."""
+    result.save(path)
+    with np.load(path) as loaded:
+        arrays = dict(loaded)
+    header = json.loads(str(arrays.pop("header")))
+    for name, change in changes.items():
+        part = header if name in header else arrays
+        value = part.pop(name)
+        if change is not None:
+            part[name] = change(value)
+    with path.open("wb") as stream:
+        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+    return path
 
 
 def _made(dataset, median, ease, rivals, rng):

@@ -16,7 +16,7 @@ import pandas as pd
 
 from kgeval.checks import check_number, check_one_of
 from kgeval.comparison import Comparison
-from kgeval.data import Dataset, KnownIndex, frame_columns, known_triples, query_parts
+from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.results import EvaluationResult
@@ -312,14 +312,11 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     str
         At most 40 lines, and a last line with the number of further ranks.
     """
-    rows = scores.drop(columns="score")
-    indices = frame_columns("scores", rows)
-    listed = pd.DataFrame({name: rows.iloc[:, index].astype(str) for name, index in zip("spo", indices)})
-    listed["score"] = scores["score"]
-    vocabularies = (dataset.entities, dataset.relations, dataset.entities)
-    s, p, o = (v.find(listed[name].to_numpy(dtype=object)) for v, name in zip(vocabularies, "spo"))
+    triples = frame_ids("scores", scores.drop(columns="score"), dataset.entities, dataset.relations, dataset.name)
     known = KnownIndex.of(*query_parts(known_triples(dataset, result.protocol.filter_splits or ()), "object"))
-    listed = listed[~known.contains(p, s, o)]
+    listed = with_labels(pd.DataFrame(triples, columns=list("spo")), dataset.entities, dataset.relations)
+    listed["score"] = scores["score"].to_numpy()
+    listed = listed[~known.contains(triples[:, 1], triples[:, 0], triples[:, 2])]
     lines = []
     for row in result.labelled().to_dict("records")[:MAX_LISTED_RANKS]:
         answer, given = ("o", "s") if row["side"] == "object" else ("s", "o")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_results import replaced
+from made_results import replaced, saved_with
 
 import kgeval as kg
 from kgeval.classification.classification_result import CLASSIFIED_METRICS
@@ -426,18 +426,7 @@ def test_a_saved_result_with_features_is_equal(tmp_path):
 def rewritten(path, **changes):
     """Save a result with columns, then change its header fields or arrays; None removes one."""
     result = kinds()[0].with_columns({"fold": np.arange(6), "kind": list("yxyyxy")})
-    replaced(result, table=result.table.assign(probability=0.25)).save(path)
-    with np.load(path) as loaded:
-        arrays = dict(loaded)
-    header = json.loads(str(arrays.pop("header")))
-    for name, change in changes.items():
-        part = header if name in header else arrays
-        value = part.pop(name)
-        if change is not None:
-            part[name] = change(value)
-    with path.open("wb") as stream:
-        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
-    return path
+    return saved_with(replaced(result, table=result.table.assign(probability=0.25)), path, **changes)
 
 
 TABLE = ("s", "p", "o", "label", "score", "threshold", "predicted", "probability")

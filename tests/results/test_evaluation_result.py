@@ -10,7 +10,7 @@ import oracle
 import pandas as pd
 import pytest
 from grids import light
-from made_results import noted, replaced
+from made_results import noted, replaced, saved_with
 
 import kgeval as kg
 from kgeval.metrics.base import TIE_POLICIES
@@ -449,23 +449,6 @@ def test_flipped_bytes_are_an_error_or_harmless(tmp_path, small):
     assert refused > len(whole) / 5 * 0.6
 
 
-def rewritten(small, path, **changes):
-    """Save a result, then change its header fields or arrays; None removes one."""
-    small.save(path)
-    with np.load(path) as loaded:
-        arrays = dict(loaded)
-    header = json.loads(str(arrays.pop("header")))
-    for name, change in changes.items():
-        part = header if name in header else arrays
-        value = part.pop(name)
-        if change is not None:
-            part[name] = change(value)
-    path.unlink()
-    with path.open("wb") as stream:
-        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
-    return path
-
-
 def test_files_of_version_0_1_0_load(tmp_path, small):
     """They say "kgeval result 1", and how many rows were read beside the facts about the run."""
     small.save(tmp_path / "new.kgeval")
@@ -532,7 +515,7 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
 )
 def test_damaged_parts_are_refused(tmp_path, small, changes, message):
     """Parts that do not fit give a kgeval error with the path, never a bare KeyError or a wrong table."""
-    path = rewritten(small, tmp_path / "run.kgeval", **changes)
+    path = saved_with(small, tmp_path / "run.kgeval", **changes)
     with pytest.raises(kg.KgevalError) as caught:
         kg.load_result(path)
     assert message in str(caught.value)
