@@ -8,7 +8,7 @@ from kgeval.data.candidates import All, Candidates, Recorded
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import COLUMN_NAMES, as_labels, frame_columns, frame_ids, with_labels
+from kgeval.data.frames import COLUMN_NAMES, as_labels, frame_ids, with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.protocol import UNSEEN, Protocol
 from kgeval.data.queries import (
@@ -47,7 +47,6 @@ __all__ = [
     "check_side",
     "check_sides",
     "fingerprint_triples",
-    "frame_columns",
     "frame_ids",
     "given_and_asked",
     "given_and_asked_where",
