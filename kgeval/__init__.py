@@ -60,7 +60,8 @@ __all__ = [
 ]
 
 
-# Users import `kgeval.candidates` and `kgeval.models`; the code is in `kgeval.data` and `kgeval.scorers`.
+# Makes `import kgeval.candidates` and `import kgeval.models` work, although these modules are in `kgeval.data` and
+# `kgeval.scorers`.
 sys.modules |= {f"{__name__}.candidates": candidates, f"{__name__}.models": models}
 
 

@@ -17,14 +17,14 @@ from kgeval.errors import DataError, KgevalError, MetricError, ProtocolError
 Ids = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Scores = npt.NDArray[Any]  # of any real dtype
+Scores = npt.NDArray[Any]  # arrays of any real dtype
 
 
-MAX_COMPARED = 50_000  # `suggest` does not search in more known words than this
+MAX_COMPARED = 50_000  # if there are more known words than this, `suggest` gives no hint
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return a hint for an error message: the known word that is most similar to an unknown one.
+    """Return a hint for an error message: the known word that is most similar to an unknown word.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def check_number(
 
 
 def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None, ...]) -> Ids:
-    """Return `values` as int64 ids in ``0 .. n - 1``.
+    """Return `values` as an int64 array; raise a DataError unless they are integers from 0 to ``n - 1``.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     values : array_like of integers
         Floats, bools and strings raise an error before any conversion, so no value is rounded or overflows.
     n : int
-        The number of ids.
+        The number of existing ids.
     shape : tuple
-        The expected shape; None means any length.
+        The expected shape; None in place of a length means any length, as in ``(None, 3)``.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     Raises
     ------
     DataError
-        If the dtype, the shape or a value is wrong; names the first wrong row.
+        If the dtype, the shape or a value is wrong. For a wrong value, the message names the first row with one.
     """
     array = np.asarray(values)
     if array.ndim != len(shape) or any(

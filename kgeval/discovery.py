@@ -1,6 +1,7 @@
-"""Import all modules of a package, so that a new file in the folder of the package is found without registration.
+"""`import_modules`, which imports all modules in the folder of a package.
 
-The packages of commands, models, metrics and file formats call `import_modules`.
+The packages of commands, models, metrics and file formats call it, so that a new module in their folder needs no
+entry in a list.
 """
 
 from __future__ import annotations

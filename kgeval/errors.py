@@ -12,7 +12,7 @@ class DataError(KgevalError, ValueError):
 
 
 class ProtocolError(KgevalError, ValueError):
-    """A setting is unknown, or does not fit the dataset or the scorer."""
+    """A setting is unknown or not valid, or it does not fit the dataset or the scorer."""
 
 
 class ScoreError(KgevalError, ValueError):
@@ -20,7 +20,7 @@ class ScoreError(KgevalError, ValueError):
 
 
 class MetricError(KgevalError, ValueError):
-    """A metric, its setting or a result key is unknown or not valid."""
+    """A metric, one of its parameters, or a key of a result is unknown or not valid."""
 
 
 class MissingExtra(KgevalError, ImportError):
@@ -28,4 +28,4 @@ class MissingExtra(KgevalError, ImportError):
 
 
 class KgevalWarning(UserWarning):
-    """A result is correct but must be read with care, for example because of many ties."""
+    """Warning category: a result is correct but can mislead, for example because many scores are equal."""

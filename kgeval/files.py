@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
-    """Write arrays and a header to an ``.npz`` file, which appears only when it is complete (see `replacing`).
+    """Write arrays and a header to an ``.npz`` file. The file appears only when it is complete (see `replacing`).
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     arrays : dict of str to array
         Any dtype except object; any name except ``"header"``.
     header : dict
-        Values that JSON can store, without NaN and infinities.
+        Str keys, and values that JSON can store; no NaN and no infinity.
     overwrite : bool
-        Whether an existing file is replaced.
+        Whether an existing file is replaced; if False, it raises an error.
 
     Raises
     ------
     DataError
-        If `path` exists and `overwrite` is False, `path` is a folder, its parent folder is missing,
-        an array holds objects, or the file cannot be written.
+        If no file may be written to `path` (see `check_target`), if an array contains Python objects, or if writing
+        fails.
     """
     target = Path(path)
     check_target(target, overwrite)
@@ -64,7 +64,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     ----------
     path : str or path
     overwrite : bool
-        Whether an existing file is replaced.
+        Whether an existing file is replaced; if False, it raises an error.
 
     Yields
     ------
@@ -74,7 +74,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     Raises
     ------
     DataError
-        If `check_target` raises one, or the file cannot be written.
+        If no file may be written to `path` (see `check_target`), or if writing fails.
     """
     target = Path(path)
     check_target(target, overwrite)
@@ -99,7 +99,7 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def check_target(path: str | Path, overwrite: bool) -> None:
-    """Raise a DataError if no file can be written to `path`; commands check this before a long computation.
+    """Raise a DataError if no file may be written to `path`; commands call this before a long computation.
 
     Parameters
     ----------
@@ -110,7 +110,8 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     Raises
     ------
     DataError
-        If `path` is a folder, exists and may not be replaced, or its parent folder is missing.
+        If `path` is a folder, if it is an existing file and `overwrite` is False, or if its parent folder does not
+        exist.
     """
     target = Path(path)
     if target.is_dir():
@@ -135,7 +136,7 @@ def read_bytes(path: str | Path) -> bytes:
     Raises
     ------
     DataError
-        If the file does not exist, cannot be read, or is encoded in UTF-16.
+        If the file does not exist, if it cannot be read, or if it is encoded in UTF-16.
     """
     file = Path(path)
     if not file.is_file():
@@ -160,7 +161,7 @@ def one_line_end(raw: bytes) -> bytes:
     Returns
     -------
     bytes
-        `raw` itself if it contains no CR.
+        The text with LF at the end of each line; `raw` itself if it contains no CR.
     """
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in raw else raw
 
@@ -179,7 +180,7 @@ def read_text(path: str | Path) -> str:
     Raises
     ------
     DataError
-        If `read_bytes` raises one, or the bytes are not UTF-8; the message names the line.
+        If the file cannot be read (see `read_bytes`), or if it is not UTF-8; then the message names the line.
     """
     raw = read_bytes(path)
     try:
@@ -195,21 +196,21 @@ def check_no_nul(path: str | Path, raw: bytes) -> None:
     Parameters
     ----------
     path : str or path
-        For the message.
+        The name of the file, which the message shows.
     raw : bytes
         The content of the file.
 
     Raises
     ------
     DataError
-        If there is a NUL character; the message names the line of the first NUL.
+        If there is a NUL character; the message names the line of the first one.
     """
     if b"\0" in raw:
         raise DataError(f"{path}, line {line_at(raw, raw.index(0))}: a NUL character; is this a text file?")
 
 
 def encoding_error(path: str | Path) -> DataError:
-    """Return the error for a file that is not UTF-8; its message names the line and the byte.
+    """Return a DataError about a file that is not UTF-8; the message names the line and the first wrong byte.
 
     Parameters
     ----------
@@ -228,18 +229,18 @@ def encoding_error(path: str | Path) -> DataError:
             f"{path}, line {line_at(raw, error.start)}: invalid UTF-8 at byte {error.start} of the file "
             f"(0x{raw[error.start]:02x}); save the file as UTF-8"
         )
-    return DataError(f"{path}: the bytes changed while the file was read")
+    return DataError(f"{path}: the file changed while kgeval was reading it; read it again")
 
 
 def line_at(raw: bytes, place: int) -> int:
-    """Return the number of the line that contains a byte.
+    """Return the line number of the byte at position `place`.
 
     Parameters
     ----------
     raw : bytes
         Text with lines that end in LF, CRLF or CR.
     place : int
-        The position of the byte in `raw`.
+        The position of the byte in `raw`, counted from 0.
 
     Returns
     -------
@@ -263,7 +264,8 @@ def read_arrays(path: str | Path) -> Arrays:
     Raises
     ------
     DataError
-        If the file is missing, truncated, not an ``.npz``, or contains an array of Python objects.
+        If the file does not exist, if it is damaged or not an ``.npz`` archive, or if it contains an array of Python
+        objects.
     """
     source = Path(path)
     if not source.is_file():
@@ -301,14 +303,14 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
     Returns
     -------
     arrays : dict of str to array
-        Without the header.
+        All arrays except the header.
     header : dict
         The header that `write_archive` stored.
 
     Raises
     ------
     DataError
-        If `read_arrays` raises one, the header is missing, or the header is not a JSON object.
+        If the file cannot be read (see `read_arrays`), if it has no header, or if its header is not a JSON object.
     """
     arrays = read_arrays(path)
     if "header" not in arrays or arrays["header"].dtype.kind != "U" or arrays["header"].ndim:
@@ -323,7 +325,7 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:
-    """Return labels as the bytes of one JSON list, which stores every character exactly.
+    """Return the labels as one JSON list, written as ASCII bytes; JSON keeps every character exactly.
 
     Parameters
     ----------
@@ -350,7 +352,7 @@ def unpack_labels(packed: npt.NDArray[Any]) -> tuple[str, ...]:
     Raises
     ------
     DataError
-        If the JSON value is not a list.
+        If `packed` contains a JSON value that is not a list.
     """
     labels = json.loads(packed.tobytes().decode("ascii"))
     if not isinstance(labels, list):

@@ -3,12 +3,19 @@
 import os
 from pathlib import Path
 
+import grids
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 THOROUGH_FIXTURES = {"shared", "chrome"}  # real datasets, a browser
+
+
+def pytest_configure(config):
+    """Collect the cases of the light suite alone, unless the thorough ones are asked for by ``-m``."""
+    if config.option.markexpr != "not thorough":
+        grids.use_whole_grids()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,24 +1,45 @@
-"""Which cases of a grid run in every suite, and which in the thorough one alone (marker ``thorough``)."""
+"""How many cases run: a few in the light suite, all in the thorough one.
+
+``pytest`` alone runs the light suite; ``-m "thorough or not thorough"`` runs everything.
+"""
 
 import pytest
 
+_WHOLE = False  # conftest.py sets it before any test module is imported
+
+
+def use_whole_grids():
+    """Let the functions below return every case, not the few of the light suite."""
+    global _WHOLE  # noqa: PLW0603
+    _WHOLE = True
+
+
+def size(few, every):
+    """Number of cases of a loop: `few` in the light suite, `every` in the thorough one."""
+    return every if _WHOLE else few
+
 
 def light(values, n):
-    """Parameters of which the first `n` run always, the others in the thorough suite."""
+    """The first `n` values in the light suite, all values (the others marked ``thorough``) in the thorough one."""
     values = list(values)
-    return [*values[:n], *(pytest.param(value, marks=pytest.mark.thorough) for value in values[n:])]
+    others = [pytest.param(value, marks=pytest.mark.thorough) for value in values[n:]]
+    return [*values[:n], *others] if _WHOLE else values[:n]
+
+
+def thinned(values, step):
+    """Each `step`-th value in the light suite, all values (the others marked ``thorough``) in the thorough one."""
+    values = list(values)
+    if not _WHOLE:
+        return values[::step]
+    return [pytest.param(value, marks=[pytest.mark.thorough] if i % step else []) for i, value in enumerate(values)]
 
 
 def one_of_each(values):
-    """Parameters of which the first of each type runs always, the others in the thorough suite."""
+    """The first value of each type in the light suite, all values in the thorough one."""
     seen, parameters = set(), []
     for value in values:
         marks = [pytest.mark.thorough] if type(value) in seen else []
-        parameters.append(pytest.param(value, marks=marks, id=str(value)))
+        if _WHOLE or not marks:
+            parameters.append(pytest.param(value, marks=marks, id=str(value)))
         seen.add(type(value))
     return parameters
-
-
-def few_or_all(few, every):
-    """Numbers of cases for a loop within one test: a few always, all of them in the thorough suite."""
-    return [few, pytest.param(every, marks=pytest.mark.thorough)]

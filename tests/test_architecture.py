@@ -1,6 +1,7 @@
 """The rules of the house, read from the source: who imports whom, windows, docstrings, the cost of an import."""
 
 import ast
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -62,19 +63,22 @@ def is_window(module):
     return MODULES[module].name == "__init__.py" or part_of(module) in LOOSE
 
 
+@functools.cache
 def imports(module):
-    """Each (line, module of kgeval, name or None) that `module` imports, also inside functions."""
+    """A list of (line, module of kgeval, name or None) that `module` imports, also inside functions."""
+    found = []
     for node in ast.walk(TREES[module]):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "kgeval":
-                    yield node.lineno, alias.name, None
+            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "kgeval"]
+            found += [(node.lineno, name, None) for name in names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}, line {node.lineno}: a relative import"
             if (node.module or "").split(".")[0] == "kgeval":
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
-                    yield ((node.lineno, inner, None) if inner in MODULES else (node.lineno, node.module, alias.name))
+                    known = inner in MODULES
+                    found.append((node.lineno, inner, None) if known else (node.lineno, node.module, alias.name))
+    return found
 
 
 def test_every_module_has_a_place():

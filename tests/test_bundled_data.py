@@ -54,7 +54,7 @@ def test_licence_and_origin_are_said(root, name):
 def test_countries_counts(countries, splits):
     """The table of the README, relation by relation, is counted again."""
     every = [row for rows in splits.values() for row in rows]
-    objects = {p: len({o for _, q, o in every if q == p}) for _, p, _ in every}
+    objects = {p: len({o for _, q, o in every if q == p}) for p in {row[1] for row in every}}
     counted = {p: [Counter(q for _, q, _ in splits[split])[p] for split in SPLITS] for p in objects}
     counted = {p: [*counts, sum(counts), objects[p]] for p, counts in counted.items()}
     text = (countries / "README.md").read_text(encoding="utf-8")

@@ -71,8 +71,8 @@ class ClassificationResult:
         (float64), ``predicted`` (bool: score >= threshold), and ``probability`` if probabilities were calibrated.
     thresholds : pandas.DataFrame
         One row per relation (label) that occurs in validation or test: ``threshold``, ``n_valid_positive``,
-        ``n_valid_negative``, ``source`` (``"relation"``; or ``"global"`` if validation lacks positives or negatives of
-        the relation), ``n_test``.
+        ``n_valid_negative``, ``source`` (``"relation"``; or ``"global"`` if validation has no positives or no
+        negatives of the relation), ``n_test``.
     global_threshold : float
         The threshold that was chosen on all validation examples together.
     entities, relations : Vocabulary
@@ -80,11 +80,11 @@ class ClassificationResult:
         JSON-able: dataset and its fingerprint; source, seed and SHA-256 of the negatives; scorer, calibration, version
         of kgeval, and numbers of examples.
     dropped : dict of str to int
-        For each split and reason, the number of examples that were not scored.
+        ``"split: reason"`` -> the number of examples of the split that were not scored for this reason.
     notes : sequence of str
         Cautions about the numbers.
     columns : pandas.DataFrame, optional
-        Additional columns to break down by, one row per row of `table`.
+        Additional columns for `by`, which groups triples by their values; one row per row of `table`.
     dataset : Dataset, optional
         The dataset, if it is in memory; not saved.
 
@@ -151,7 +151,8 @@ class ClassificationResult:
         ----------
         key : str or Metric
             ``[average.]metric``. ``micro`` (default): the metric over all test triples. ``macro``: the mean over the
-            test relations for which the metric is defined; ``excluded`` is the number of the other relations.
+            test relations for which the metric is defined; the attribute ``excluded`` of the value is the number of
+            test relations for which it is undefined.
 
         Raises
         ------
@@ -182,7 +183,7 @@ class ClassificationResult:
         parts = [rows for _, rows in self._relations]
         values = [self._compute(metric, rows) for rows in parts]
         defined = [value.value for value in values if not value.reason]
-        # The number of relations without a value, and the share of test triples that have these relations.
+        # The number of relations for which the metric is undefined, and the share of test triples with such a relation.
         n_out = len(values) - len(defined)
         weight_out = sum(len(rows) for rows, value in zip(parts, values) if value.reason) / len(self.table)
         if not defined:
@@ -244,9 +245,9 @@ class ClassificationResult:
         Returns
         -------
         pandas.DataFrame
-            One row per group (relations by label): larger groups first, buckets in ascending order. Columns: ``n``
-            (number of triples), ``share`` (``n`` divided by the number of test triples), and the metrics as in
-            `summary`.
+            One row per group; a relation is shown as its label. Larger groups come first, but buckets of numbers are in
+            ascending order. Columns: ``n`` (number of triples), ``share`` (``n`` divided by the number of test
+            triples), and the metrics as in `summary`.
         """
         parsed, names = parse_points(metrics), group_names(columns)
         groups = dict(self._groups(names))
@@ -257,7 +258,7 @@ class ClassificationResult:
         return frame
 
     def with_columns(self, columns: pd.DataFrame | Mapping[str, Any]) -> ClassificationResult:
-        """Return a new result with additional columns to break down by.
+        """Return a new result with additional columns, by which `by` can group the triples.
 
         Parameters
         ----------
@@ -330,7 +331,7 @@ class ClassificationResult:
         write_result(path, "classification", arrays, header, overwrite)
 
     def cautions(self, metrics: Sequence[str | Metric] | str) -> list[str]:
-        """Return one caution for each average that leaves out relations, because the metric is undefined for them.
+        """Return one caution for each average that leaves out relations for which the metric is undefined.
 
         Parameters
         ----------
@@ -343,7 +344,7 @@ class ClassificationResult:
                 if value.excluded and not value.reason:
                     texts.append(
                         f"{average} {metric.heading} leaves out {value.excluded:,} of {len(self._relations):,} "
-                        f"relations without a value ({value.excluded_weight:.1%} of the test triples)"
+                        f"relations, for which it is undefined ({value.excluded_weight:.1%} of the test triples)"
                     )
         return list(dict.fromkeys(texts))
 
@@ -378,7 +379,7 @@ class ClassificationResult:
 
 
 def _parse_point(key: str | Metric) -> PointMetric:
-    """Return the metric of a key; raise a MetricError if the metric has its own threshold."""
+    """Return the metric that `key` names; raise a MetricError if the metric has its own threshold."""
     metric = POINTS.parse(key)
     has_threshold = isinstance(key, str) and "threshold" in key.lower()
     if isinstance(metric, DecisionMetric) and (has_threshold or metric.threshold != DEFAULT_THRESHOLD):
@@ -390,7 +391,7 @@ def _parse_point(key: str | Metric) -> PointMetric:
 
 
 def parse_points(metrics: Sequence[str | Metric] | str) -> list[PointMetric]:
-    """Return metrics of predictions for classified triples; these metrics cannot have their own threshold.
+    """Return the metrics that the given names or objects stand for; none of them may have its own threshold.
 
     Parameters
     ----------

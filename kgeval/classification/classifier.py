@@ -63,8 +63,8 @@ def classify(
 
     A triple is classified as true if its score is at least the threshold of its relation. This threshold classifies the
     largest number of validation triples of the relation correctly (`kgeval.metrics.pointwise.cuts`). If validation
-    lacks true or false triples of a relation, the relation gets the global threshold, which is chosen on all validation
-    triples; a note contains the number of these relations. The test split is not used to choose thresholds.
+    has no true or no false triples of a relation, the relation gets the global threshold, which is chosen on all
+    validation triples; a note contains the number of these relations. The test split is not used to choose thresholds.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class _Examples:
     n_dropped : int
         Number of examples that are left out, because the model has no vector for an entity or relation.
     scores : float64 array, shape (n,)
-        Empty until `scored` is called.
+        Empty if the examples are not scored yet; `scored` returns a copy with scores.
     """
 
     part: str
@@ -170,7 +170,9 @@ class _Examples:
 
     @classmethod
     def of(cls, dataset: Dataset, part: str, negatives: Ids, scorer: Any) -> _Examples:
-        """Return the positives and negatives of a split for which `scorer` has vectors, without scores.
+        """Return the positives and negatives of a split, without scores and without triples that lack a vector.
+
+        A triple lacks a vector if `scorer` has no vector for one of its entities or for its relation.
 
         Raises
         ------
@@ -265,11 +267,14 @@ def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen
 
 
 def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds) -> list[str]:
-    """Return notes with the number of test relations that use the global threshold, one note per reason."""
+    """Return one note per reason for the global threshold, with the number of test relations that use it."""
     relations, n_triples = np.unique(test.relations, return_counts=True)
     is_in_valid = np.isin(relations, valid.relations)
     notes = []
-    for reason, applies in (("has no example of them", ~is_in_valid), ("has examples of one class only", is_in_valid)):
+    for reason, applies in (
+        ("has no example of them", ~is_in_valid),
+        ("has only true or only false examples of them", is_in_valid),
+    ):
         is_global = applies & ~chosen.is_own[relations]
         if is_global.any():
             notes.append(

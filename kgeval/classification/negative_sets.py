@@ -78,7 +78,7 @@ class NegativeSets:
             by_split = {part: frame[["s", "p", "o"]].to_numpy() for part, frame in samples.items()}
             n_short = {part: len(dataset[part]) - len(by_split[part]) for part in PARTS}
             notes += [
-                f"{part} has {n:,} negatives fewer than positives: no unknown entity was left"
+                f"{n:,} positives of {part} have no negative: their queries have fewer unknown triples than positives"
                 for part, n in n_short.items()
                 if n
             ]
@@ -105,7 +105,7 @@ class NegativeSets:
         return cls(triples, source, notes + _cautions(dataset, triples))
 
     def about(self, dataset: Dataset, source: str | None) -> dict[str, Any]:
-        """Return the facts that a result stores: `source` (or the default source) and SHA-256 of the negatives."""
+        """Return what a result stores about the negatives: `source` (by default `self.source`) and SHA-256."""
         return {"negatives": source or self.source, "negatives_sha256": self.fingerprint(dataset)}
 
     def fingerprint(self, dataset: Dataset) -> str:
@@ -140,5 +140,5 @@ def _cautions(dataset: Dataset, triples: dict[str, Ids]) -> list[str]:
         if n_known:
             texts.append(f"{n_known:,} of {len(rows):,} negatives of {part} are known triples; they count as false")
         if n_repeated:
-            texts.append(f"{n_repeated:,} of {len(rows):,} negatives of {part} are repetitions; each counts")
+            texts.append(f"{n_repeated:,} of {len(rows):,} negatives of {part} repeat another one; each counts")
     return texts

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A command. Each module of `kgeval.cli.commands` defines one, as `COMMAND`.
+    """A command of the command line. Each module of `kgeval.cli.commands` defines one and names it `COMMAND`.
 
     Parameters
     ----------
     name : str
-        The name as it is typed.
+        The word that users type after ``kgeval``.
     about : str
         One line about the command, for the list of commands.
     add_options : function
-        Adds the options of the command to its parser.
+        Takes the parser of the command and adds the options of the command to it.
     run : function
-        Takes the parsed options; returns the text to print, or the text and the exit code.
+        Takes the parsed options and returns the text to print, or a pair of this text and the exit code.
     place : int
         The position in the list of commands.
     """

@@ -46,9 +46,11 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     model = parser.add_argument_group("model settings (needed if the model file does not contain them)")
     model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
     model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
-    model.add_argument("--layout", choices=LAYOUTS, help="order of the parts of complex numbers in the columns")
+    model.add_argument("--layout", choices=LAYOUTS, help="order of real and imaginary parts in the columns")
     model.add_argument(
-        "--inverse-relations", choices=INVERSE_ROWS, help="where the relation table holds the rows of inverse relations"
+        "--inverse-relations",
+        choices=INVERSE_ROWS,
+        help="place of the inverse relations among the rows of the relation table",
     )
     if with_side:
         parser.add_argument(
@@ -61,7 +63,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the protocol, which change the numbers.
+    """Add the options of the protocol. These options change the computed numbers.
 
     Parameters
     ----------
@@ -70,13 +72,15 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
     protocol = parser.add_argument_group("protocol (changes the numbers)")
     protocol.add_argument("--split", metavar="NAMES", help="splits to rank, comma-separated (default: test)")
     protocol.add_argument(
-        "--filter", metavar="NAMES", help="splits whose triples are known, comma-separated, or none (default: all)"
+        "--filter",
+        metavar="NAMES",
+        help="splits whose triples are known answers, comma-separated; none for no split (default: all)",
     )
     protocol.add_argument(
         "--unseen",
         choices=UNSEEN,
-        help="policy for triples with entities or relations that are not in train (default: rank; drop if the "
-        "model has no vectors for them)",
+        help="what happens to triples with entities or relations that are not in train (default: rank, but drop if "
+        "the model has no vectors for them)",
     )
 
 
@@ -144,7 +148,7 @@ def results_of(options: argparse.Namespace) -> tuple[list[EvaluationResult], lis
     Raises
     ------
     ProtocolError
-        If a file is given twice, or the number of names is wrong.
+        If a file is given twice without ``--names``, or if ``--names`` does not contain one distinct name per file.
     """
     stems = [path.stem for path in options.results]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in options.results]
@@ -175,14 +179,14 @@ def ranked_result(path: Path) -> EvaluationResult:
 
 
 def check_out(out: Path, overwrite: bool, read: Sequence[Path]) -> None:
-    """Raise a DataError if the output file exists (without `overwrite`), or is one of the input files.
+    """Raise a DataError if the output file must not be written: it exists, or it is one of the input files.
 
     Parameters
     ----------
     out : Path
         The file to write.
     overwrite : bool
-        Whether an existing file may be replaced; never an input file.
+        Whether an existing file may be replaced. An input file is never replaced.
     read : sequence of Path
         The input files.
     """
@@ -209,12 +213,13 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     options : argparse.Namespace
         The parsed options.
     dataset : Dataset
-        Gives the order of the labels in a model file.
+        Its labels are matched with the labels in a model file.
 
     Raises
     ------
     ScoreError
-        If ``--score`` is not MODULE:NAME, or the module or name is missing.
+        If ``--score`` does not have the form MODULE:NAME, if importing the module fails, or if the module does not
+        contain the name.
     """
     if options.model is not None:
         settings = {
@@ -228,7 +233,8 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     if not colon or not name:
         raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # not removed: the scorer may import modules when it is called
+        # "" is the current folder. It stays in the path, since the scorer may import modules each time it is called.
+        sys.path.insert(0, "")
     try:
         module = _module(module_name)
     except Exception as error:
@@ -295,7 +301,7 @@ def json_text(content: dict[str, Any]) -> str:
     Parameters
     ----------
     content : dict
-        Plain values; NaN and infinity are errors.
+        Plain Python values. NaN and infinity raise a ValueError.
     """
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=not is_unicode)

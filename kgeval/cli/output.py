@@ -1,7 +1,4 @@
-"""Text of a result: the options for metrics, breakdown and format, and the text that commands print.
-
-The commands evaluate, show and classify use this module.
-"""
+"""The output of the commands evaluate, show and classify: options (metrics, breakdown, format) and the printed text."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     Returns
     -------
     argparse group
-        The group "output", for further options.
+        The group "output" of the parser, to which a command can add further options.
     """
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -51,7 +48,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--confidence", type=float, metavar="SHARE", help="confidence level of the intervals (default: 0.95)"
     )
     output.add_argument(
-        "--no-intervals", dest="intervals", action="store_false", help="leave out the intervals of the breakdown"
+        "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
     )
     output.add_argument(
         "--means-from",
@@ -91,7 +88,7 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
 
 
 def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: argparse.Namespace) -> EvaluationResult:
-    """Return the result with the columns that ``--types`` and ``--means-from`` add.
+    """Return the result with the columns that the options ``--types`` and ``--means-from`` add or recompute.
 
     Parameters
     ----------
@@ -104,7 +101,7 @@ def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: arg
     Raises
     ------
     ProtocolError
-        If ``--means-from`` names no split.
+        If ``--means-from`` names no split, or a split that the dataset does not have.
     """
     if options.means_from is not None:
         splits = words(options.means_from)
@@ -134,7 +131,7 @@ def result_text(
     options : argparse.Namespace
         The parsed options.
     further : sequence of str
-        Further parts of the text, printed before the metrics; in the format "table" only.
+        Further parts of the text, printed before the metrics, in the format "table" only.
     last : str
         A last line, in the format "table" only.
     """
@@ -174,7 +171,7 @@ def result_text(
         split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
         if split_columns and not says_splits(result.notes):
             reasons.append(
-                f"note: computed from all splits (--means-from train: from train): {', '.join(split_columns)}"
+                f"note: {', '.join(split_columns)}: computed from all splits; to use train only: --means-from train"
             )
     cautions = [f"note: {note}" for note in metric_cautions(result, metrics)]
     if cautions or reasons:

@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 if ``check-table`` finds an impossible row, or the reader of the output stops; 2 after an error in the
-        input or the options; 130 after an interrupt.
+        0 if all went well; 1 if ``check-table`` finds an impossible row, or if the program that reads the output stops
+        reading; 2 after an error in the input or the options; 130 after an interrupt (Ctrl-C).
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
@@ -37,16 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", KgevalWarning)  # the notes of the result have the same texts
+            warnings.simplefilter("ignore", KgevalWarning)  # each warning is also a note of the result
             output = options.run(options)
             text, status = output if isinstance(output, tuple) else (output, 0)
-            if text:  # empty if a pager has shown the text
+            if text:  # the text is empty if a pager has shown it already
                 print(text)
             sys.stdout.flush()
     except KgevalError as error:
         if options.debug:
             traceback.print_exc()
-        lines = str(error).split("\n") if isinstance(error, ProtocolError) else [str(error)]  # may list differences
+        # The message of a ProtocolError may have several lines, for example one for each difference between results.
+        lines = str(error).split("\n") if isinstance(error, ProtocolError) else [str(error)]
         print("kgeval: " + "\n".join(printable(line) for line in lines), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

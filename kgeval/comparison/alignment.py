@@ -39,9 +39,9 @@ class Mismatch:
     field : str
         A field of the protocol, or ``"dataset"``, ``"entities"``, ``"relations"``, ``"queries"``, ``"rivals"``.
     said : str
-        The value in each result, as text.
+        The value in each result, as text, for example ``"drop in A, rank in B"``.
     overrides : tuple of str
-        Keys of `OVERRIDES`; each of these keys accepts the difference. Empty if no override accepts it.
+        Keys of `OVERRIDES`; any one of these keys accepts the difference. Empty if no override accepts it.
     """
 
     field: str
@@ -54,18 +54,17 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The rows that all results share, and the differences that were overridden.
+    """The ranked triples that all results contain, and the differences that were overridden.
 
     Parameters
     ----------
     rows : tuple of int64 arrays, shape (shared,)
-        One array per result: the indices of the shared rows in the result's table. Element i of every array is the same
-        ranked triple. The rows are sorted by side, split and labels; ids and the order of the tables do not change the
-        alignment.
+        One array per result: row indices of the result's table. Element i of every array belongs to the same ranked
+        triple. The triples are sorted by side, split and labels; ids and the order of the tables do not matter.
     overridden : tuple of Mismatch
         The differences that an override accepted.
     unneeded : tuple of str
-        Overrides that were given although the results do not differ in these fields.
+        Keys of `OVERRIDES` that were passed, although the results have no difference that these keys accept.
     """
 
     rows: tuple[Ids, ...]
@@ -84,7 +83,7 @@ def align(
     names : sequence of str
         The name of each result, for error messages.
     keys : sequence of Key
-        The metrics to compare; only rows of the sides of these metrics are paired.
+        The metrics to compare. Only ranks of the sides that these metrics need are paired.
     override : sequence of str
         Differences to accept: keys of `OVERRIDES`.
 
@@ -113,13 +112,13 @@ def align(
 
 
 def mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return every difference between results because of which their metrics are not comparable.
+    """Return every difference between results that makes their metrics not comparable.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-        The name of each result, for the texts.
+        The name of each result, as the mismatches show it.
 
     Returns
     -------
@@ -141,9 +140,10 @@ def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
 def _differences(
     results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], side_mismatches: Sequence[Mismatch]
 ) -> tuple[list[Mismatch], Ids]:
-    """Return all mismatches, including `side_mismatches`, and the indices of the shared rows of `sides`.
+    """Return a list of all mismatches, and an array with the rows that all results have.
 
-    The indices are int64, shape (shared, results): one row per shared ranked triple, one column per result.
+    The list includes `side_mismatches`. The array is int64, shape (shared, results): one row per ranked triple of
+    `sides` that all results contain; column j holds the index of the triple in the table of result j.
     """
     paired_rows = pair_rows(results, sides)
     shared = paired_rows[(paired_rows >= 0).all(axis=1)]
@@ -159,7 +159,7 @@ def _differences(
 
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
-    """Return the error message: every difference, and the override that accepts the difference."""
+    """Return the error message: one line per difference, which also names the overrides that accept it, if any."""
     lines, needed = [f"{listed(names)} cannot be compared as they are; they differ in"], []
     for mismatch in differences:
         if set(override) & set(mismatch.overrides):
@@ -195,14 +195,16 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
 
     Returns
     -------
-    int64 array, shape (distinct rows, results)
-        Sorted by side, split and labels; -1 if a result does not have the row. If the tables of two results contain the
-        triples a, b, c and c, a, d, the array is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
+    int64 array, shape (distinct ranked triples, results)
+        One row per ranked triple, sorted by side, split and labels. Column j holds the index of the triple in the table
+        of result j, or -1 if that table does not contain the triple. For example, if the first table contains the
+        triples a, b, c and the second c, a, d, the array is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
     """
     # One array per result: old id -> joint id; equal labels have the same joint id in all results.
     entities = _joint_ids([result.entities for result in results], [result.table[["s", "o"]] for result in results])
     relations = _joint_ids([result.relations for result in results], [result.table[["p"]] for result in results])
-    # One part per result, int64, shape (rows, 7): side, split, p, s, o, number of the result, index in its table.
+    # One array per result, int64, shape (rows, 7). Columns: side, split, joint ids of p, s and o, index of the result,
+    # index of the row in the table of the result.
     parts = []
     for i, result in enumerate(results):
         side, split = (_codes(result.table[name], words) for name, words in (("side", SIDES), ("split", SPLITS)))
@@ -210,7 +212,7 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
         s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
-    # Seven arrays of shape (all rows,), which contain the rows of all results.
+    # The rows of all results below each other, as seven arrays of shape (all rows,): five in `columns`, then two more.
     *columns, result_number, position = np.concatenate(parts).T
     # First grouping: equal rows within one result. occurrence (all rows,): 0 for the first row of a group, 1 for the
     # second, ...; it is the position in the sorted order minus the position at which the group starts.
@@ -254,13 +256,13 @@ def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[Any]) -> list[
 
 
 def _codes(column: Any, words: Sequence[str]) -> Ids:
-    """Return the index in `words` of each value of a categorical column."""
+    """Return, for each value of a categorical column, the index of the value in `words`."""
     word_indices = np.array([words.index(word) for word in column.cat.categories], dtype=np.int64)
     return np.asarray(word_indices[column.cat.codes.to_numpy()])
 
 
 def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return one mismatch per protocol field in which the results differ; the field ``sides`` is not compared here."""
+    """Return one mismatch per protocol field in which the results differ, except ``sides`` (`_side_mismatches`)."""
     differing = []
     for field in dataclasses.fields(Protocol):
         if field.name == "sides":
@@ -275,16 +277,20 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Replace candidates without a digest by the first candidates of the same kind that have a digest.
+    """Replace candidates without a digest (a hash of the lists) by the first of the same kind that have a digest.
 
-    Files of version 0.1.0 have no digest. The content of their lists of candidates is unknown and cannot be compared.
+    Files of version 0.1.0 have no digest. Their lists of candidates are unknown and cannot be compared, so they do not
+    count as a difference.
     """
     with_content = {value.kind: value for value in reversed(values) if value.digest}
     return [value if value.digest else with_content.get(value.kind, value) for value in values]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
-    """Return one mismatch if a result lacks the side of a key, or if a key is over both sides and the sides differ."""
+    """Return at most one mismatch: the first metric in `keys` for which the results do not have the right sides.
+
+    A metric of one side needs this side in every result. A metric of both sides needs the same sides in every result.
+    """
     ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
         need = (
@@ -300,12 +306,12 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
 
 
 def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return the mismatches of dataset fingerprints, and of the labels of entities and relations."""
+    """Return a mismatch if dataset fingerprints differ, and one for each result with other labels than the first."""
     differing = []
     if len({result.about["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.about['dataset']} {result.about['dataset_fingerprint'][:8]}" for result in results]
         differing.append(
-            Mismatch("dataset", _values_by_name(shown, names) or f"fingerprints of {shown[0]}", ("dataset",))
+            Mismatch("dataset", _values_by_name(shown, names) or f"fingerprints that start as {shown[0]}", ("dataset",))
         )
     first = results[0]
     for field in ("entities", "relations"):
@@ -319,7 +325,7 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
 
 
 def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, second_name: str) -> str:
-    """Return a text on the labels that only one of two vocabularies has; empty if the labels are the same."""
+    """Return a text: how many labels only one of two vocabularies has, and the first one; empty if there are none."""
     if first == second:
         return ""
     texts = []
@@ -349,7 +355,7 @@ def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], p
     for i in range(1, len(results)):
         texts = []
         for with_row, without_row in ((0, i), (i, 0)):
-            # The rows that result `with_row` has and result `without_row` lacks: indices in the table of `with_row`.
+            # Row indices in the table of result `with_row`: its rows that result `without_row` does not have.
             unshared = paired_rows[has_row[:, with_row] & ~has_row[:, without_row], with_row]
             if len(unshared):
                 first = describe_row(results[with_row], int(unshared.min()))
@@ -385,16 +391,17 @@ def describe_row(result: EvaluationResult, row: int) -> str:
 def _rival_mismatches(
     results: Sequence[EvaluationResult], names: Sequence[str], shared: Ids, causes: tuple[str, ...]
 ) -> list[Mismatch]:
-    """Return one mismatch per setting in which shared rows have different numbers of rivals.
+    """Return one mismatch for each setting (raw, filtered) in which a shared row has different numbers of rivals.
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
     shared : int64 array, shape (shared, results)
-        The indices of the shared rows in each table.
+        Row i is a ranked triple that all results contain; column j holds its index in the table of result j.
     causes : tuple of str
-        Overrides that accept the mismatch, because they also accept different numbers of rivals.
+        Overrides that accept the mismatch. They accept another difference between the results, which also changes the
+        numbers of rivals.
     """
     differing = []
     for setting in SETTINGS:
@@ -405,17 +412,21 @@ def _rival_mismatches(
             is_different |= n_rivals != rivals[0]
         if is_different.any():
             differing_rows = np.flatnonzero(is_different)
-            # Of the rows that differ, the row that comes first in the table of the first result.
+            # The differing row that comes first in the table of the first result.
             first = differing_rows[shared[differing_rows, 0].argmin()]
             values = _values_by_name([f"{n_rivals[first]:,}" for n_rivals in rivals], names)
             row = describe_row(results[0], int(shared[first, 0]))
-            counted = f"{len(differing_rows):,} of {len(shared):,} shared rows differ in their {setting} rivals"
+            counted = (
+                f"{len(differing_rows):,} of {len(shared):,} shared rows have different numbers of {setting} rivals"
+            )
             differing.append(Mismatch("rivals", f"{counted}, first {row}: {values}", causes))
     return differing
 
 
 def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
-    """Return cautions for comparable results: different tie rates or versions, equal scorer names, notes of results.
+    """Return cautions about results that may be compared: different tie rates, versions or dataset names, ...
+
+    Equal scorer names give a caution too. The notes of the results are added at the end.
 
     Parameters
     ----------
@@ -430,7 +441,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     rates = [result.tie_rate for result in results]
     if max(rates) - min(rates) > TIE_RATES_APART:
         values = _values_by_name([f"{rate:.1%}" for rate in rates], names)
-        texts.append(f"tie rates differ, {values}; compare also with the prefixes pessimistic. and optimistic.")
+        texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
     if any(result.protocol.candidates == Recorded("listed") for result in results):
         texts.append(
             "files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "
@@ -462,7 +473,7 @@ def _shown_value(value: Any) -> str:
 
 
 def _values_by_name(values: Sequence[str], names: Sequence[str]) -> str:
-    """Return each distinct value with the names of its results; empty if all results have the same value.
+    """Return a text: each distinct value with the names of the results that have it; empty if all values are equal.
 
     Examples
     --------

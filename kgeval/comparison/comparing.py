@@ -32,7 +32,7 @@ COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Differences between results on the same ranks, with tests and intervals; see `kgeval.compare`, which returns it.
+    """Differences between results on the same ranked triples, with tests and intervals; `kgeval.compare` returns it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Comparison:
         detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
         in which the metric of the first model is better than, equal to, or worse than that of the second; ``n``, the
         number of observations; ``n_clusters``, the number of clusters; ``better``, the name of the model with the
-        better value (significant or not); ``reason``, why values are NaN.
+        better value (significant or not; empty if the values are equal); ``reason``, why values are NaN.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -109,7 +109,8 @@ class Comparison:
         metric : str or Metric
             One of the compared metrics.
         first, second : str, optional
-            Names of models; by default the first two.
+            Names of two models. By default the first two; if only `first` is passed, the second is the first other
+            model.
 
         Returns
         -------
@@ -121,8 +122,8 @@ class Comparison:
             ``contribution``; and ``reason``, why a value is NaN. The contributions add up to the difference between the
             models, which is ``attrs["difference"]``. If the metric is a mean, a contribution is ``share * difference``,
             and ``attrs["contribution"]`` is ``"exact"``. For other metrics, such as the GMR, the contributions come
-            from a linear approximation of the metric, with the gradient half-way between both models, and
-            ``attrs["contribution"]`` is ``"linearised"``.
+            from a linear approximation of the metric, with the gradient at the point half-way between both models,
+            and ``attrs["contribution"]`` is ``"linearised"``.
 
         Raises
         ------
@@ -173,13 +174,13 @@ class Comparison:
             ),
             *(f"overridden: {mismatch}" for mismatch in self.alignment.overridden),
             *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
-            "tested: p is how often a difference at least as large, in either direction, arises when the two models "
-            f"swap all their ranks of a {terms.cluster} at random ({terms.n_resamples:,} random swaps, seed "
-            f"{terms.seed}; all possible swaps where {MAX_ENUMERATED} or fewer differ); p_holm is p corrected by "
-            f"Holm's method for the number of tests here, {n_tested:,} (pairs of models: {n_pairs:,}, metrics: "
-            f"{len(self.keys):,})",
+            "tested: p is how often random swaps of ranks between the two models give a difference at least as large, "
+            f"in either direction; all ranks of a {terms.cluster} are swapped together ({terms.n_resamples:,} random "
+            f"swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or fewer clusters differ); p_holm is p "
+            f"corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: {n_pairs:,}, "
+            f"metrics: {len(self.keys):,})",
             f"differences are first - second; intervals {100 * terms.confidence:g}%, clustered by {terms.cluster}"
-            + ("; in query. metrics each query is its own cluster" if has_queries else ""),
+            + ("; for metrics with the prefix query. each query is one cluster" if has_queries else ""),
         ]
         return lines + [f"note: {note}" for note in self.notes]
 
@@ -217,9 +218,9 @@ def compare(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
-    """Compare each pair of results on the same ranks.
+    """Compare each pair of results on the same ranked triples.
 
-    Rows are paired by labels, side and split, not by ids or position.
+    Ranks of two results are paired by the labels, side and split of the triple, not by ids or position.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ def compare(
 
 
 def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:
-    """Return the metrics as text of the key -> key; equal keys occur once."""
+    """Return a dict of the parsed metrics: text of the key -> key; equal keys occur once."""
     keys = {str(key): key for key in map(Key.parse, split_list(metrics))}
     if not keys:
         raise MetricError("metrics is empty; name at least one, such as 'mrr,hits@10'")

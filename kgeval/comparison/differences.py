@@ -28,7 +28,7 @@ COLUMNS = (
 RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reason")
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable")
 NO_RANKS = "no rank was compared"
-ALL_AGREE = "no interval: all clusters differ by the same amount, which gives no standard error"
+ALL_AGREE = "no interval: the difference is the same in every cluster, so there is no standard error"
 # Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
 SUM_ROUNDING = 1e-12
 
@@ -45,15 +45,15 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The shared observations of all results: ranks of one or both sides, or the queries of these ranks.
+    """The observations that all results share: ranks of one or both sides, or the queries of these ranks.
 
     Parameters
     ----------
     rows : tuple of int64 arrays, shape (ranks,)
         One array per result: the indices of the shared ranks in its table.
     orders : tuple of int64 arrays, shape (observations,), or None
-        Only for query-level metrics, else None. One array per result: element q is the index of shared query q in the
-        list of queries that the result sorts by its ids.
+        Only for query-level metrics, else None. Each result lists the shared queries in its own order (by ids, which
+        differ between results). One array per result: element q is the position of shared query q in this list.
     clusters : int64 array, shape (observations,)
         The number (0, 1, ...) of the cluster of each observation.
     relations : int64 array, shape (observations,)
@@ -94,7 +94,8 @@ class Sample:
         orders = []
         for result, result_rows in zip(results, rows):
             # order[starts[:-1]] (queries,): one rank per query, in the order in which this result sorts its queries.
-            # queries[...] gives their shared numbers, a permutation of 0, 1, ...; `argsort` inverts the permutation.
+            # queries[order[starts[:-1]]]: the shared numbers of these queries, a permutation of 0, 1, ...; `argsort`
+            # inverts the permutation.
             order, starts = group_rows(*_query_columns(result, result_rows))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
         # first (queries,): the index of the first rank of each query; its relation is the relation of the query.
@@ -102,12 +103,14 @@ class Sample:
         return cls(tuple(rows), tuple(orders), np.arange(len(first)), relations[first])
 
     def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
-        """Return the metric `key` of `result`, number `i` of the results, over the shared observations, in their order.
+        """Return the moments of the metric `key` over the observations, in the order of the observations.
+
+        `result` is the compared result with index `i`.
 
         Raises
         ------
         MetricError
-            If no rank was compared, or the metric is undefined or not a function of means.
+            If no rank was compared, or if the metric is undefined or not a function of means.
         """
         if not len(self.clusters):
             raise MetricError(NO_RANKS)
@@ -115,7 +118,7 @@ class Sample:
         return moments if self.orders is None else Moments(moments.values[self.orders[i]], moments.finish)
 
     def part(self, result: EvaluationResult, i: int, key: Key, whole: Moments, rows: Ids) -> Moments:
-        """Return the metric `key` over some of the observations.
+        """Return the moments of the metric `key` over some of the observations.
 
         Parameters
         ----------
@@ -124,7 +127,7 @@ class Sample:
             The index of `result` among the compared results.
         key : Key
         whole : Moments
-            The metric over all observations, from `moments`.
+            The moments over all observations, from `Sample.moments`.
         rows : int64 array
             Indices of the chosen observations. For metrics of ranks, the moments are computed again from these ranks,
             since a metric such as a z-score depends on the number of ranks.
@@ -134,22 +137,23 @@ class Sample:
         return Moments(whole.values[rows], whole.finish)
 
     def interval(self, result: EvaluationResult, i: int, key: Key, confidence: float) -> Interval:
-        """Return the metric `key` of `result`, number `i` of the results, with its interval."""
+        """Return the value of the metric `key` with its interval; `result` is the compared result with index `i`."""
         if not len(self.clusters):
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=NO_RANKS)
         return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=self.clusters)
 
     def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
-        """Return in how many observations `key` is better, equal, and worse in result `i` than in result `j`."""
+        """Return three counts of observations: metric `key` is better in result `i`, equal, or better in result `j`."""
         signs = np.sign(self.merit(results[i], i, key) - self.merit(results[j], j, key))
         return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
 
     def merit(self, result: EvaluationResult, i: int, key: Key) -> Reals:
-        """Return the metric of each single observation of `result`, number `i` of the results; higher is better.
+        """Return the value of the metric in each observation (rank or query), such that higher is better.
 
-        The observations are ranks or queries. If lower values of a metric are better, the values are negated. For an
-        adjusted metric or a z-score, the values are those of the wrapped metric; for a micro average over queries, they
-        are the numerators of the queries. Returns float64, shape (observations,); zeros if the metric is undefined.
+        `result` is the compared result with index `i`. If lower values of the metric are better, the values are
+        negated. For an adjusted metric or a z-score, the values are those of the plain metric, before adjustment. For a
+        micro average over queries, they are the numerators of the queries. Returns float64, shape (observations,);
+        zeros if the metric is undefined.
         """
         metric = key.metric
         if isinstance(metric, QueryLevel):
@@ -157,7 +161,7 @@ class Sample:
                 values = self.moments(result, i, key).values[:, 0]
             except MetricError:  # undefined; the column `reason` of the table contains the reason
                 values = np.zeros(len(self.clusters))
-            return np.asarray(values)  # for every list metric, higher is better
+            return np.asarray(values)  # for every query-level metric, higher is better
         metric = metric.metric if isinstance(metric, AgainstChance) else metric
         counts = result.rank_table.counts(key.setting, self.rows[i])
         if key.ties not in metric.tie_policies:
@@ -199,7 +203,7 @@ def samples_of(
     Returns
     -------
     dict of str to Sample
-        For each name in `keys`, its observations.
+        The keys of `keys`, each with its observations.
     """
     samples: dict[tuple[str, bool], Sample] = {}
     for key in keys.values():
@@ -302,7 +306,7 @@ def _moments(
 
 
 def _record(label: str, key: Key, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
-    """Return two values, their difference, and the name of the better model, or "" if only rounding differs."""
+    """Return the first columns of a row: values, difference, better model ("" if only rounding differs)."""
     first, second = values
     difference = first - second
     advantage = difference if key.higher_is_better else -difference
@@ -357,7 +361,7 @@ def relation_table(
     """
     first, second = (sample.moments(results[i], i, key) for i in pair)
     parts, is_exact = _contributions(first, second)
-    # Each element of the split contains the indices of the observations of one relation.
+    # `np.split` returns one array per relation: the indices of the observations of the relation.
     order, starts = group_rows(sample.relations)
     records = {}
     for rows in np.split(order, starts[1:-1]):
@@ -385,20 +389,21 @@ def relation_table(
 def _difference_of_moments(first: Moments, second: Moments) -> Moments:
     """Return the difference of two metrics over the same observations as one `Moments`."""
     k = first.values.shape[1]
-    # values (observations, 2k): the values of both metrics, side by side. The new `finish` gets 2k means and subtracts
-    # second.finish(last k means) from first.finish(first k means).
+    # values (observations, 2 * k): the k columns of the first metric, then the k columns of the second. The new
+    # `finish` gets 2 * k means; it returns first.finish(the first k means) - second.finish(the last k means).
     values = np.concatenate([first.values, second.values], axis=1)
     return Moments(values, lambda means: first.finish(means[..., :k]) - second.finish(means[..., k:]))
 
 
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
-    """Return the contribution of each observation to the difference, and whether the contributions are exact.
+    """Return the contribution of each observation to ``first - second``, and whether the contributions are exact.
 
-    The mean of the contributions is the difference. `finish` is approximated by a linear function, with the gradient
-    half-way between the means of both metrics: contribution i is ``difference + gradient @ (d_i - mean(d))``, where d_i
-    is the difference of the values of observation i. If both metrics have the same values in an observation, its
-    contribution is only the (third-order) error of the approximation. The contributions are exact if `finish` is linear
-    between the means, for example for a plain mean.
+    The mean of the contributions is the difference of both metrics. A metric is ``finish(means)``; `finish` is
+    approximated by a linear function, with the gradient half-way between the means of both metrics. Let
+    ``d = first.values - second.values``. The contribution of observation i is
+    ``difference + gradient @ (d[i] - d.mean(axis=0))``. If ``d[i]`` is 0, only the (third-order) error of the
+    approximation is left. The contributions are exact if `finish` is linear between the means, for example for a plain
+    mean.
 
     Parameters
     ----------
@@ -417,7 +422,7 @@ def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
     # equal if `finish` is linear between the means.
     bends = [float(first.finish(start + share * step)) - share * total for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     scale = max(abs(float(first.number)), abs(float(second.number)))
-    # Moments whose means are half-way and whose deviations from these means are d_i - mean(d); `influences` multiplies
-    # the deviations by the gradient.
+    # Moments whose means are half-way and whose deviations from these means are value_gaps - step. `influences`
+    # multiplies the deviations by the gradient.
     parts = influences(Moments(start + step / 2 + (value_gaps - step), first.finish)) + total
     return parts, bool(np.ptp(bends) <= 1e-9 * scale)

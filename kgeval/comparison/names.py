@@ -18,8 +18,8 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
     ----------
     results : EvaluationResult, or sequence of them, or mapping of name to EvaluationResult
     names : sequence of str, optional
-        One per result. By default the names of a mapping, else the name of each result's scorer; scorers with the same
-        name are numbered by the position of the result, for example ``"ComplEx (2)"``.
+        One per result. By default the keys of `results` if it is a mapping, else the name of each result's scorer. If
+        scorers share a name, the position of the result is added, for example ``"ComplEx (2)"``.
 
     Returns
     -------
@@ -29,8 +29,8 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
     Raises
     ------
     ProtocolError
-        If there is no result, an element is not an EvaluationResult, or `names` does not contain one distinct, nonempty
-        name per result.
+        If there is no result, if an element is not an EvaluationResult, or if `names` does not contain one distinct,
+        nonempty name per result.
     """
     if isinstance(results, Mapping):
         names, results = [str(name) for name in results] if names is None else names, list(results.values())
@@ -48,7 +48,7 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
 
 
 def check_names(names: Any, n: int, of: str = "result") -> list[str]:
-    """Return `names` as a list, if they are `n` different, nonempty strings.
+    """Return `names` as a list; raise an error unless these are `n` different, nonempty strings.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     n : int
         The expected number of names.
     of : str
-        The noun for a named object in the error message, such as ``"result"``.
+        What has a name, as a noun for the error message, such as ``"result"``.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     Raises
     ------
     ProtocolError
-        If `names` is not such a list; the message contains `names`.
+        If `names` does not contain exactly `n` different, nonempty strings.
     """
     given = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     is_right = len(given) == n == len(set(map(str, given))) and all(

@@ -1,6 +1,6 @@
 """Candidates: which entities compete with a positive.
 
-An instance of a class in this module is the field `candidates` of `Protocol`; `kgeval.evaluation` calls its method
+The field `candidates` of a `Protocol` is an instance of one of these classes; `kgeval.evaluation` calls its method
 `pools`. Users import the module as `kgeval.candidates`.
 """
 
@@ -20,40 +20,41 @@ __all__ = ["All", "Candidates", "Recorded"]
 class Candidates:
     """Base class of every kind of candidates.
 
-    Queries that share the same candidates form a part; the set of these candidates is the pool of the part. The
-    method `pools` of a subclass defines the parts, for example all queries together (`All`), the queries of each
-    relation, or each positive alone. The ranker ranks the positives of a part among the pool of the part. Two instances
-    are equal, and have the same hash, if `kind` and `digest` are equal.
+    A subclass defines the method `pools`. This method splits the queries into parts, so that all queries of a part have
+    the same candidates: the pool of the part. A part is, for example, all queries (`All`), the queries of one relation,
+    or a single positive. Each positive is ranked among the pool of its part. Two instances are equal, and have the same
+    hash, if `kind` and `digest` are equal.
 
     Attributes
     ----------
     kind : str
         One word that names the kind; result files and fingerprints contain this word.
     digest : str
-        Digest of the content, for example of lists of candidates; empty if `kind` alone defines the candidates.
+        Hash of the data that define the candidates, for example of lists of entities; empty if `kind` alone defines
+        the candidates.
     """
 
     kind: str = ""
     digest: str = ""
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Yield the queries in parts that share their candidates, each part with its pool.
+        """Split the queries into parts with the same candidates, and yield each part with its candidates.
 
         Parameters
         ----------
         queries : Queries
-            Queries of one side. ``queries.rows`` are row numbers in the ranked splits, one split after another. The row
-            is -1 for a triple that is explained but occurs in no ranked split; a subclass with one list of candidates
-            per positive has no list for such a triple.
-        entities : int64 array, shape (entities that may compete,)
-            Sorted ids: all entities, or only the entities of train if the protocol drops unseen entities.
+            Queries of one side. ``queries.rows`` holds the row of each positive in the ranked splits, which are joined
+            into one array. The row is -1 for a triple that a user wants explained but that is in no ranked split; a
+            subclass with one list of candidates per positive has no list for this triple.
+        entities : int64 array, shape (entities,)
+            Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
 
         Yields
         ------
         part : Queries
             Every positive of `queries` is in exactly one part.
         pool : int64 array, shape (candidates,)
-            Sorted distinct ids; the pool contains the answers of the part.
+            The candidates of all queries of the part: sorted distinct ids, with all answers of the part among them.
         """
         raise TypeError(f"{type(self).__name__} does not define pools()")
 
@@ -101,11 +102,11 @@ class All(Candidates):
 
 @dataclass(frozen=True, eq=False)
 class Recorded(Candidates):
-    """The record of candidates in a result: kind and digest, without the lists of entities.
+    """What a result stores about its candidates: kind and digest, but not the lists of entities.
 
-    Results of tables of scores contain a `Recorded`, and so do results that were read from a file, unless their
-    candidates are `All`. A record suffices to check that two results have the same candidates; it does not suffice to
-    rank triples.
+    Results that were computed from a table of scores contain a `Recorded`. Results that were read from a file contain
+    one too, unless all entities were candidates. A `Recorded` is enough to check that two results have the same
+    candidates, but not to rank triples.
 
     Parameters
     ----------
@@ -119,10 +120,10 @@ class Recorded(Candidates):
     digest: str = ""
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Raise a ProtocolError: a record has no lists of candidates."""
+        """Raise a ProtocolError, because the lists of candidates are not stored."""
         raise ProtocolError(
-            f"the protocol has {self.describe()}, but not the lists of candidates; for a table of scores use "
-            "kgeval.evaluate_scores"
+            f"{self.describe()}: the protocol stores their kind and digest, but ranking needs the lists of entities; "
+            "to evaluate a table of scores, use kgeval.evaluate_scores"
         )
 
     def to_json(self) -> Any:
@@ -136,7 +137,7 @@ def candidates_from_json(value: Any) -> Candidates:
     Parameters
     ----------
     value : JSON value
-        The return value of `Candidates.to_json`, of this version or of version 0.1.0.
+        A value that `Candidates.to_json` returned, in this version or in version 0.1.0.
 
     Returns
     -------
@@ -154,4 +155,4 @@ def candidates_from_json(value: Any) -> Candidates:
         return Recorded(value)
     if isinstance(value, dict) and set(value) == {"kind", "digest"} and all(isinstance(v, str) for v in value.values()):
         return Recorded(**value)
-    raise ProtocolError(f"expected 'all', or kind and digest of candidates; got {value!r}")
+    raise ProtocolError(f"expected 'all', or a dict with the texts 'kind' and 'digest'; got {value!r}")

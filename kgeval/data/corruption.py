@@ -39,7 +39,7 @@ def negatives(
     side : str
         The side whose entity is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
     setting : str
-        ``"raw"``: every other entity. ``"filtered"``: every other entity whose triple is not known.
+        ``"raw"``: all other entities. ``"filtered"``: only the other entities whose new triple is not known.
     filter_splits : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
     ids : bool
@@ -53,9 +53,9 @@ def negatives(
     Raises
     ------
     DataError
-        If `dataset` is not a Dataset, `triple` does not have three parts, or a label or an id is unknown.
+        If `dataset` is not a Dataset, if `triple` does not have three parts, or if a part is not in `dataset`.
     ProtocolError
-        If `side` or `setting` is not listed above.
+        If `side` or `setting` is not one of the values above, or if `dataset` lacks one of `filter_splits`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def negatives(
     ['Jack']
     """
     if not isinstance(dataset, Dataset):
-        raise DataError(f"expected a Dataset and then a triple; got {dataset!r}")
+        raise DataError(f"the first argument must be a Dataset; got {dataset!r}")
     side = check_side(side)
     check_one_of("setting", setting, SETTINGS)
     if len(triple) != 3:
@@ -84,7 +84,7 @@ def negatives(
 
 
 def _known_splits(dataset: Dataset, filter_splits: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return the splits whose triples are known, as a tuple; None means all splits of the dataset."""
+    """Return `filter_splits` as a tuple of names; if it is None, all splits of the dataset."""
     names = (filter_splits,) if isinstance(filter_splits, str) else filter_splits
     return tuple(dataset.splits) if names is None else tuple(names)
 
@@ -99,11 +99,11 @@ def sample_negatives(
     *,
     ids: bool = False,
 ) -> pd.DataFrame:
-    """Draw `n` negatives for every positive of a split, uniformly from all negatives that are not known triples.
+    """Draw `n` random negatives for every positive (triple of a split); no negative is a known triple.
 
-    In a negative, another entity replaces the subject or the object of the positive, such that the triple is not known.
-    All negatives of one query, (s, p, ?) or (?, p, o), are distinct, even if several positives share the query. A
-    subject query and an object query can give the same negative.
+    A negative is the positive with another entity as subject or as object. All entities that do not make a known triple
+    have the same probability. The negatives of the same query, (s, p, ?) or (?, p, o), are distinct, even if several
+    positives have this query. A negative with a new subject and a negative with a new object can be the same triple.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def sample_negatives(
         The sides whose entities are replaced. With two sides, each positive gets n // 2 negatives per side; if n is
         odd, a fair coin chooses the side of the last negative.
     seed : int
-        At least 0. The same seed gives the same negatives, whatever was drawn before.
+        At least 0. The same arguments with the same seed always give the same negatives.
     filter_splits : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset. The triples of `split` are always
         known.
@@ -125,14 +125,14 @@ def sample_negatives(
     Returns
     -------
     pandas.DataFrame
-        One row per negative, in the order of the positives: ``s, p, o``, the ``side`` that was replaced, and
-        ``positive``, the row of the positive in the split. If a query has fewer unknown triples than
-        negatives to draw, all its unknown triples are drawn, and some positives have fewer than n rows.
+        One row per negative, in the order of the positives. Columns: ``s``, ``p`` and ``o``; ``side``, the side whose
+        entity was replaced; ``positive``, the row of the positive in the split. If too few triples of a query are not
+        known, all of these are drawn, and some positives get fewer than n negatives.
 
     Raises
     ------
     ProtocolError
-        If the dataset has no such split, or `n`, `sides` or `seed` is invalid.
+        If `dataset` lacks `split` or one of `filter_splits`, or if `n`, `sides` or `seed` is invalid.
 
     References
     ----------
@@ -150,20 +150,21 @@ def sample_negatives(
     rng = np.random.default_rng(check_seed(seed))
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
-    # if n is odd: the code of the side that gets one more negative, (positives,)
+    # coin[i], (positives,): the index of the side with one more negative of positive i; for two sides and odd n.
     coin = rng.integers(0, 2, size=len(positives))
-    # One array per side: the negatives, int64 (negatives, 3); the row of each negative's positive; the code of the
-    # side.
+    # Lists with one array per side. parts: the negatives, int64 (negatives, 3). positive_rows: for each negative, the
+    # row of its positive. side_codes: for each negative, the index of its side.
     parts, positive_rows, side_codes = [], [], []
     for code, side in enumerate(side_names):
         has_one_more = (coin == code) & (n % len(side_names) == 1)
-        # The row of each positive, once for each negative to draw on this side, (draws,).
+        # repeated_rows, (draws,): the row of each positive, repeated once per negative to draw on this side.
         repeated_rows = np.repeat(np.arange(len(positives)), n // len(side_names) + has_one_more)
         # The draws are grouped by query, because the negatives of one query are drawn together, without repeats.
         queries = Queries.of(positives[repeated_rows], side)
         drawn = _draw_unknown(queries, KnownIndex.of(*query_parts(known, side)), len(dataset.entities), rng)
         is_drawn = drawn >= 0
-        # queries.rows are indices into repeated_rows, and repeated_rows are rows of `positives`; rows: (negatives,).
+        # rows, (negatives,): for each drawn negative, the row of its positive in `positives`. queries.rows are indices
+        # of repeated_rows.
         rows = repeated_rows[queries.rows[is_drawn]]
         part = positives[rows]
         part[:, 0 if side == "subject" else 2] = drawn[is_drawn]
@@ -181,9 +182,9 @@ def sample_negatives(
 def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.random.Generator) -> Ids:
     """Draw one entity for each positive of `queries`, without repeats within a query.
 
-    An entity is allowed if it is not a known answer of the query. A number k is drawn, and the k-th allowed entity
-    (from 0, in id order) is the result. Example: of 6 entities, 1 and 2 are known answers, so 0, 3, 4 and 5 are
-    allowed. k = 1 gives entity 3, because 2 known answers have lower ids: 1 + 2 = 3.
+    An entity is allowed if it is not a known answer of the query. A random number k is drawn for each positive; the
+    result is allowed entity number k, counted from 0 in id order. Example: of 6 entities, 1 and 2 are known answers, so
+    0, 3, 4 and 5 are allowed. k = 1 gives entity 3, because 2 known answers have lower ids: 1 + 2 = 3.
 
     Returns
     -------
@@ -198,9 +199,11 @@ def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.
         n_allowed = n_entities - len(known_answers)
         # (draws,): the numbers k, distinct, each in 0 .. n_allowed - 1.
         positions = rng.choice(n_allowed, size=min(last - first, n_allowed), replace=False)
-        # (known answers,): how many allowed entities have a lower id than each known answer; the numbers ascend.
+        # n_allowed_before[j], (known answers,): how many allowed entities have a lower id than known answer j; these
+        # counts never decrease.
         n_allowed_before = known_answers - np.arange(len(known_answers))
-        # (draws,): how many known answers have a lower id than the k-th allowed entity; its id is k plus this number.
+        # (draws,): for each k, how many known answers have a lower id than allowed entity number k. The id of this
+        # entity is k plus this count.
         n_known_before = np.searchsorted(n_allowed_before, positions, side="right")
         drawn[first : first + len(positions)] = positions + n_known_before
     return drawn

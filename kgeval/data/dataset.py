@@ -33,9 +33,10 @@ class Dataset:
     ----------
     entities, relations : Vocabulary
     splits : mapping of str to TripleSet
-        At least one of ``train``, ``valid``, ``test``. Rows keep their order; duplicates stay and are counted.
+        At least one of ``train``, ``valid``, ``test``. Rows keep their order, and duplicate rows stay (see
+        `duplicates`).
     name : str
-        Shown in tables; not part of the fingerprint.
+        Shown in tables; does not change the fingerprint.
 
     Raises
     ------
@@ -92,7 +93,8 @@ class Dataset:
         Raises
         ------
         DataError
-            If columns are not recognised, or a value is missing or a float; the message names frame and row.
+            If no frame is given, if the columns of a frame are not recognised, or if a value is missing or a float
+            (the message names frame and row).
         """
         frames = {"train": train, "valid": valid, "test": test}
         columns = {split: frame_labels(split, frame) for split, frame in frames.items() if frame is not None}
@@ -102,12 +104,13 @@ class Dataset:
     def from_labels(cls, columns: Mapping[str, Sequence[pd.Categorical]], name: str = "dataset") -> Dataset:
         """Make a dataset from categorical columns of labels.
 
-        The id of a label is its position among the sorted labels (by code point) of all splits together.
+        The entity labels of all splits are sorted together, by code point, and so are the relation labels. The id of a
+        label is its position.
 
         Parameters
         ----------
         columns : mapping of str to sequence of three pandas.Categorical of str, shape (n,)
-            The subjects, relations and objects of each split. Categories that occur in no row become labels too.
+            The subjects, relations and objects of each split. A category becomes a label even if no row has it.
         name : str
 
         Raises
@@ -155,8 +158,9 @@ class Dataset:
         Raises
         ------
         DataError
-            If an id is out of range, or an array does not hold integers; the message names split and row. Also
-            if both the number and the labels are missing, or if the two disagree.
+            If an id is out of range or not an integer (the message names split and row), if no array is given, if
+            neither the number nor the labels of the entities (or of the relations) are given, or if the number differs
+            from the number of labels.
         """
         entities = _declared_vocabulary("entity", n_entities, entity_labels)
         relations = _declared_vocabulary("relation", n_relations, relation_labels)
@@ -192,7 +196,7 @@ class Dataset:
 
     @cached_property
     def overlaps(self) -> dict[tuple[str, str], int]:
-        """For each pair of splits ``(earlier, later)``, how many rows of the later split also occur in the earlier."""
+        """For each pair of splits ``(a, b)``, in the order of `SPLITS`: how many rows of b also occur in a."""
         names = list(self.splits)
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
         return {(a, b): int(self._is_in(self.splits[b], self.splits[a]).sum()) for a, b in pairs}
@@ -204,7 +208,7 @@ class Dataset:
         order, starts = group_rows(both[:, 0], both[:, 1], both[:, 2])
         # in_reference, (groups,): whether each group of equal triples contains a triple of `reference`.
         in_reference = np.logical_or.reduceat(order < len(reference), starts[:-1]) if len(both) else np.zeros(0, bool)
-        # is_in, (rows of both,): the same for each row of `both`, in the order of `both`.
+        # is_in, (rows of both,): for each row of `both`, whether an equal row is in `reference`.
         is_in = np.empty(len(both), dtype=bool)
         is_in[order] = np.repeat(in_reference, np.diff(starts))
         return is_in[len(reference) :]
@@ -233,9 +237,10 @@ class Dataset:
 
     @cached_property
     def unseen(self) -> dict[str, dict[str, int]]:
-        """For each split except train: the number of unseen entities, unseen relations, and triples with any of these.
+        """For each split except train: how many of its entities, relations and triples are unseen.
 
-        The keys of each split are ``"triples"``, ``"entities"`` and ``"relations"``.
+        An entity or relation is unseen if it does not occur in train; a triple is unseen if at least one of its parts
+        is unseen. The value for each split is a dict with the keys ``"triples"``, ``"entities"`` and ``"relations"``.
         """
         return {
             split: {
@@ -251,19 +256,20 @@ class Dataset:
 
     @cached_property
     def suspicious_order(self) -> str:
-        """A warning if the columns look like subject, object, relation (as in OpenKE's files), else empty.
+        """A warning if the third column seems to hold the relations (as in OpenKE's files), else an empty string.
 
-        The columns look so if most labels in the second column are also labels of entities.
+        The warning is given if the second column has at least 3 distinct labels, not all of them numbers, and more than
+        half of them are also labels of entities.
         """
         if all(label.isdecimal() for label in self.relations.labels):
-            return ""  # numbers can be labels of entities and of relations alike
+            return ""  # numbers may be ids: the same number can name an entity and a relation
         n_objects = len(np.unique(np.concatenate([t.o for t in self.splits.values()])))
         n_shared = int((self.entities.find(self.relations.labels) >= 0).sum())
         if len(self.relations) < 3 or 2 * n_shared <= len(self.relations):
             return ""
         return (
-            f"the second column has {len(self.relations):,} distinct labels, {n_shared:,} of them entities too, "
-            f"and the third {n_objects:,}; are the columns subject, object, relation? "
+            f"the second column has {len(self.relations):,} distinct labels ({n_shared:,} of them also name entities), "
+            f"the third column has {n_objects:,}; are the columns subject, object, relation? "
             "The expected order is subject, relation, object"
         )
 
@@ -290,14 +296,14 @@ class Dataset:
             earlier, later = self.near_duplicates[0]
             sentences.append(
                 f"{len(self.near_duplicates):,} entity labels differ from another label only in Unicode form or in "
-                f"spaces around them, first {earlier!r} and {later!r}"
+                f"spaces around them, for example {earlier!r} and {later!r}"
             )
         sentences += [f"{n:,} duplicate rows in {split}" for split, n in self.duplicates.items() if n]
         sentences += [f"{n:,} rows of {b} also in {a}" for (a, b), n in self.overlaps.items() if n]
         for split, counts in self.unseen.items():
             if counts["triples"]:
                 sentences.append(
-                    f"{counts['triples']:,} triples of {split} name {counts['entities']:,} entities and "
+                    f"{counts['triples']:,} triples of {split} contain {counts['entities']:,} entities and "
                     f"{counts['relations']:,} relations that do not occur in train"
                 )
         return sentences
@@ -325,7 +331,7 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
     if labels is None:
         if n is None:
             raise DataError(
-                f"set n_{plural}= (or {kind}_labels=): every declared {kind} counts, even if it occurs in no triple"
+                f"set n_{plural}= (or {kind}_labels=): {plural} that occur in no triple belong to the dataset too"
             )
         return Vocabulary(str(i) for i in range(check_positive_int(f"n_{plural}", n, DataError)))
     if n is not None and n != len(labels):

@@ -25,13 +25,13 @@ def fingerprint_triples(
     Parameters
     ----------
     title : str
-        The kind of the data and the version of the digest's input; a part of that input.
+        The kind of the data and the version of this method; the fingerprint depends on it.
     entities, relations : Vocabulary
         Each id is replaced by the position of its label among the sorted labels.
     parts : mapping of str to int64 array, shape (n, 3)
-        Columns s, p, o. The names and the order of the arrays change the fingerprint, the order of rows does not.
+        Columns s, p, o. The fingerprint depends on the names and the order of the arrays, not on the order of rows.
     with_labels : bool
-        Whether the labels change the fingerprint, including labels that occur in no triple.
+        Whether the fingerprint also depends on the labels themselves, including labels that occur in no triple.
 
     Returns
     -------
@@ -39,7 +39,8 @@ def fingerprint_triples(
         64 hexadecimal digits.
     """
     digest = hashlib.sha256(f"{title}\n".encode())
-    positions = []  # [entities, relations]: the position of each id's label among the sorted labels
+    # positions[0] (entities), positions[1] (relations): for each id, the position of its label among the sorted labels
+    positions = []
     for vocabulary in (entities, relations):
         order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)  # the ids, sorted by label
         if with_labels:

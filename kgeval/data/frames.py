@@ -28,8 +28,8 @@ COLUMN_NAMES = (
 def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
     """Return the positions of the three columns of a frame that hold s, p and o.
 
-    Columns are recognised by the names in `COLUMN_NAMES`, in any case. A frame of exactly three columns without these
-    names is taken as s, p, o.
+    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case. A frame of exactly three columns with
+    other names is read by position: s, p, o.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
     Raises
     ------
     DataError
-        If the columns s, p and o cannot be recognised, neither by their names nor by their number.
+        If the columns cannot be recognised, if a name occurs twice, or if a frame of three columns has a name of
+        `COLUMN_NAMES` in the wrong position.
     """
     lowered = [str(column).lower() for column in frame.columns]
     for names in COLUMN_NAMES:
@@ -58,7 +59,10 @@ def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
     if len(lowered) == 3 and not misplaced:
         return [0, 1, 2]
     known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
-    raise DataError(f"{what}: expected three columns, or columns named {known}; got {[str(c) for c in frame.columns]}")
+    raise DataError(
+        f"{what}: expected columns named {known}, or exactly three columns with other names; got "
+        f"{[str(column) for column in frame.columns]}"
+    )
 
 
 def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
@@ -78,7 +82,8 @@ def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
     Raises
     ------
     DataError
-        If `frame` is not a DataFrame, its columns are not recognised, or a value is not a label; see `as_labels`.
+        If `frame` is not a DataFrame, if its columns are not recognised, or if a value is not a label (see
+        `as_labels`).
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
@@ -87,7 +92,7 @@ def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
 
 
 def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, dataset: str) -> Ids:
-    """Return the triples of a frame of labels as ids, int64 (n, 3).
+    """Convert the labels in the columns s, p and o of a frame to ids, int64 (n, 3).
 
     Parameters
     ----------
@@ -103,7 +108,8 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
     Raises
     ------
     DataError
-        If a label is unknown; the message names row and column (from 0).
+        If the columns are not recognised, or if a label is not in the dataset (the message names row and column,
+        counted from 0).
     """
     positions = frame_columns(what, frame)
     columns = []
@@ -142,7 +148,7 @@ def with_labels(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary
 
 
 def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorical:
-    """Return values as a categorical of labels; integers become their decimal string.
+    """Convert values to a categorical of labels; an integer becomes its decimal string.
 
     Parameters
     ----------
@@ -151,7 +157,7 @@ def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorica
     values : object array, shape (n,)
         Strings or integers.
     column : int
-        The index of the column in error messages.
+        The number of the column, for error messages.
 
     Returns
     -------
@@ -160,7 +166,7 @@ def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorica
     Raises
     ------
     DataError
-        If a value is neither a string nor an integer; the message names row and column (from 0).
+        If a value is neither a string nor an integer; the message names row and column, counted from 0.
     """
     if infer_dtype(values, skipna=False) != "string":
         for row, value in enumerate(values):

@@ -23,14 +23,15 @@ SETTINGS = ("raw", "filtered")
 class KnownIndex:
     """The distinct known triples as one sorted array of keys; binary search finds the answers of a query.
 
-    A key holds the given columns first and the missing column last. Triples with the same given parts are therefore
-    neighbours in the array. The caller chooses the given columns: relation and object if the subject is missing,
-    subject and object if the relation is missing. A time stamp or a qualifier can be a further given column.
+    A query contains some columns of a triple (the given columns) and asks for another one (the answer). The caller
+    chooses them: for example, relation and object are given and the subject is the answer. A time stamp or a qualifier
+    can be a further given column. The key of a triple is one integer: the given columns are in the high bits, the
+    answer is in the low bits. All answers of a query are therefore neighbours in the sorted array.
 
     Parameters
     ----------
     layout : RowKeys
-        The layout that packs the given parts and the answer into a key.
+        How the given columns and the answer are packed into a key.
     keys : int64 array, shape (known,)
         The keys of the known triples, sorted and distinct.
 
@@ -39,7 +40,7 @@ class KnownIndex:
     >>> s, p, o = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 2]]).T
     >>> KnownIndex.of((p, s), o).lookup(np.array([0]), np.array([0]))  # objects of (subject 0, relation 0)
     (array([0, 2]), array([1, 2]))
-    >>> KnownIndex.of((s, o), p).lookup(np.array([0]), np.array([1]))  # relations from 0 to 1
+    >>> KnownIndex.of((s, o), p).lookup(np.array([0]), np.array([1]))  # relations between subject 0 and object 1
     (array([0, 2]), array([0, 1]))
     """
 
@@ -48,14 +49,14 @@ class KnownIndex:
 
     @classmethod
     def of(cls, given: Sequence[Ids], asked: Ids) -> KnownIndex:
-        """Index triples by their given parts.
+        """Build the index from the columns of the known triples.
 
         Parameters
         ----------
         given : sequence of int64 arrays, shape (triples,)
-            One or more given columns; `query_parts` returns the columns for queries of one side.
+            The columns that a query contains, at least one; `query_parts` returns them for queries of one side.
         asked : int64 array, shape (triples,)
-            The missing column: the answers. A repeated triple counts once.
+            The column with the answers. Repeated triples are stored once.
         """
         layout, keys = RowKeys.of(*given, asked)
         keys.sort()
@@ -63,7 +64,7 @@ class KnownIndex:
 
     @cached_property
     def answers(self) -> Ids:
-        """The answers of all queries, int64 (known,), in the order of `keys`; `spans` finds the answers of a query."""
+        """The answer of each known triple, int64 (known,), in the order of `keys`; `spans` returns slices of it."""
         return self.layout.last_ids(self.keys)
 
     def lookup(self, *given: Ids) -> tuple[Ids, Ids]:
@@ -72,7 +73,8 @@ class KnownIndex:
         Parameters
         ----------
         *given : int64 arrays, shape (queries,)
-            The given parts, in the order of the indexed columns.
+            One array per given column (for example relation and object), in the order that was passed to
+            `KnownIndex.of`.
 
         Returns
         -------
@@ -96,7 +98,7 @@ class KnownIndex:
         Parameters
         ----------
         *parts : int64 arrays, shape (n,)
-            The given parts of each triple, in the order of the indexed columns, then its answer.
+            One array per given column, in the order that was passed to `KnownIndex.of`, then the array of answers.
 
         Returns
         -------
@@ -106,14 +108,14 @@ class KnownIndex:
         return rank_in(self.keys, wanted)[1] & is_possible
 
     def count_others(self, given: Sequence[Ids], asked: Ids) -> Ids:
-        """Return how many known answers, other than the triple's answer, the query of each triple has.
+        """For each triple, count the known answers of its query, without the answer of the triple itself.
 
         Parameters
         ----------
         given : sequence of int64 arrays, shape (n,)
-            The given parts of each triple, in the order of the indexed columns.
+            One array per given column, in the order that was passed to `KnownIndex.of`.
         asked : int64 array, shape (n,)
-            The answer of each triple; it may be unknown.
+            The answer of each triple; the triple need not be known.
 
         Returns
         -------
@@ -123,17 +125,18 @@ class KnownIndex:
         return stops - starts - self.contains(*given, asked)
 
     def spans(self, *given: Ids) -> tuple[Ids, Ids]:
-        """Return where the answers of each query start and stop in `answers` and `keys`.
+        """Return the range of each query's answers in the array `answers`; the range in `keys` is the same.
 
         Parameters
         ----------
         *given : int64 arrays, shape (queries,)
-            The given parts, in the order of the indexed columns.
+            One array per given column (for example relation and object), in the order that was passed to
+            `KnownIndex.of`.
 
         Returns
         -------
         starts, stops : int64 arrays, shape (queries,)
-            Both are 0 for a query without known answers.
+            The answers of query i are ``answers[starts[i]:stops[i]]``. Both are 0 for a query without known answers.
         """
         least, greatest, is_possible = self.layout.spans(*given)
         starts = np.searchsorted(self.keys, least)

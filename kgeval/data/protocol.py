@@ -25,8 +25,9 @@ UNSEEN = ("rank", "drop", "worst", "error")
 class Protocol:
     """Which queries are ranked, among which candidates, and which triples are left out.
 
-    A query asks for the entity on one side of a positive, the triple that is ranked. The candidates are the entities
-    that compete; a rival is a candidate other than the positive.
+    A positive is a triple that is ranked. Its query is the triple without its subject, or without its object. The
+    candidates are the entities that compete as answers of the query; a rival is a candidate other than the right
+    answer.
 
     Parameters
     ----------
@@ -36,13 +37,14 @@ class Protocol:
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset.
     unseen : str, optional
-        How triples are treated whose entity or relation does not occur in train. None: ``"rank"``, or
-        ``"drop"`` if the model has no vector for some of these entities or relations; the result records the choice.
-        ``"rank"``: such triples are ranked like all other triples, among all entities.
-        ``"drop"``: such triples are left out and counted; the candidates are the entities of train.
-        ``"worst"``: such triples get the last rank among all entities; the other triples are ranked against the
-        entities of train, and an unseen entity counts as a rival that never wins.
-        ``"error"``: such triples raise an error.
+        What happens to triples with an entity or relation that does not occur in train (unseen triples).
+        ``"rank"``: unseen triples are ranked like all other triples, among all entities.
+        ``"drop"``: unseen triples are left out and counted; the candidates are the entities of train.
+        ``"worst"``: unseen triples get the last rank among all entities. For the other triples, all entities are rivals
+        too, but those that do not occur in train always rank below the positive.
+        ``"error"``: an error is raised if there are unseen triples.
+        None: ``"drop"`` if the model has no vector for some entity or relation, else ``"rank"``; the result records the
+        choice.
     splits : sequence of str
         The splits whose triples are ranked.
     candidates : Candidates
@@ -88,7 +90,7 @@ class Protocol:
         dataset : Dataset
             Its splits replace `filter_splits` if `filter_splits` is None.
         unseen : str
-            Replaces the field `unseen` if the field is None.
+            The new value of the field `unseen` if this field is None.
 
         Raises
         ------
@@ -111,7 +113,7 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Protocol:
-        """Return the protocol of a dict that `to_dict` returned; an unknown field raises a ProtocolError."""
+        """Return the protocol that a dict from `to_dict` describes; raise a ProtocolError for an unknown key."""
         known = cls.__dataclass_fields__
         for key in values:
             if key not in known:
@@ -138,7 +140,7 @@ class Protocol:
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
-    """Return a sequence of names, or a string of names with commas between them, as a tuple."""
+    """Return names as a tuple; `value` is a sequence of names, or one string with commas between the names."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     if not isinstance(value, Iterable):
@@ -147,6 +149,6 @@ def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _check_splits(name: str, value: Any) -> tuple[str, ...]:
-    """Return the named splits, distinct, in the order of `SPLITS`; `name` is the field, for messages."""
+    """Return the splits in `value`, each once, in the order of `SPLITS`; messages call the value `name`."""
     chosen = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
     return tuple(split for split in SPLITS if split in chosen)

@@ -1,4 +1,4 @@
-"""The distinct queries of a set of positives, and the names of their missing sides.
+"""`Queries`, the distinct queries of a set of positives; and functions for the two sides, subject and object.
 
 The rankers and scorers receive `Queries`, so that each query is scored only once. Most packages check the names of
 sides, and split triples into given and missing parts, with the functions of this module.
@@ -94,12 +94,12 @@ class Queries:
     given, relation : int64 arrays, shape (queries,)
         The given entity and the relation of each query, sorted by relation, then by given entity.
     answers : int64 array, shape (positives,)
-        The entity of each positive on the missing side, grouped by query.
+        For each positive, its entity on the missing side; grouped by query.
     rows : int64 array, shape (positives,)
         The row of each positive in the array that the queries were built from, grouped by query; -1 for a triple that
         is not in that array.
     offsets : int64 array, shape (queries + 1,)
-        The positives of query i are ``offsets[i]:offsets[i + 1]``.
+        ``answers[offsets[i]:offsets[i + 1]]``, and the same slice of `rows`, belong to query i.
     """
 
     side: str
@@ -120,7 +120,7 @@ class Queries:
         side : str
             ``"subject"`` or ``"object"``.
         rows : int64 array, shape (n,), optional
-            The value of each triple in `Queries.rows`; by default the row of the triple in `triples`.
+            For each triple, its value in `Queries.rows`; by default its row in `triples`.
 
         Examples
         --------
@@ -143,7 +143,7 @@ class Queries:
         return len(self.given)
 
     def part(self, start: int, stop: int) -> Queries:
-        """Return the queries ``start:stop`` with their positives; the offsets of the result start at 0."""
+        """Return the queries at the positions ``start:stop``, with their positives; the new offsets start at 0."""
         first, last = self.offsets[start], self.offsets[stop]
         return Queries(
             self.side,
@@ -170,8 +170,8 @@ class Queries:
         """
         sizes = np.diff(self.offsets)[places]  # positives of each taken query, (n,)
         offsets = np.append(0, np.cumsum(sizes))  # where the positives of each query start in the result, (n + 1,)
-        # Where each positive of the result is in `self.answers` and `self.rows`, (positives,). The indices of one query
-        # are consecutive: self.offsets[place], self.offsets[place] + 1, ...; the queries follow each other.
+        # at, (positives of the result,): the index of each positive in `self.answers` and `self.rows`. The positives of
+        # the query at position p have consecutive indices: self.offsets[p], self.offsets[p] + 1, ...
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[places] - offsets[:-1], sizes)
         return Queries(self.side, self.given[places], self.relation[places], self.answers[at], self.rows[at], offsets)
 
@@ -207,7 +207,7 @@ def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
 
 
 def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, Ids], Ids]:
-    """Return the given parts and the missing entity of each triple, as arguments for `KnownIndex`.
+    """Return the relation and the given entity of each triple, and its missing entity, for `KnownIndex.of`.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Functions that pack each row of ids into one int64 key.
 
-`RowKeys` packs rows and finds packed rows again, for `KnownIndex`, the pattern features and the tables of scores.
-`group_rows` finds equal rows; most packages of kgeval call it.
+`RowKeys` packs a set of rows, and computes the keys of other rows, so that they can be looked up in this set;
+`KnownIndex`, the pattern features and the tables of scores use it. `group_rows` finds equal rows; most packages of
+kgeval call it.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """The layout of the keys of a set of indexed rows: equal rows have equal keys, and keys sort like rows.
+    """How rows of ids are packed into keys, one integer per row; sorted keys are in the order of the sorted rows.
 
-    A key is a non-negative int64. The last column has the lowest bits, the first column the highest bits. If a
-    column does not fit into the remaining bits, the key of the earlier columns is replaced by its rank among the
-    distinct keys. If the column still does not fit, its ids are replaced by their ranks too. A rank needs at most as
-    many bits as the number of rows, so no key overflows.
+    The indexed rows are the rows that `RowKeys.of` receives. A key is a non-negative int64. The last column has the
+    lowest bits, the first column the highest bits. If a column does not fit into the remaining bits, the key of the
+    earlier columns is replaced by its rank among the distinct keys. If the column still does not fit, its ids are
+    replaced by their ranks too. A rank is below the number of rows, so it needs few bits, and keys never overflow.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ class RowKeys:
         Raises
         ------
         DataError
-            If ranks also need more than 63 bits; this needs more than 2**31 rows.
+            If a row does not fit into 63 bits, even with ranks; this is possible only with more than 2**31 rows.
         """
         # After each step, `keys`, (n,), holds the key of each row's columns so far; `n_used` is the number of its bits.
         keys, n_used, parts = np.zeros(len(columns[0]), dtype=np.int64), 0, []
@@ -106,12 +107,12 @@ class RowKeys:
         return cls(tuple(parts), n_used), keys
 
     def encode(self, *columns: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-        """Return the keys of any rows under this layout, and whether each row can be an indexed row.
+        """Return the key that each row has in this layout, and whether the row can be an indexed row.
 
         Parameters
         ----------
         *columns : int64 arrays, shape (n,)
-            All columns, or only the first columns; then a key covers only these columns. Not modified.
+            All columns, or only the first ones; then a key holds only these columns. Not modified.
 
         Returns
         -------
@@ -135,7 +136,7 @@ class RowKeys:
         return keys, is_possible
 
     def spans(self, *columns: Ids) -> tuple[Ids, Ids, npt.NDArray[np.bool_]]:
-        """Return the least and the greatest key of the rows that begin with these ids.
+        """Return the least and the greatest possible key of a row with these ids in all columns but the last.
 
         Parameters
         ----------
@@ -154,7 +155,7 @@ class RowKeys:
         return least, least | self._last_mask, is_possible
 
     def last_ids(self, keys: Ids) -> Ids:
-        """Return the last column, int64 (n,), of the indexed rows that have these keys."""
+        """Return the id in the last column of each row, int64 (n,), given the keys of indexed rows."""
         codes = keys & self._last_mask
         ids = self.parts[-1].ids
         return codes if ids is None else ids[codes]
@@ -220,7 +221,7 @@ def distinct_sorted(values: Ids) -> Ids:
 
 
 def _is_first(values: Ids) -> npt.NDArray[np.bool_]:
-    """Return where a value differs from the value before it, bool (n,); True for the first value."""
+    """Return whether each value differs from the value before it, bool (n,); True for the first value."""
     is_first = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=is_first[1:])
     return is_first

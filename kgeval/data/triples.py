@@ -28,7 +28,7 @@ class TripleSet:
     Raises
     ------
     DataError
-        If the shape is wrong, or an id is not an integer or out of range; the message names the row.
+        If the shape is wrong, or if an id is not an integer or is out of range (the message names the row).
 
     Examples
     --------

@@ -23,8 +23,8 @@ from kgeval.ranking import RankCounts
 from kgeval.results import EvaluationResult, Source
 
 TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
-# A z-score of the mean rank below the first value gives a caution; with at least MANY_RANKS ranks, also one below the
-# second value.
+# A caution is given if the z-score of the mean rank is below BELOW_CHANCE, or if it is below ABOVE_CHANCE and there are
+# at least MANY_RANKS ranks.
 BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
 
@@ -39,7 +39,7 @@ class Positives:
     splits : int64 array, shape (n,)
         The index of each triple's split in ``protocol.splits``.
     is_seen : bool array, shape (n,)
-        Whether train contains both entities and the relation.
+        Whether both entities and the relation of each triple occur in train; all True if there is no train split.
     """
 
     triples: Ids
@@ -48,7 +48,7 @@ class Positives:
 
     @classmethod
     def of(cls, dataset: Dataset, protocol: Protocol) -> Positives:
-        """Return the triples of the protocol's splits, in the order of the splits; a DataError if there are none."""
+        """Return the triples of the protocol's splits, split after split; raise a DataError if all are empty."""
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
         if not len(triples):
@@ -56,52 +56,71 @@ class Positives:
         splits = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return cls(triples, splits, np.concatenate([dataset.is_seen(split) for split in protocol.splits]))
 
-    def frame(
-        self, side: str, protocol: Protocol, score: npt.NDArray[Any], counts: dict[str, RankCounts]
-    ) -> pd.DataFrame:
-        """Return the table of ranks of one side, one row per positive.
+    def table(self, protocol: Protocol, ranked: Sequence[RankedSide]) -> pd.DataFrame:
+        """Return the table of ranks: one row per ranked positive of the first side, then those of the next side.
 
         Parameters
         ----------
-        side : str
         protocol : Protocol
-        score : array, shape (n,)
-            The score of each positive.
-        counts : dict of str to RankCounts
-            ``"raw"`` and ``"filtered"``: the counts of each positive, shape (n,).
+        ranked : sequence of RankedSide
+            One for each side of the protocol, in the same order.
         """
-        side_index = list(protocol.sides).index(side)
-        columns: dict[str, Any] = dict(zip("spo", self.triples.T))
-        columns["side"] = pd.Categorical.from_codes(np.full(len(self.triples), side_index), pd.Index(protocol.sides))
-        columns["split"] = pd.Categorical.from_codes(self.splits, pd.Index(protocol.splits))
-        columns["score"] = score
+        rows = np.concatenate([part.rows for part in ranked])
+        side_of = np.repeat(np.arange(len(ranked)), [len(part.rows) for part in ranked])
+        columns: dict[str, Any] = dict(zip("spo", self.triples[rows].T))
+        columns["side"] = pd.Categorical.from_codes(side_of, pd.Index(protocol.sides))
+        columns["split"] = pd.Categorical.from_codes(self.splits[rows], pd.Index(protocol.splits))
+        columns["score"] = np.concatenate([part.scores for part in ranked])
         for setting in SETTINGS:
-            part = counts[setting]
-            columns |= {f"better_{setting}": part.better, f"tied_{setting}": part.tied}
-            columns[f"rivals_{setting}"] = part.rivals
+            for name in ("better", "tied", "rivals"):
+                columns[f"{name}_{setting}"] = np.concatenate([getattr(part.counts[setting], name) for part in ranked])
         return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class RankedSide:
+    """The ranked positives of one side.
+
+    Parameters
+    ----------
+    rows : int64 array, shape (ranked,)
+        The indices of the positives that were ranked, ascending.
+    scores : array, shape (ranked,)
+        The score of each of them.
+    counts : dict of str to RankCounts
+        ``"raw"`` and ``"filtered"``: the counts of each of them, shape (ranked,).
+    """
+
+    rows: Ids
+    scores: npt.NDArray[Any]
+    counts: dict[str, RankCounts]
+
+    @classmethod
+    def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
+        """Return the part of `rows` of the scores and counts of all positives, each of shape (positives,)."""
+        return cls(rows, scores[rows], {setting: part.take(rows) for setting, part in counts.items()})
 
 
 def assemble(
     dataset: Dataset,
     protocol: Protocol,
     positives: Positives,
-    frames: Sequence[pd.DataFrame],
+    ranked: Sequence[RankedSide],
     dropped: dict[str, int],
     about: dict[str, Any],
     source: Source,
     notes: Sequence[str] = (),
 ) -> EvaluationResult:
-    """Build the result from one table of ranks per side; add each caution as a note, and warn with it.
+    """Build the result from one table of ranks per side; each caution becomes a note of the result and a warning.
 
     Parameters
     ----------
     dataset : Dataset
     protocol : Protocol
-        With final values in all fields (`Protocol.resolved`).
+        From `Protocol.resolved`, with a value in place of each None.
     positives : Positives
-    frames : sequence of DataFrame
-        The tables of ranks from `Positives.frame`; rows of dropped positives are left out.
+    ranked : sequence of RankedSide
+        One for each side of the protocol, in the same order; without the dropped positives.
     dropped : dict of str to int
         For each reason, the number of ranks that were left out; reasons with 0 ranks are not stored.
     about : dict
@@ -116,7 +135,7 @@ def assemble(
     EvaluationResult
     """
     result = EvaluationResult(
-        table=pd.concat(frames, ignore_index=True),
+        table=positives.table(protocol, ranked),
         entities=dataset.entities,
         relations=dataset.relations,
         protocol=protocol,
@@ -162,7 +181,7 @@ def _cautions(result: EvaluationResult) -> list[str]:
             )
     n_infinite = int(np.isinf(result.table["score"].to_numpy(dtype=np.float64)).sum())
     if n_infinite:
-        cautions.append(f"{n_infinite} positives score infinity; infinities are ranked as numbers and tie")
+        cautions.append(f"{n_infinite} positives have an infinite score; infinities are ranked as numbers and tie")
     return cautions
 
 

@@ -26,7 +26,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import Positives, assemble
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import RankCounts, Task, TaskCounts, available_threads, rank
 from kgeval.results import EvaluationResult, explain_triple
@@ -117,17 +117,18 @@ class _Plan:
     Parameters
     ----------
     protocol : Protocol
-        With final values in all fields.
+        From `Protocol.resolved`, with a value in place of each None.
     positives : Positives
         All n positives, including those that are not ranked.
     kept : int64 array, shape (kept,)
-        The rows of ``positives.triples`` that are ranked.
+        The indices in ``positives.triples`` of the triples that are ranked.
     entities : int64 array
         The ids of the entities that may be candidates.
     tasks : list of Task
     all_rivals : dict of (str, str) to int64 array, shape (n,)
-        Empty unless unseen='worst'. Then it contains, for each side and setting, the number of rivals of each positive
-        among all entities; a positive with an entity or relation that does not occur in train gets the last rank.
+        Only with unseen='worst', else empty. (side, setting) -> the number of rivals of each positive if all entities
+        compete, also those that do not occur in train. A positive with an entity or relation that does not occur in
+        train gets the last rank.
     """
 
     protocol: Protocol
@@ -139,7 +140,7 @@ class _Plan:
 
     @property
     def table_rows(self) -> Ids:
-        """For each row of the table of ranks of one side, its row in ``positives.triples``; equal for both sides."""
+        """Element i is the index in ``positives.triples`` of row i of one side's table of ranks, on either side."""
         return np.arange(len(self.positives.triples)) if self.protocol.unseen == "worst" else self.kept
 
 
@@ -181,7 +182,7 @@ class Evaluator:
         device: str | None = None,
         progress: bool = True,
     ) -> EvaluationResult:
-        """Rank with `scorer`; has the same parameters, result and errors as `kgeval.evaluate`."""
+        """Rank the positives with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
             if value is not None:
                 check_positive_int(name, value)
@@ -196,14 +197,16 @@ class Evaluator:
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the candidates above a triple or tied with it, also known answers; see `EvaluationResult.explain`.
+        """Return the candidates that rank above a triple or tie with it, known answers included.
+
+        See `EvaluationResult.explain` for the columns of the table.
 
         Parameters
         ----------
         scorer : function, object or model
             See `kgeval.evaluate`.
         s, p, o : str or int
-            Labels or ids. The triple may be one that is not in the dataset.
+            Labels or ids. The triple need not be in the dataset.
         side : str
             ``"object"``: candidates replace the object; ``"subject"``: candidates replace the subject.
         limit : int, optional
@@ -228,15 +231,19 @@ class Evaluator:
             lacks = {kind: len(missing_ids(scorer, kind)) for kind in ("entities", "relations")}
             counted = " and ".join(f"{n:,} {kind}" for kind, n in lacks.items() if n)
             notes.append(
-                f"the model has no vector for {counted} that train lacks: candidates are the entities of train "
-                "(unseen='drop')"
+                f"the model has no vector for {counted} that do not occur in train, so only the entities of train are "
+                "candidates (unseen='drop')"
             )
         if any(part.is_infinite for part in counts):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes
 
     def _protocol_for(self, scorer: Any) -> Protocol:
-        """Return the protocol with final values; the default of `unseen` depends on the vectors that `scorer` has."""
+        """Return the protocol with a value in place of each None.
+
+        If `unseen` is None, it becomes ``"drop"`` if `scorer` has no vector for some entities or relations, else
+        ``"rank"``.
+        """
         lacks = [kind for kind in ("entities", "relations") if len(missing_ids(scorer, kind))]
         if lacks and self.protocol.unseen in ("rank", "error"):
             vocabulary = self.dataset.entities if lacks[0] == "entities" else self.dataset.relations
@@ -259,7 +266,7 @@ class Evaluator:
             self.dataset,
             plan.protocol,
             plan.positives,
-            [self._side_frame(plan, side, counts) for side in plan.protocol.sides],
+            [self._ranked_side(plan, side, counts) for side in plan.protocol.sides],
             {"an entity or relation that train lacks (unseen='drop')": n_dropped * len(plan.protocol.sides)},
             {"scorer": rows.name, "n_queries": sum(len(task.queries) for task in plan.tasks)},
             self._source(plan, rows),
@@ -269,14 +276,14 @@ class Evaluator:
     def _source(self, plan: _Plan, rows: RowScorer) -> ScorerSource:
         return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, plan.table_rows)
 
-    def _side_frame(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> pd.DataFrame:
-        """Return the table of ranks of one side, with the counts in the order of the positives.
+    def _ranked_side(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> RankedSide:
+        """Return the ranks of one side, in the order of the positives.
 
-        The tasks have the positives in another order. With unseen='worst', positives with an entity or relation that
-        does not occur in train were not ranked: all their rivals count as better.
+        The tasks contain the positives in another order. With unseen='worst', positives with an entity or relation that
+        does not occur in train were not ranked: every rival of such a positive counts as better.
         """
         side_tasks = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
-        # Element i of `joined` has the counts of positive rows[i]. The arrays below have shape (n,), one element per
+        # Element i of `joined` holds the counts of positive rows[i]. The arrays below have shape (n,), one element per
         # positive.
         rows = np.concatenate([task.queries.rows for task, _ in side_tasks])
         joined = TaskCounts.joined([part for _, part in side_tasks])
@@ -293,8 +300,8 @@ class Evaluator:
         score[rows] = joined.scores
         if is_worst:
             score = np.where(plan.positives.is_seen, score, np.nan)
-        frame = plan.positives.frame(side, plan.protocol, score, by_setting)
-        return frame if is_worst else frame.iloc[plan.kept]
+        kept = np.arange(n) if is_worst else plan.kept
+        return RankedSide.of(kept, score, by_setting)
 
 
 def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
@@ -323,7 +330,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
         index = KnownIndex.of(*query_parts(known, side))
         queries = Queries.of(triples[kept], side, rows=kept)
         tasks += _make_tasks(dataset, protocol.candidates, queries, entities, index)
-        if protocol.unseen == "worst":  # all entities are rivals
+        if protocol.unseen == "worst":  # entities that do not occur in train are rivals too
             all_entities = np.arange(len(dataset.entities))
             for task in _make_tasks(dataset, protocol.candidates, Queries.of(triples, side), all_entities, index):
                 for setting, n_rivals in task.count_rivals().items():
@@ -335,7 +342,10 @@ def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
 def _make_tasks(
     dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
 ) -> list[Task]:
-    """Return one task per pool of candidates; raise a ProtocolError unless each positive is in exactly one pool."""
+    """Return one task per pool: queries that share their candidates.
+
+    Raise a ProtocolError unless each positive is in exactly one pool.
+    """
     tasks = [Task.of(dataset, part, pool, index) for part, pool in candidates.pools(queries, entities)]
     rows = [task.queries.rows for task in tasks]
     if not np.array_equal(

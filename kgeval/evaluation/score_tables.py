@@ -30,7 +30,7 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import Positives, assemble
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble
 from kgeval.kernels import Places, count_known
 from kgeval.ranking import RankCounts
 from kgeval.results import EvaluationResult
@@ -98,14 +98,11 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
         )
     if protocol is None:
         resolved = replace(resolved, sides=sides)
-    frames = [
-        positives.frame(side, resolved, *ranked[side]).iloc[np.flatnonzero(has_rivals[side])] for side in resolved.sides
-    ]
     return assemble(
         dataset,
         resolved,
         positives,
-        frames,
+        [RankedSide.of(np.flatnonzero(has_rivals[side]), *ranked[side]) for side in resolved.sides],
         {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in resolved.sides)},
         {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in resolved.sides)},
         TableSource(dataset, listed, values),
@@ -114,7 +111,7 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """A table of scored triples as a `kgeval.results.explanations.Source`, which explains ranks.
+    """Looks up the scores of a query in a table of scores; implements `kgeval.results.explanations.Source`.
 
     Parameters
     ----------
@@ -130,11 +127,11 @@ class TableSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether re-scoring gives the same bits: always True, since the scores are stored."""
+        """Whether a second look gives exactly the same scores: always True, since the scores are stored."""
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the candidates of a triple's query in the table, in ascending order of id, and their scores."""
+        """Return the candidates that the table lists for the query of `triple`, as sorted ids, and their scores."""
         given_of, answer_of = given_and_asked(self.listed, side)
         (given,), _ = given_and_asked(triple[None], side)
         rows = np.flatnonzero((given_of == given) & (self.listed[:, 1] == triple[1]))
@@ -143,7 +140,7 @@ class TableSource:
 
 
 def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
-    """Return the protocol with the triples of the table as its candidates, identified by a digest."""
+    """Return the protocol with candidates of the kind "listed" and a digest (hash) of the listed triples."""
     digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
     candidates = Recorded("listed", digest)
     if protocol.candidates not in (All(), candidates):
@@ -155,7 +152,7 @@ def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
 
 
 def _shares_query(listed: Ids, positives: Ids) -> Bools:
-    """Return, for each row, whether it has the same query as a positive, on either side; bool, shape (rows,)."""
+    """Return, for each listed triple, whether a positive has the same query on either side; bool, shape (rows,)."""
     is_used = np.zeros(len(listed), dtype=bool)
     for side in SIDES:
         (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
@@ -234,8 +231,9 @@ def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: I
         ("raw", order, np.ones(len(positives), dtype=np.int64)),
         ("known", order[is_known[order]], is_known[positives].astype(np.int64)),
     ):
-        # better, equal (n,): for each positive, the number of rows in `among` with the same query and a higher or an
-        # equal score. If the positive itself is in `among`, `is_self` is 1 and is subtracted below.
+        # better, equal (n,): for each positive, the number of rows in `among` that have the same query and a higher
+        # score, and the number of those with an equal score. `is_self` is 1 if `among` contains the positive itself; it
+        # is subtracted below.
         better, equal = count_known(
             Places(query[positives], answer[positives], query[among], answer[among]), values[among], values[positives]
         )

@@ -13,7 +13,7 @@ from kgeval.scorers import RowScorer, as_scores, check_no_nan
 
 @dataclass(frozen=True)
 class ScorerSource:
-    """A dataset and its scorer as a `kgeval.results.explanations.Source`, which explains ranks.
+    """Re-scores queries with a scorer that is in memory; implements `kgeval.results.explanations.Source`.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ class ScorerSource:
     entities : int64 array, shape (n,)
         Sorted ids of all entities that may be candidates.
     positive_rows : int64 array, shape (rows of one side,)
-        For each row of the table of ranks of one side, the row of its positive, as in `Queries.rows`.
+        Element i belongs to row i of one side's table of ranks: the index of its triple among all positives, as in
+        `Queries.rows`.
     """
 
     dataset: Dataset
@@ -35,7 +36,7 @@ class ScorerSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether re-scoring gives the same bits: True for embedding models, which score each pair in float64."""
+        """Whether re-scoring gives exactly the same scores: True for embedding models, which score in float64."""
         return self.rows.kind == "geometry"
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:

@@ -25,7 +25,9 @@ TRAIN, TYPES, SIDE = "train", "types", "side"  # the possible values of `Feature
 
 
 def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
-    """Return the bucket of each count: 0, 1, 2-3, 4-7, 8-15, ...; each bucket is twice as wide as the previous bucket.
+    """Return the bucket of each count: 0, 1, 2-3, 4-7, 8-15, and so on.
+
+    Each bucket except 0 starts at a power of two and ends before the next power of two.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     Returns
     -------
     ordered pandas.Categorical, shape (n,)
-        The categories are all buckets from 0 to the greatest bucket that occurs, including empty buckets.
+        The categories are all buckets from 0 to the bucket of the largest count, including buckets without a count.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise DataError(f"degrees must be at least 0; got {counts[row]} in row {row}")
-    # codes, (n,): the index of each count's bucket, which is how many of 1, 2, 4, 8, ... are at most the count.
+    # codes, (n,): the index of each count's bucket. It is the number of powers of two (1, 2, 4, ...) up to the count.
     codes = np.searchsorted(2 ** np.arange(63, dtype=np.int64), counts, side="right")
     labels = ["0", "1", *(f"{2**k}-{2 ** (k + 1) - 1}" for k in range(1, int(codes.max(initial=0))))]
     return _categorical(codes, labels[: int(codes.max(initial=0)) + 1], ordered=True)
@@ -103,19 +105,19 @@ def _feature(name: str, *needs: str, over_splits: bool = False) -> Callable[[Any
 
 
 class FeatureSource:
-    """The input of a feature: the rows and the arguments of `features_of`.
+    """The input of the functions that compute features: the rows, and the arguments of `features_of`.
 
     Attributes
     ----------
     rows : TripleRows
     known_splits : tuple of str
-        The splits whose triples are known.
+        The splits whose triples are known answers.
     splits_for_means : tuple of str
         The splits from which cardinality and pattern are computed.
     types : pandas.Categorical or None
         The type of each entity in id order.
     notes : list of str
-        Cautions about the features; features append to this list.
+        Cautions about the features, for users; the functions that compute features append to this list.
     """
 
     def __init__(
@@ -137,12 +139,12 @@ class FeatureSource:
         return pd.Categorical.from_codes(types.codes[ids], dtype=types.dtype)
 
     def by_relation(self, names: npt.NDArray[np.object_], categories: Sequence[str]) -> pd.Categorical:
-        """Return, for each row, the value of its relation.
+        """Return a column that holds, in each row, the value of the row's relation.
 
         Parameters
         ----------
         names : object array of str, shape (relations,)
-            The value of each relation.
+            The value of each relation, by relation id.
         categories : sequence of str
             All possible values.
 
@@ -150,9 +152,8 @@ class FeatureSource:
         -------
         pandas.Categorical, shape (rows,)
         """
-        codes = pd.Categorical(
-            names, categories=list(categories)
-        ).codes  # (relations,): the code of each relation's value
+        # codes, (relations,): the position of each relation's value in `categories`
+        codes = pd.Categorical(names, categories=list(categories)).codes
         return _categorical(codes[self.rows.relation], categories)
 
 
@@ -239,13 +240,13 @@ def features_of(
     """Return the features of each row of a table of triples, for breakdowns of metrics.
 
     - ``cardinality``, ``pattern``: the class of the relation; see `cardinalities` and `patterns`.
-    - ``degree_given``, ``degree_asked``: the number of distinct triples of train that contain the given entity, and
-      that contain the true answer, as subject or object.
+    - ``degree_given``: the number of distinct triples of train that contain the given entity as subject or object.
+    - ``degree_asked``: the number of distinct triples of train that contain the true answer as subject or object.
     - ``relation_frequency``: the number of distinct triples of train that contain the relation.
     - ``seen``: ``"unseen entity"`` if the given entity or the answer does not occur in train; otherwise
       ``"unseen relation"`` if the relation does not occur in train; otherwise ``"seen"``.
-    - ``known_answers``: the number of other known answers of the query; the same in the raw and in the filtered
-      setting.
+    - ``known_answers``: the number of known answers of the query, without the true answer of the row. It is the same
+      for raw and for filtered ranks.
     - ``type_given``, ``type_asked``: the types of the given entity and of the true answer.
 
     Counts are grouped into the buckets of `degree_buckets`.
@@ -256,7 +257,7 @@ def features_of(
         Columns s, p, o (ids) and side, as in `EvaluationResult.table`. The column side is optional, but some
         features need it. Not modified.
     protocol : Protocol, optional
-        The triples of its `filter_splits` are known; without a protocol, the triples of all splits.
+        The triples of its `filter_splits` are the known answers. Without a protocol, the triples of all splits are.
     dataset : Dataset
         The dataset that was ranked.
     names : sequence of str, optional
@@ -269,16 +270,17 @@ def features_of(
     Returns
     -------
     frame : pandas.DataFrame
-        Categorical columns, RangeIndex, one row per row of `table`.
+        One categorical column per feature, one row per row of `table`; the index is a RangeIndex.
     notes : list of str
         Cautions about the features.
 
     Raises
     ------
     DataError
-        If `table` does not fit the dataset, or `types` does not fit its entities.
+        If `table` lacks a column, if it has ids that are not in the dataset, or if `types` does not contain one type
+        for each entity of the dataset.
     ProtocolError
-        If a name is unknown, or a need of a feature is not met (see `Feature.needs`).
+        If a name is unknown, or if something that a feature needs is missing (see `Feature.needs`).
 
     Examples
     --------
@@ -303,7 +305,7 @@ def features_of(
 
 
 def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_sides: bool = True) -> list[str]:
-    """Return the names of the features that `features_of` can compute.
+    """Return the names of the features that `features_of` can compute from this input.
 
     Parameters
     ----------
@@ -329,7 +331,7 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
 
 
 def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return, for each feature that cannot be computed, a description of the missing need for an error message."""
+    """Return a dict from each feature that cannot be computed to what it needs, in words for an error message."""
     missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"
@@ -337,12 +339,13 @@ def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bo
         else "",
         SIDE: "" if has_sides else "the column side, which names the missing side of each row",
     }
-    # If a feature misses several needs, the last need is reported: without the column side, types would not help.
+    # If several things are missing, only the last one is reported. This is the column side: without it, types or
+    # a train split would not help.
     return {name: missing[need] for name, feature in FEATURES.items() for need in feature.needs if missing[need]}
 
 
 def _check_types(types: pd.Categorical | None, dataset: Dataset) -> pd.Categorical | None:
-    """Return `types`, or raise a DataError if an entity has no type in it."""
+    """Return `types`; raise a DataError if it does not contain one type for each entity of the dataset."""
     if types is None:
         return None
     if not isinstance(types, pd.Categorical):

@@ -21,8 +21,8 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     """Read one type for each entity from a file.
 
     If the file gives an entity several types, the entity gets the most frequent of them: the type that most entities of
-    the dataset have. If two types are equally frequent, the entity gets the first by code point. Entities without a
-    type in the file get the type ``"none"``; a type named ``"none"`` in the file cannot be told apart from that.
+    the dataset have. If several of its types are equally frequent, it gets the one that sorts first (by code points).
+    Entities without a type in the file get the type ``"none"``, like entities whose type in the file is ``"none"``.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     Raises
     ------
     DataError
-        If the file cannot be read, or a line or a value has another form; the message names file and line. Also if
-        no label in the file is an entity of the dataset.
+        If the file cannot be read, if a line or a value does not have the form described above (the message names the
+        file and the line), or if no label in the file is an entity of the dataset.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     ids = entities.find(np.array(labels, dtype=object))
     unknown = tuple(label for label, i in zip(labels, ids.tolist()) if i < 0)
     if len(unknown) == len(labels):
-        shown = f"; its {len(labels):,} labels begin with {labels[0]!r}" if labels else "; the file has no labels"
+        shown = f"; the first of its {len(labels):,} labels is {labels[0]!r}" if labels else "; the file has no labels"
         raise DataError(
             f"{path}: no label in the file is an entity of the dataset{shown}. "
             f"Expected labels such as {entities.labels[:1]}"
@@ -71,7 +71,10 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
 
 
 def _most_frequent(types_of: dict[int, dict[str, None]], n_entities: int) -> pd.Categorical:
-    """Return the most frequent type of each entity, in id order; `types_of` maps ids to distinct types."""
+    """Return the most frequent type of each entity, in id order.
+
+    `types_of` maps the id of an entity to a dict whose keys are the distinct types of the entity.
+    """
     counts: dict[str, int] = {}
     for types in types_of.values():
         for name in types:
@@ -130,8 +133,12 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
 
 
 def _where(text: str, label: str, nth: int = 0) -> str:
-    """Return the line of the n-th key (from 0) that equals the label; line 1 if the file escapes it otherwise."""
+    """Return the place of a key in a JSON text, such as ``"line 3"``.
+
+    The key is the one that equals `label`; if several do, `nth` chooses one, counted from 0. The place is ``"line 1"``
+    if no key is found, as JSON can also write a label with other escapes.
+    """
     written = "|".join(re.escape(json.dumps(label, ensure_ascii=is_ascii)) for is_ascii in (True, False))
-    # position of each such key, in characters
+    # starts: the position in `text` of each key that equals the label
     starts = [match.start() for match in re.finditer(rf"(?:{written})\s*:", text)]
     return f"line {text.count(chr(10), 0, starts[nth]) + 1 if len(starts) > nth else 1}"

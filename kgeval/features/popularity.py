@@ -22,12 +22,12 @@ MAX_BETA = 1000
 def popularity_weights(
     table: pd.DataFrame, dataset: Dataset, beta_entity: float = 1.0, beta_relation: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """Return the weight of each rank in a popularity-stratified metric; rare answers and relations weigh more.
+    """Return the weight of each rank in a popularity-stratified metric; by default, rare answers weigh more.
 
     The weight of a rank is ``count(answer) ** -beta_entity * count(relation) ** -beta_relation``, divided by the mean
-    of all weights. ``count(answer)`` is the number of distinct triples of train with the answer as subject or object,
-    ``count(relation)`` is the number of distinct triples of train with the relation. A count of 0 is replaced by 1; a
-    `KgevalWarning` tells for how many ranks. The weighted metric is ``result.weighted(key, weights)``; see
+    of all weights. ``count(answer)`` is the number of distinct triples of train with the answer as subject or object;
+    ``count(relation)`` is the number of distinct triples of train with the relation. A count of 0 is replaced by 1, and
+    a `KgevalWarning` says in how many ranks. The weighted metric is ``result.weighted(key, weights)``; see
     `EvaluationResult.weighted`.
 
     If both betas are 0, all weights are 1 and the metric is the ordinary mean.
@@ -44,12 +44,12 @@ def popularity_weights(
     Returns
     -------
     float64 array, shape (rows,)
-        Not negative, with mean 1. A weight below 1e-308 times the greatest weight becomes 0.
+        Not negative, with mean 1. A weight becomes 0 if its ratio to the greatest weight is too small for float64.
 
     Raises
     ------
     DataError
-        If the table does not fit the dataset.
+        If `table` lacks a column, or has ids that are not in the dataset.
     MetricError
         If a beta is not a number above -1000 and below 1000.
     ProtocolError
@@ -59,15 +59,15 @@ def popularity_weights(
     ----------
     After Mohamed et al. (2020), Popularity Agnostic Evaluation of Knowledge Graph Embeddings, UAI, PMLR 124:1059
     (strat-hits@k and strat-mrr, which weight ranks by the popularity of entities and relations). The formula here, a
-    product of powers divided by one mean, may differ from the formula of the paper: do not compare these values
-    with the tables of the paper.
+    product of powers divided by the mean of all weights, may differ from the formula of the paper: do not compare
+    these values with the tables of the paper.
 
     Examples
     --------
     >>> train = [[0, 0, 1], [2, 0, 1], [3, 0, 1], [0, 0, 3]]
     >>> dataset = Dataset.from_arrays(train=train, test=[[2, 0, 3]], n_entities=4, n_relations=1)
     >>> table = pd.DataFrame({"s": [2, 0], "p": [0, 0], "o": [3, 1], "side": ["object", "object"]})
-    >>> popularity_weights(table, dataset, beta_entity=1.0)  # counts in train: answer 3 two, answer 1 three
+    >>> popularity_weights(table, dataset, beta_entity=1.0)  # in train, answer 3 has 2 triples, answer 1 has 3
     array([1.2, 0.8])
     """
     betas = [
@@ -76,7 +76,7 @@ def popularity_weights(
     ]
     rows = TripleRows(table, dataset)
     counts = (rows.degrees[rows.asked], rows.frequencies[rows.relation])
-    logarithms = np.zeros(len(rows))  # (rows,): the logarithms of the weights, up to a common constant
+    logarithms = np.zeros(len(rows))  # (rows,): the logarithm of each weight before the division by the mean
     for part, beta, count in zip(("answer", "relation"), betas, counts):
         logarithms -= beta * np.log(np.maximum(count, 1))
         n_zero = int((count == 0).sum())

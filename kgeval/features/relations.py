@@ -26,11 +26,10 @@ NO_LIMIT = np.iinfo(np.int64).max
 def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1.5) -> Names:
     """Return the cardinality class of each relation: 1-1, 1-N, N-1 or N-N.
 
-    The part before the hyphen describes the subjects, the part after it the objects. A part is N ("many") if a mean is
-    at least `threshold`, else 1. For subjects, this is the mean number of distinct subjects per pair (p, o); for
-    objects, the mean number of distinct objects per pair (s, p). "parent of" is 1-N: a parent has many children, a
-    child few parents. "born in" is N-1. The comparison is exact, without rounding: a mean that equals the decimal
-    number `threshold` gives N.
+    The part before the hyphen describes the subjects: it is N ("many") if the mean number of distinct subjects per
+    object is at least `threshold`, else 1. The part after the hyphen describes the objects: it is N if the mean number
+    of distinct objects per subject is at least `threshold`, else 1. For example, "mother of" is 1-N, since a mother can
+    have many children but a child has one mother; "born in" is N-1. Means are compared exactly, without rounding.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
         triples get another class if the means are computed from train alone instead of all splits.
     n_relations : int
     threshold : float
-        Above 0. A mean below the threshold gives 1.
+        Above 0.
 
     Returns
     -------
@@ -66,11 +65,12 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
     """
     limit = Fraction(str(check_number("threshold", threshold, 0, np.inf, "a number above 0")))
     array = _distinct_triples(_checked_triples(triples, n_relations))
-    # dtype object holds Python integers: the exact fraction of a long decimal does not fit 64 bits.
+    # dtype object holds Python integers, since products with the exact fraction `limit` may not fit 64 bits.
     n = _counts(array[:, 1], n_relations).astype(object)  # distinct triples of each relation, (n_relations,)
-    # Distinct pairs (p, o), then distinct pairs (s, p), of each relation, (n_relations,) each.
+    # n_pairs: two arrays (n_relations,), the number of distinct objects, then of distinct subjects, of each relation
     n_pairs = [_n_pairs(array, column, n_relations).astype(object) for column in (2, 0)]
-    # is_many: whether n / pairs >= threshold, without division; first for subjects, then for objects, (n_relations,).
+    # is_many: two arrays (n_relations,), whether the mean n / pairs is at least the threshold, without division. The
+    # first array is for the mean number of subjects per object, the second for that of objects per subject.
     is_many = [n * limit.denominator >= pairs * limit.numerator for pairs in n_pairs]
     # Positions in CARDINALITIES: 1-1 is 0, 1-N is 1, N-1 is 2, N-N is 3.
     codes = np.where(n == 0, CARDINALITIES.index("unknown"), 2 * is_many[0] + is_many[1])
@@ -82,16 +82,16 @@ def patterns(
 ) -> tuple[Names, str]:
     """Return the pattern of each relation: the first pattern in the list below that fits its distinct pairs (s, o).
 
-    - ``"symmetric"``: at least the share `least` of the pairs also occur reversed, (o, s), in the relation itself.
+    - ``"symmetric"``: at least the share `least` of the pairs also occur reversed, as (o, s), in the relation itself.
     - ``"inverse"``: at least this share of the pairs also occur reversed in one other relation.
     - ``"duplicate"``: at least this share of the pairs also occur, not reversed, in one other relation.
     - ``"composition"``: at least this share of the pairs are joined by a path of two triples (s, p1, x), (x, p2, o),
       with the same (p1, p2) for all these pairs. p1 and p2 may be the relation itself; the relation is then transitive.
     - ``"other"``: no pattern above fits.
 
-    Loops (s, p, s) are never counted. Each share is a share of the pairs of the relation that is classified.
-    Unmatched pairs of the other relation, and paths that join no pair, do not change the share. Shares are compared
-    exactly.
+    Loops, which are triples (s, p, s), are never counted. A share is the number of matching pairs of the relation,
+    divided by the number of all pairs of the same relation; the number of pairs of the other relation does not matter.
+    Shares are compared exactly, without rounding.
 
     Parameters
     ----------
@@ -101,10 +101,10 @@ def patterns(
     least : float
         The share that a pattern needs, above 0 and at most 1.
     most_paths : int, optional
-        The limit of the search for compositions, in first steps of paths. A pair (s, o) costs one step for each triple
-        that starts at s, or for each triple that ends at o, whichever number is smaller. Relations without another
-        pattern are searched in the order of their cost, the cheapest first, until the limit is reached. The remaining
-        relations get ``"other"``. None: no limit.
+        The limit for the cost of the search for compositions. The cost of a pair (s, o) is the number of triples with
+        subject s or the number of triples with object o, whichever is smaller; the cost of a relation is the sum over
+        its pairs. Relations without another pattern are searched, the cheapest first, as long as their total cost is at
+        most the limit. The remaining relations get ``"other"``. None: no limit.
 
     Returns
     -------
@@ -136,11 +136,11 @@ def patterns(
     share = Fraction(str(check_number("least", least, 0, np.nextafter(1, 2), allowed)))
     array = _checked_triples(triples, n_relations)
     pairs = _Pairs.of(array)
-    n = _counts(pairs.p, n_relations)  # pairs of each relation, (n_relations,)
+    n = _counts(pairs.p, n_relations)  # the number of pairs of each relation, (n_relations,)
 
     def fits(n_matched: Ids) -> npt.NDArray[np.bool_]:
-        """Return for which relations n_matched / n is at least the share, bool (n_relations,)."""
-        # dtype object holds Python integers: the exact fraction of a long decimal does not fit 64 bits.
+        """Return, for each relation, whether n_matched / n is at least `share`, bool (n_relations,)."""
+        # dtype object holds Python integers, since products with the exact fraction `share` may not fit 64 bits.
         is_enough = n_matched.astype(object) * share.denominator >= n.astype(object) * share.numerator
         return np.asarray((n > 0) & is_enough.astype(bool))
 
@@ -168,7 +168,7 @@ class _Pairs:
     by_object : int64 array, shape (triples,)
         The row numbers in the order that sorts the triples by (o, s, p).
     layout : RowKeys
-        The layout that packs s and o into a key.
+        How s and o are packed into one integer, the key of the pair.
     keys : int64 array, shape (pairs,)
         The keys of the distinct pairs (s, o), sorted.
     starts : int64 array, shape (pairs + 1,)
@@ -196,7 +196,7 @@ class _Pairs:
         return cls(s, p, o, group_rows(o)[0], layout, keys[starts], np.append(starts, len(keys)))
 
     def between(self, subjects: Ids, objects: Ids) -> tuple[Ids, Ids]:
-        """Return the relations that hold from each subject to its object.
+        """Return, for each i, the relations of the triples with subject ``subjects[i]`` and object ``objects[i]``.
 
         Parameters
         ----------
@@ -245,25 +245,25 @@ def _counts(relations: Ids, n_relations: int) -> Ids:
 
 
 def _n_pairs(triples: Ids, column: int, n_relations: int) -> Ids:
-    """Return how many distinct pairs of relation and entity each relation has, int64 (n_relations,).
+    """Return how many distinct subjects, or distinct objects, each relation has, int64 (n_relations,).
 
-    `column` is the column of the entity in `triples`: 0 for subjects, 2 for objects.
+    `column` is the column to count in `triples`: 0 for subjects, 2 for objects.
     """
     order, starts = group_rows(triples[:, 1], triples[:, column])
     return _counts(triples[order[starts[:-1]], 1], n_relations)  # one row of each distinct pair
 
 
 def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
-    """Return how many pairs of each relation occur reversed in the relation itself, and in the best other relation.
+    """Return how many pairs of each relation also occur reversed, in the relation itself and in one other relation.
 
     Returns
     -------
     n_symmetric : int64 array, shape (n_relations,)
         The number of pairs that occur reversed in the relation itself.
     n_inverse : int64 array, shape (n_relations,)
-        The number of pairs that occur reversed in one other relation; the maximum over all other relations.
+        The number of pairs that occur reversed in another relation; the maximum over all other relations.
     """
-    # in this order the reversed pairs are sorted, and a look-up in sorted order is several times faster
+    # Sorted by (o, s): a look-up of the reversed pairs in sorted order is several times faster.
     by_object = pairs.by_object
     # One entry for each triple (s, p, o) and each relation q with (o, q, s): p in `relations`, q in `reverse`.
     counts, reverse = pairs.between(pairs.o[by_object], pairs.s[by_object])
@@ -273,16 +273,16 @@ def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
 
 
 def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
-    """Return how many pairs of each relation occur in one other relation; the maximum over all other relations."""
+    """Return how many pairs of each relation also occur in another relation; the maximum over all other relations."""
     # One entry for each triple (s, p, o) and each relation q with (s, q, o), including q = p.
     counts, shared = pairs.between(pairs.s, pairs.o)
     return _most_matches(np.repeat(pairs.p, counts), shared, n_relations)
 
 
 def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
-    """Return how often each relation occurs with its most frequent match, int64 (n_relations,).
+    """Return, for each relation, how often it is paired with its most frequent match, int64 (n_relations,).
 
-    `relations[i]` occurs with `matches[i]`; a relation that matches itself does not count.
+    For each i, `relations[i]` is paired with `matches[i]`. Pairs of a relation with itself do not count.
     """
     is_other = relations != matches
     return _greatest_group(relations[is_other], (matches[is_other],), n_relations)
@@ -291,7 +291,7 @@ def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
 def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) -> Ids:
     """Return the size of the greatest group of each relation, int64 (n_relations,).
 
-    The rows of a relation with equal values in all `columns` are a group; a relation without rows gets 0.
+    A group is all rows of one relation that have equal values in all `columns`. A relation without rows gets 0.
     """
     order, starts = group_rows(relations, *columns)
     group_relations = relations[order[starts[:-1]]]  # the relation of each group, (groups,)
@@ -302,10 +302,10 @@ def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) 
 
 @dataclass(frozen=True)
 class _FirstSteps:
-    """The triples with which the search for paths of two triples from s to o begins, for each triple (s, p, o).
+    """For each triple (s, p, o): the triples with which the search for paths of two triples from s to o begins.
 
-    The search goes forward from the triples that start at s, or backward from the triples that end at o, whichever are
-    fewer.
+    These first steps are the triples that start at s (the search then goes forward) or the triples that end at o (the
+    search then goes backward), whichever are fewer.
 
     Parameters
     ----------
@@ -333,19 +333,19 @@ class _FirstSteps:
         return cls(is_forward, orders, starts, counts)
 
     def of_rows(self, rows: Ids, is_forward: bool) -> tuple[Ids, Ids]:
-        """Return the first steps of the rows that are searched in one direction.
+        """Return the first steps of those rows whose search goes in the given direction.
 
         Parameters
         ----------
         rows : int64 array, shape (n,)
-            Row numbers of triples; triples that are searched in the other direction are left out.
+            Row numbers of triples. Rows whose search goes in the other direction are left out.
         is_forward : bool
-            The direction.
+            The direction: True for forward, False for backward.
 
         Returns
         -------
         repeated_rows, steps : int64 arrays, shape (first steps,)
-            The row number of a triple, and the row number of one of its first steps.
+            Each entry is the row number of a triple, and the row number of one of its first steps.
         """
         rows = rows[self.is_forward[rows] == is_forward]
         positions = _joined_ranges(self.starts[rows], self.counts[rows])
@@ -353,7 +353,7 @@ class _FirstSteps:
 
 
 def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
-    """Return where the rows with the same id are in `order`, which sorts the ids.
+    """Return, for each row, the part of `order` with the rows of the same id; `order` sorts the rows by id.
 
     Returns
     -------
@@ -370,18 +370,18 @@ def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
 
 
 def _affordable(
-    pairs: _Pairs, steps: _FirstSteps, is_undecided: npt.NDArray[np.bool_], most_paths: int
+    pairs: _Pairs, steps: _FirstSteps, is_undecided: npt.NDArray[np.bool_], max_steps: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Return which undecided relations are searched for compositions, and a note about the remaining relations.
+    """Return which relations are searched for compositions, and a note if some undecided relations are not.
 
-    The relations with the fewest first steps are searched, as long as their first steps together are at most
-    `most_paths`.
+    Undecided relations have no other pattern. Those with the fewest first steps (see `_FirstSteps`) are searched, as
+    long as the total number of first steps is at most `max_steps`.
     """
-    n_paths = np.zeros(len(is_undecided), dtype=np.int64)  # first steps of each relation, (n_relations,)
-    np.add.at(n_paths, pairs.p, steps.counts)
+    n_steps = np.zeros(len(is_undecided), dtype=np.int64)  # the number of first steps of each relation, (n_relations,)
+    np.add.at(n_steps, pairs.p, steps.counts)
     # order: the ids of the undecided relations, sorted by their number of first steps.
-    order = np.flatnonzero(is_undecided)[np.argsort(n_paths[is_undecided], kind="stable")]
-    searched = order[np.cumsum(n_paths[order]) <= most_paths]
+    order = np.flatnonzero(is_undecided)[np.argsort(n_steps[is_undecided], kind="stable")]
+    searched = order[np.cumsum(n_steps[order]) <= max_steps]
     is_searched = np.zeros(len(is_undecided), dtype=bool)
     is_searched[searched] = True
     n_left = len(order) - len(searched)
@@ -389,15 +389,15 @@ def _affordable(
         return is_searched, ""
     return is_searched, (
         f"pattern: {n_left:,} of {len(order):,} relations without another pattern were not searched for compositions; "
-        f"the search needs {n_paths[order].sum():,} first steps, more than the limit of {most_paths:,}"
+        f"a full search would cost {n_steps[order].sum():,} steps, more than the limit of {max_steps:,}"
     )
 
 
 def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[np.bool_]) -> Ids:
     """Return how many pairs of each searched relation are joined by paths over the same two relations (p1, p2).
 
-    The count of a relation, int64 (n_relations,), is the maximum over all (p1, p2). Relations that are not searched
-    get 0.
+    The result is an int64 array (n_relations,). The count of a relation is the maximum over all (p1, p2). Relations
+    that are not searched get 0.
     """
     searched_rows = np.flatnonzero(is_searched[pairs.p])  # the rows of the triples (s, p, o) of searched relations
     paths = []  # for each direction: three arrays (paths,), the row of (s, p, o), p1 and p2

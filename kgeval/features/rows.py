@@ -21,8 +21,8 @@ class TripleRows:
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids of the dataset) and, if each row is a query of one side, the column side, as in
-        `EvaluationResult.table`. Not modified.
+        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. If each row is a query of one side, also
+        the column side. Not modified.
     dataset : Dataset
 
     Attributes
@@ -32,7 +32,8 @@ class TripleRows:
     has_sides : bool
         Whether the table has the column side.
     is_subject : bool array, shape (rows,)
-        True where the subject is missing; False everywhere if the table has no column side.
+        True where the query is (?, p, o), with the subject as its answer. False everywhere if the table has no column
+        side.
 
     Raises
     ------
@@ -41,7 +42,7 @@ class TripleRows:
 
     Examples
     --------
-    The object of row 0 is missing: (0, 0, ?). Entity 0 is in two distinct triples of train, entity 1 in one:
+    Row 0 is the query (0, 0, ?) with answer 1. Entity 0 is in two distinct triples of train, entity 1 in one:
 
     >>> dataset = Dataset.from_arrays(train=[[0, 0, 1], [0, 0, 1], [0, 0, 2]], n_entities=3, n_relations=1)
     >>> rows = TripleRows(pd.DataFrame({"s": [0], "p": [0], "o": [1], "side": ["object"]}), dataset)
@@ -100,14 +101,14 @@ class TripleRows:
 
     @cached_property
     def _train(self) -> Ids:
-        """The distinct triples of train, int64 (n, 3)."""
+        """The distinct triples of train, int64 (triples, 3)."""
         triples = self.dataset["train"].array
         order, starts = group_rows(triples[:, 1], triples[:, 0], triples[:, 2])
         return triples[order[starts[:-1]]]
 
     @cached_property
     def degrees(self) -> Ids:
-        """The number of distinct triples of train with each entity, int64 (entities,); (s, p, s) counts once."""
+        """The number of distinct triples of train with each entity, int64 (entities,); triples (s, p, s) count once."""
         s, _, o = self._train.T
         # How many triples have each entity as subject, as object, and as both.
         counts = [np.bincount(ids, minlength=len(self.dataset.entities)) for ids in (s, o, s[s == o])]

@@ -1,8 +1,9 @@
-"""Kernels: functions that count, for each positive, the candidates that score above it and equal to it.
+"""Kernels: for each positive (a triple being ranked), they count the candidates that score above it or equal to it.
 
-`make_counter` returns the counter for embedding vectors; its counts are those of exact float64 scores, and cheap
-screening passes with proven bounds make it fast, in numpy, torch or Triton. `row_counter` returns the function that
-counts in whole rows of scores. `kgeval.ranking` calls both; `kgeval.scorers` imports the geometries and exact scores.
+`make_counter` returns a counter for embedding vectors. It uses numpy, torch or Triton. To be fast, it first computes
+approximate scores ("screening"), and computes exact float64 scores only where a proven bound on the error does not
+decide; so its counts are those of exact scores. `row_counter` returns the function that counts in whole rows of scores.
+`kgeval.ranking` calls both; `kgeval.scorers` imports the geometries and exact scores.
 """
 
 from kgeval.kernels import geometries

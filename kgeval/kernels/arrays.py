@@ -1,7 +1,7 @@
 """Functions that accept numpy arrays and torch tensors: dtype, device, conversion and copies.
 
-All code that must distinguish a tensor from an array is in this module; kernels, scorers and formats call these
-functions. Numpy arrays never cause an import of torch; a caller that has a tensor has already imported torch.
+Kernels, scorers and formats call these functions. No function imports torch for a numpy array: `is_tensor` only looks
+whether torch has been imported already, because nobody can have a tensor before.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def load_torch() -> Any:
 
 
 def is_tensor(values: Any) -> bool:
-    """Tell whether `values` is a torch tensor; works without torch, and never imports torch.
+    """Tell whether `values` is a torch tensor; works even if torch is not installed, and never imports it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def is_tensor(values: Any) -> bool:
 
 
 def as_array(values: Any) -> Any:
-    """Return a tensor detached from its graph, on its device; convert every other value to a numpy array.
+    """Detach a tensor from the graph of gradients, and keep it on its device; convert other values to a numpy array.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def as_array(values: Any) -> Any:
 
 
 def kind_of(array: Any) -> str:
-    """Return numpy's letter for the kind of a dtype: f (float), c (complex), i, u (integers), b (bool), ...
+    """Return numpy's letter for the kind of a dtype: f (float), c (complex), i and u (integers), b (bool).
 
     Parameters
     ----------
@@ -88,7 +88,9 @@ def kind_of(array: Any) -> str:
 
 
 def is_on_device(array: Array) -> bool:
-    """Tell whether `array` is a tensor on another device than the CPU; copies from there to the host are slow.
+    """Tell whether `array` is a tensor on a device other than the CPU, for example a GPU.
+
+    Copying such a tensor to the host (the memory of the CPU) is slow.
 
     Parameters
     ----------
@@ -102,7 +104,9 @@ def is_on_device(array: Array) -> bool:
 
 
 def float_tensor(values: Any) -> Array | None:
-    """Return a float tensor, detached from its graph and with a pending negation applied; None for other values.
+    """Detach a float tensor from the graph of gradients; return None for any other value.
+
+    If torch has only marked the tensor as negated, the negation is carried out.
 
     Parameters
     ----------
@@ -209,7 +213,7 @@ def fetched(tensor: Array) -> npt.NDArray[Any]:
 
 
 def on_host(array: Array) -> Any:
-    """Return vectors as a numpy array on the host.
+    """Return vectors as a numpy array on the host (the memory of the CPU).
 
     Parameters
     ----------
@@ -218,7 +222,7 @@ def on_host(array: Array) -> Any:
     Returns
     -------
     array
-        A tensor becomes float64 if it is float64, else float32; an array is returned unchanged.
+        An array is returned unchanged. A float64 tensor stays float64; a tensor of another dtype becomes float32.
     """
     if not is_tensor(array):
         return array
@@ -227,7 +231,7 @@ def on_host(array: Array) -> Any:
 
 
 def address(array: Array) -> tuple[Any, ...]:
-    """Return a key that two arrays or tensors share exactly when they are the same view of the same memory.
+    """Return a key; two arrays have equal keys if, and only if, they are the same view of the same memory.
 
     Parameters
     ----------
@@ -236,7 +240,7 @@ def address(array: Array) -> tuple[Any, ...]:
     Returns
     -------
     tuple
-        Hashable: address, shape, strides and dtype, for a tensor also the device.
+        Hashable: address, shape, strides and dtype; for a tensor also the device.
     """
     if is_tensor(array):
         return str(array.device), array.data_ptr(), tuple(array.shape), array.stride(), str(array.dtype)

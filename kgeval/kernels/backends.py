@@ -1,4 +1,4 @@
-"""The choice of the counter: numpy, numpy with torch's byte products on the CPU, or torch on a GPU.
+"""The choice of the counter: `NumpyCounter` (with or without torch's products of 8-bit integers), or `TorchCounter`.
 
 The ranker calls `make_counter` once for each matrix of candidate vectors.
 """
@@ -23,21 +23,21 @@ from kgeval.kernels.torch_kernels import TorchCounter
 
 
 class Counter(typing.Protocol):
-    """Counts, for batches of queries, the candidates that score above and equal to each positive."""
+    """Counts, for each positive of a batch of queries, the candidates that score above it and equal to it."""
 
     @property
     def batch_size(self) -> int:
         """The number of queries for which a call of `count` is fastest per query."""
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, the candidates and known answers above and equal to it.
+        """Count, for each positive, the candidates and the known answers that score above it and equal to it.
 
         Parameters
         ----------
         queries : float64 array or tensor, shape (queries, d)
             On any device; copied to the counter's device if necessary.
         places : Places
-            The positives and known answers, as cells of the matrix queries x candidates.
+            Row (query) and column (candidate) of each positive and of each known answer.
 
         Returns
         -------
@@ -89,9 +89,10 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
     candidates : float array or tensor, shape (candidates, d)
         Finite. Must not change while the counter is used.
     device : str, optional
-        See `check_device`. By default numpy counts for an array, and torch counts for a tensor on its device.
+        See `check_device`. By default the device of `candidates` if it is a tensor, else ``"numpy"``.
     block_size : int, optional
-        The number of candidates that are screened together; by default a size that suits geometry and device.
+        The largest number of candidates that are scored together; by default a number that suits the geometry and
+        the device.
 
     Returns
     -------
@@ -115,13 +116,13 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
 
 
 def multiplies_bytes() -> bool:
-    """Tell whether the installed torch multiplies 8-bit integers fast and exactly on this processor.
+    """Tell whether torch multiplies matrices of 8-bit integers fast and exactly on this processor.
 
-    Fast means with AVX512. One product of matrices with the largest possible sums tests for exactness: some processors
-    cut off such sums at a limit (saturation).
+    The product is fast if torch uses AVX512. To test whether it is exact, the function multiplies two matrices of the
+    largest integers: some processors cut off large sums at a limit (saturation).
     """
     torch = load_torch()
-    # the largest values; below, some rows become negative and some alternate in sign
+    # the largest integers; the next two lines make some rows negative, and let the sign alternate in others
     factors = np.full((32, 64), 127, dtype=np.int8)
     factors[::3] = -127
     factors[1::3, ::2] = -127
@@ -137,7 +138,7 @@ def multiplies_bytes() -> bool:
 def one_thread_each() -> Iterator[Callable[[], None] | None]:
     """Yield a function that each worker thread calls at its start, to limit torch to one thread per worker.
 
-    Yields None if torch is not loaded. On exit, torch gets back its earlier number of threads.
+    Yields None if torch is not loaded. On exit, the earlier number of threads of torch is restored.
     """
     torch = sys.modules.get("torch")
     if torch is None:

@@ -1,53 +1,56 @@
-"""Screening passes in 8-bit integers, for ``dot`` and ``l1``, and the proof of their bounds.
+"""Screening passes in 8-bit integers, for ``dot`` and ``l1``, and the proof of their error bounds.
 
-Vectors are rounded to 8-bit integers. Sums of integers are exact, so the only error of a screening score is the
+A screening pass computes approximate scores of candidates, the screening scores. A candidate is undecided if the bound
+on the error cannot tell whether it scores above or below the positive; it is then scored again, more precisely. The
+passes here round vectors to 8-bit integers. Sums of integers are exact, so the only error of a screening score is the
 rounding of the two vectors. `passes.make_passes` builds these passes; `NumpyCounter` calls them.
 
 Notation: q is a query, e a candidate, both real vectors; q' and e' are the rounded vectors; d is the dimension;
-v = 2**-53 is the unit roundoff of float64; |x| is the Euclidean norm, |x|_1 the l1 norm. The positive's exact score is
-a given float64 number. So a bound has to cover the difference between a candidate's screening score and its exact
-score, which is itself computed in float64.
+v = 2**-53 is the unit roundoff of float64; x.y is the dot product of two vectors; |x| is the Euclidean norm, |x|_1 the
+l1 norm; p is the exact score of the positive, a given float64 number. The exact score of a candidate is computed in
+float64. A bound has to cover the difference between this exact score and the screening score.
 
 **dot** (`ByteDotPass`)
 
-1. Rounding: q' = sq a and e' = se b, where a and b hold integers in -127..127, sq is the step of the query, and se is
-   the step of all candidates of the tile. The screening score is the integer a.b, so q'.e' = sq se a.b. It is exact in
-   32 bits, since d 127^2 < 2^31 for every d up to 100 000, the largest dimension allowed.
+1. Rounding: q' = sq * a and e' = se * b, where a and b hold integers in -127..127, sq is the step of the query, and se
+   is the step of all candidates of the tile. The screening score is the integer a.b, and q'.e' = sq * se * a.b. The
+   integer is exact in 32 bits, since d * 127^2 < 2^31 for every d up to 100 000, the largest dimension allowed.
 2. Error of rounding: q.e - q'.e' = (q - q').e + q'.(e - e'). By the Cauchy-Schwarz inequality
-   |q.e - q'.e'| <= |q - q'| |e| + |q'| |e - e'|, and |q'| <= |q| + |q - q'|.
-   The norms |q - q'| and |e - e'| are measured after rounding; they are not worst cases. For e, the bound uses the
-   largest norm and the largest rounding error of the tile.
-3. Error of float64: the exact score is within (d + 1) v |q| |e| of q.e. Computing the norms and the bound adds less
-   than 4 (d + 4) v times the same sizes.
-4. The interval: a candidate is undecided if sq se a.b is within the bound of the positive's score p. The bound of
-   step 2 is made 1% larger; 8 (d + 4) v (|q| + |q - q'|) (|e| + |e - e'|) is added for step 3, and 8 v |p| for the
+   |q.e - q'.e'| <= |q - q'| * |e| + |q'| * |e - e'|, and |q'| <= |q| + |q - q'|.
+   The norms |q - q'| and |e - e'| are measured after rounding; they are not worst cases. For |e| and |e - e'|, the
+   bound uses the largest value of the tile.
+3. Error of float64: the exact score is within (d + 1) * v * |q| * |e| of q.e. Computing the norms and the bound adds
+   less than 4 * (d + 4) * v * (|q| + |q - q'|) * (|e| + |e - e'|).
+4. The interval: a candidate is undecided if sq * se * a.b differs from p by at most the sum of three numbers: the bound
+   of step 2, made 1% larger; 8 * (d + 4) * v * (|q| + |q - q'|) * (|e| + |e - e'|) for step 3; and 8 * v * |p| for the
    roundings of the interval's ends.
 
 **l1** (`ByteL1Pass`)
 
-1. Rounding: the same centre is subtracted from q and e, which leaves their distance D = |q - e|_1 as it is. Then
-   q' = s a and e' = s b with one step s for all vectors, and integers a, b in -L..L with L = 63. A number above s L is
-   rounded to s L, a number below -s L to -s L.
-2. Integers: |a_k - b_k| <= 2 L = 126 fits a signed byte, and the sum of two such differences an unsigned byte. The
-   screening score is c - A with A = sum |a_k - b_k| <= 2 L d and the constant c = 2 L d + 1. It is exact in 16 bits if
-   2 L d + 2 < 2^16; else 32 bits are used. And s A = |q' - e'|_1.
-3. Queries beyond the range: let q'' be q with each number moved into -s L..s L, and X = |q - q''|_1. No number of e'
-   is beyond the range. So where q_k is beyond the range by x, |q_k - e'_k| = x + |q''_k - e'_k|; elsewhere q''_k = q_k.
-   Hence |q - e'|_1 = X + |q'' - e'|_1.
-4. Error of rounding: by the triangle inequality D differs from |q - e'|_1 by at most |e - e'|_1, and |q'' - e'|_1 from
-   |q' - e'|_1 = s A by at most |q'' - q'|_1. Together |D - X - s A| <= |q'' - q'|_1 + |e - e'|_1.
-   Both norms are measured after rounding; |e - e'|_1 includes what clipping took from e. The bound uses the
-   largest norm of the tile.
-5. Error of float64: the exact score is within (d + 6) v (|q|_1 + |e|_1) of -D. Subtracting the centre adds
-   2 v (|q|_1 + |e|_1 + 2 |centre|_1), computing the bound less than 4 (d + 4) v times the same sizes.
-6. The interval: a candidate is undecided if X + s A is within the bound of the positive's distance. The bound of
-   step 4 is made 1% larger, and 8 (d + 8) v (|q|_1 + |e|_1 + 4 |centre|_1) is added for step 5.
+1. Rounding: the same centre is subtracted from q and e, which does not change their distance D = |q - e|_1. Then
+   q' = s * a and e' = s * b with one step s for all vectors, and integers a, b in -L..L with L = 63. A number above
+   s * L is rounded to s * L, a number below -s * L to -s * L.
+2. Integers: write a_k for number k of the vector a. The difference |a_k - b_k| <= 2 * L = 126 fits a signed byte, and
+   the sum of two such differences an unsigned byte. The screening score is c - A, where A is the sum of |a_k - b_k|
+   over all k, A <= 2 * L * d, and c = 2 * L * d + 1 is a constant. It is exact in 16 bits if 2 * L * d + 2 < 2^16; else
+   32 bits are used. And s * A = |q' - e'|_1.
+3. Queries beyond the range: let q'' be q with each number moved into -s * L..s * L, and X = |q - q''|_1. No number of
+   e' is beyond the range. So where q_k is beyond the range by x, |q_k - e'_k| = x + |q''_k - e'_k|; elsewhere
+   q''_k = q_k. Hence |q - e'|_1 = X + |q'' - e'|_1.
+4. Error of rounding: by the triangle inequality, D differs from |q - e'|_1 by at most |e - e'|_1, and |q'' - e'|_1
+   differs from |q' - e'|_1 = s * A by at most |q'' - q'|_1. Together |D - X - s * A| <= |q'' - q'|_1 + |e - e'|_1.
+   Both norms are measured after rounding; |e - e'|_1 includes the change of numbers of e that are beyond the range. For
+   |e - e'|_1, the bound uses the largest value of the tile.
+5. Error of float64: the exact score is within (d + 6) * v * (|q|_1 + |e|_1) of -D. Subtracting the centre adds
+   2 * v * (|q|_1 + |e|_1 + 2 * |centre|_1). Computing the bound adds less than 4 * (d + 4) * v times the same norms.
+6. The interval: a candidate is undecided if X + s * A differs from the positive's distance by at most the sum of two
+   numbers: the bound of step 4, made 1% larger; and 8 * (d + 8) * v * (|q|_1 + |e|_1 + 4 * |centre|_1) for step 5.
 
-**Ranges.** Nothing is screened, and every candidate is undecided, if the candidates' largest number is outside
-1e-100..1e100, or if the query's largest number is: for ``dot`` outside that range, for ``l1`` more than 1e15 times the
-largest number of the candidates. For ``dot``, if all numbers of a tile are below 1e-100 times the unit (the power of
-two by which candidates are divided), their squares underflow; norm and rounding error of its candidates are then at
-most sqrt(d) 1e-100 units.
+**Ranges.** No candidate is screened, so every candidate is undecided, in two cases: the candidates' largest number is
+outside 1e-100..1e100; or the query's largest number is too large or too small (``dot``: outside the same range;
+``l1``: more than 1e15 times the largest number of the candidates). For ``dot``, if all numbers of a tile are below
+1e-100 units (the unit is the power of two by which candidates are divided), their squares underflow. The norms and the
+rounding errors of these candidates are then at most sqrt(d) * 1e-100 units.
 """
 
 from __future__ import annotations
@@ -74,8 +77,8 @@ from kgeval.kernels.geometry import (
 Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
-MAX_MULTIPLE = 63  # L of the l1 pass: a difference fits 8 bits, and a sum of two absolute differences 8 bits unsigned
-_SAMPLE = 1024  # the number of candidates from which `Grid.of` chooses the step
+MAX_MULTIPLE = 63  # L in the proof of l1, the largest integer to which the pass rounds a number
+_SAMPLE = 1024  # `Grid.of` chooses the step from a sample of about this many candidates
 
 
 @dataclass
@@ -85,13 +88,14 @@ class PreparedBytes:
     Parameters
     ----------
     vectors : int8 array, shape (queries, d)
-        The integers a in the proof (module docstring).
+        The rounded queries (the integers a in the proof, see the module docstring).
     step : float64 array, shape (queries,)
-        ``dot``: the step sq of each query. ``l1``: the distance X by which a query lies beyond the grid.
+        ``dot``: the rounding step of each query. ``l1``: the l1 distance of each query from the range of the grid.
     sizes, errors : float64 arrays, shape (queries,)
-        Norms of the queries and of their rounding errors; for ``l1`` the sizes include twice the norm of the centre.
+        `sizes`: norms of the queries, for ``l1`` plus twice the norm of the centre of the grid. `errors`: norms of
+        the rounding errors of the queries. Euclidean norms for ``dot``, l1 norms for ``l1``.
     is_usable : bool array, shape (queries,)
-        False where the query's numbers are out of range; all its candidates are undecided.
+        False for a query with numbers out of range; all its candidates are undecided.
     buffer : TileBuffer
         The buffer for the tiles.
     """
@@ -111,18 +115,20 @@ class ByteDotPass:
     Parameters
     ----------
     candidates : float array, shape (candidates, d)
-        Finite, in the order of the columns of the tiles. The bounds are tightest if they are sorted by largest number.
+        Finite, in the order of the columns of the tiles. The error bounds are tightest if the candidates are sorted by
+        their largest absolute number.
     block_size : int
-        The number of candidates in a tile; these candidates share a step.
+        The number of candidates in a tile; the candidates of a tile share a rounding step.
 
     Attributes
     ----------
     unit : float
-        The power of two that scales the candidates' numbers to at most 1.
+        The power of two by which candidates are divided, so that no number exceeds 1.
     vectors : int8 array, shape (candidates, d)
-        The integers b in the proof (module docstring).
+        The rounded candidates (the integers b in the proof, see the module docstring).
     bounds : dict of int to tuple of float
-        For each tile (key: its first candidate): the step se, the largest norm, the largest norm of a rounding error.
+        For each tile (the key is its first candidate): the rounding step, the largest norm of a candidate, and the
+        largest norm of a rounding error.
     """
 
     candidates: Vectors
@@ -155,7 +161,7 @@ class ByteDotPass:
             self.bounds[start] = step, norm, error
 
     def prepare(self, queries: Reals) -> PreparedBytes:
-        """Round queries, float64, shape (queries, d), each with its own step."""
+        """Round each row of `queries`, float64, shape (queries, d), with a step of its own."""
         largest = np.abs(queries).max(axis=1)
         is_usable = is_in_range(largest) & is_in_range(self.unit)
         step = np.where(is_usable, largest, 127.0) / 127.0
@@ -166,7 +172,7 @@ class ByteDotPass:
         return PreparedBytes(rounded.astype(np.int8), step, sizes, np.sqrt(np.einsum("ij,ij->i", q, q)), is_usable)
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
-        """Return the integer products a.b of the queries `rows` (None: all) with the candidates of `block`."""
+        """Return the integer dot product of each query of `rows` (None: all queries) with each candidate of `block`."""
         import torch
 
         q, e = prepared.vectors if rows is None else prepared.vectors[rows], self.vectors[block]
@@ -177,19 +183,20 @@ class ByteDotPass:
     def interval(
         self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return, for positives of queries `rows`, the interval of products in which a candidate is undecided.
+        """Return, for each positive, the interval of integer products in which a candidate of `block` is undecided.
 
-        The ends are rounded inward to integers; the same integers are then in the interval.
+        `rows` and `scores` hold the query and the exact score of each positive. The ends are rounded inward to
+        integers, which does not change which integers are in the interval.
         """
         d = self.vectors.shape[1]
         step, norm, error = self.bounds[block.start]
         sizes, errors = prepared.sizes[rows], prepared.errors[rows]
-        # (positives,): the scaled scores of the positives
+        # (positives,): the exact scores of the positives, divided by the unit
         thresholds = np.where(prepared.is_usable[rows], scores, 0.0) / self.unit
         radius = 1.01 * (errors * norm + (sizes + errors) * error)  # step 2 of the proof, then steps 3 and 4
         radius += 8.0 * (d + 4) * V * (sizes + errors) * (norm + error) + 8.0 * V * np.abs(thresholds)
         radius[~prepared.is_usable[rows]] = np.inf
-        scale = prepared.step[rows] * step  # sq se: the score that corresponds to the product 1
+        scale = prepared.step[rows] * step  # sq * se in the proof: the score that an integer product of 1 stands for
         limit = 2.0**31 - 1.0  # no product reaches this limit
         low = np.ceil(np.maximum((thresholds - radius) / scale, -limit))
         high = np.floor(np.minimum((thresholds + radius) / scale, limit))
@@ -203,13 +210,14 @@ class ByteL1Pass:
     Parameters
     ----------
     candidates : float array, shape (candidates, d)
-        Finite, in the order of the columns of the tiles. The bounds are tightest if they are sorted by `Grid.errors`.
+        Finite, in the order of the columns of the tiles. The error bounds are tightest if the candidates are sorted by
+        their rounding errors (`Grid.errors`).
     grid : Grid
 
     Attributes
     ----------
     columns : int8 array, shape (d, candidates)
-        The integers b in the proof (module docstring), one row for each dimension.
+        The rounded candidates, one row for each dimension (the integers b in the proof, see the module docstring).
     sizes, errors : float64 arrays, shape (candidates,)
         `sizes`: norms of the candidates plus twice the norm of the centre. `errors`: norms of their rounding errors.
     """
@@ -238,10 +246,10 @@ class ByteL1Pass:
         return PreparedBytes(rounded, beyond, sizes, errors, is_usable, TileBuffer(self._dtype()))
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
-        """Return c - A for the queries `rows` (None: all) and the candidates of `block`.
+        """Return c - A for each query of `rows` (None: all queries) and each candidate of `block`.
 
-        A is the integer distance, and c is `_top` + 1. So every number is in 1..`_top` + 1, and all numbers are in
-        the interval 0..`_top` + 2, which therefore decides no candidate.
+        A is the l1 distance of the two integer vectors, and c is the largest possible distance plus 1. So every number
+        is in 1..c, and if the interval of a positive is 0..c + 1, all candidates are undecided.
         """
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
@@ -249,7 +257,7 @@ class ByteL1Pass:
         out[...] = self._top() + 1
         d = len(columns)
         # Differences of dimension k and of dimension k + 1, shape (rows, candidates). They are added as unsigned bytes,
-        # so that the wider `out` is read and written only once for two dimensions.
+        # so that `out`, whose integers are wider, is read and written only once for two dimensions.
         even, odd = np.empty((2, *out.shape), dtype=np.int8)
         for k in range(0, d, 2):
             np.subtract(q[k, :, None], columns[k], out=even)
@@ -262,26 +270,27 @@ class ByteL1Pass:
         return out
 
     def _top(self) -> int:
-        """Return 2 L d, the largest possible integer distance."""
+        """Return the largest possible l1 distance of two integer vectors, 2 * L * d in the proof."""
         return 2 * MAX_MULTIPLE * len(self.columns)
 
     def _dtype(self) -> type[np.unsignedinteger[Any]]:
-        """Return the dtype of the tiles: 16 bits where 2 L d + 2 fits, else 32."""
+        """Return the dtype of the tiles: 16 bits if 2 * L * d + 2 fits (see the module docstring), else 32 bits."""
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
 
     def interval(self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice) -> tuple[Integers, Integers]:
-        """Return, for positives of queries `rows`, the interval of tile values in which a candidate is undecided.
+        """Return, for each positive, the interval of tile values in which a candidate of `block` is undecided.
 
-        The ends are rounded inward to integers; the same integers are then in the interval.
+        `rows` and `scores` hold the query and the exact score of each positive. The ends are rounded inward to
+        integers, which does not change which integers are in the interval.
         """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
-        # distances, (positives,): the scaled distance of the positive minus X, with which s A is compared
+        # distances, (positives,): -p - X in the proof, in multiples of the unit; s * A is compared with it
         distances = np.where(is_usable, -scores, 0.0) / self.grid.unit - prepared.step[rows]
         sizes = prepared.sizes[rows] + self.sizes[block].max(initial=0.0)
         radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * V * sizes
         radius[~is_usable] = np.inf
-        top = self._top() + 1.0  # c of the proof: the tile holds c - A
+        top = self._top() + 1.0  # c in the proof: the tile holds c - A
         low = np.ceil(np.clip(top - (distances + radius) / self.grid.step, 0.0, top + 1.0))
         high = np.floor(np.clip(top - (distances - radius) / self.grid.step, 0.0, top + 1.0))
         return low.astype(self._dtype()), high.astype(self._dtype())
@@ -300,7 +309,7 @@ class Grid:
     centre : float64 array, shape (d,)
         The centre of the grid, in multiples of `unit`.
     step : float
-        The distance of neighbouring grid points, in multiples of `unit`.
+        The distance between neighbouring grid points, in multiples of `unit`.
     """
 
     unit: float
@@ -309,9 +318,10 @@ class Grid:
 
     @classmethod
     def of(cls, candidates: Vectors) -> Grid:
-        """Choose the grid for `candidates`: the best of 12 steps, by the total rounding error of a sample.
+        """Choose the grid for `candidates` from a sample of them.
 
-        A small step rounds more finely, but clips more numbers. The centre is the median of the sample.
+        The centre is the median of the sample. The step is the one of 12 steps that gives the smallest total rounding
+        error of the sample: a small step rounds more finely, but more numbers are beyond the grid.
         """
         unit = power_above(largest_number(candidates))
         sample = candidates[:: max(1, len(candidates) // _SAMPLE)].astype(np.float64) / unit
@@ -324,8 +334,8 @@ class Grid:
     def move(self, vectors: Reals) -> tuple[Reals, Reals]:
         """Move each number of `vectors` into the range of the grid.
 
-        Returns the moved vectors (q'' in the proof), and for each row the l1 norm of the change in multiples of `unit`
-        (X in the proof).
+        Returns the moved vectors (q'' in the proof, see the module docstring), and for each row the l1 norm of the
+        change (X in the proof) in multiples of `unit`.
         """
         reach = self.unit * self.step * MAX_MULTIPLE
         moved = np.clip(vectors, self.unit * self.centre - reach, self.unit * self.centre + reach)
@@ -338,8 +348,9 @@ class Grid:
     def round(self, vectors: Reals) -> tuple[Bytes, Reals, Reals]:
         """Round `vectors`, shape (n, d), to the grid.
 
-        Returns the integers, int8 (n, d), and for each row its `sizes` and the l1 norm of its rounding error, clipping
-        included, in multiples of `unit`.
+        Returns three arrays: the integers, int8 (n, d); the result of `sizes`, float64 (n,); and the l1 norms of the
+        rounding errors of the rows, float64 (n,), in multiples of `unit`. These errors include the change of numbers
+        beyond the grid.
 
         Examples
         --------

@@ -1,6 +1,8 @@
 """The input and the output of every counter (`Places`, `Counts`), and `count_known`, which counts known answers.
 
-The counters of this package and `kgeval.ranking` use them."""
+A known answer is a candidate that makes a known triple; filtered ranks leave it out. The counters of this package and
+`kgeval.ranking` use this module.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ class Places:
     Parameters
     ----------
     rows, answers : int64 arrays, shape (positives,)
-        Row and column of each positive; rows ascend.
+        Row and column of each positive; `rows` ascends.
     known_rows, known : int64 arrays, shape (known answers,)
-        Row and column of each known answer; rows ascend, and the columns of a row are distinct.
+        Row and column of each known answer; `known_rows` ascends, and no cell occurs twice.
     """
 
     rows: Ids
@@ -31,7 +33,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many candidates, and how many known answers, score above each positive and equal to it.
+    """For each positive: how many candidates, and how many known answers, score above it and equal to it.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class Counts:
 
 
 def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[Ids, Ids]:
-    """Count, for each positive, the known answers of its query that score above and equal to it.
+    """Count, for each positive, the known answers of its query that score above it and equal to it.
 
     One sort serves all queries: each known answer and each positive gets an integer key that orders by query first
     and by score second. Two binary searches then count, for each positive, the known answers with a lower key, and
@@ -72,14 +74,15 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
 
     Examples
     --------
-    Query 0 has the known scores 9 and 3 and a positive with score 3; query 1 has 2 and a positive with score 4.
+    Query 0 has two known answers, with the scores 9 and 3, and a positive with the score 3. Query 1 has a known answer
+    with the score 2 and a positive with the score 4.
 
     >>> places = Places(*map(np.array, ([0, 1], [5, 7], [0, 0, 1], [4, 5, 8])))
     >>> count_known(places, np.array([9.0, 3.0, 2.0]), np.array([3.0, 4.0]))
     (array([1, 0]), array([1, 0]))
     """
     n_known, both = len(known_scores), np.concatenate([known_scores, scores])
-    # keys, (known answers + positives,): the rank of each score in ascending order, 0 <= key < n_codes
+    # keys, (known answers + positives,): a code for each score, in the same order as the scores, 0 <= code < n_codes
     keys, n_codes = _in_order(both)
     # Now the keys of query r are in r * n_codes .. (r + 1) * n_codes - 1, above all keys of earlier queries.
     keys += np.concatenate([places.known_rows, places.rows]) * n_codes
@@ -93,7 +96,9 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
 
 
 def _in_order(scores: Scores) -> tuple[Ids, int]:
-    """Return non-negative int64 codes in the same order as `scores`, and a number that is larger than every code.
+    """Return a code for each score, and a number that is larger than every code.
+
+    Codes are int64 and not negative; of two scores, the higher has the higher code, and equal scores have equal codes.
 
     Examples
     --------
@@ -105,6 +110,6 @@ def _in_order(scores: Scores) -> tuple[Ids, int]:
         return code.reshape(-1), len(values)
     # The bits of a float32, read as an integer, ascend with its absolute value; the highest bit is the sign.
     bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # adding zero turns -0.0 into 0.0
-    # The code of a negative float is minus the bits of its absolute value; adding 2**31 moves all codes to 0 .. 2**32 -
-    # 1.
+    # The code of a negative float is minus the bits of its absolute value. Adding 2**31 makes all codes positive and
+    # smaller than 2**32.
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) + (1 << 31), 1 << 32

@@ -1,52 +1,54 @@
-"""Screening passes in float32 (and float64 products), for all geometries, and the proof of their bounds.
+"""Screening passes in float32 (and float64 products), for all geometries, and the proof of their error bounds.
 
-Screening scores in float32 are much cheaper than exact scores; the bounds say how far apart the two can be.
+A screening pass computes approximate scores of candidates, the screening scores. A candidate is undecided if the bound
+on the error cannot tell whether it scores above or below the positive; it is then scored again, more precisely.
+Screening scores in float32 are much cheaper than exact scores, which are float64 sums in a fixed order.
 `passes.make_passes` builds these passes; `NumpyCounter` calls them.
 
 Notation: q is a query, e a candidate; d is the dimension; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that
-of float64; gamma(n) = n u / (1 - n u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability of
-Numerical Algorithms, 3.1-3.5); |x| is the Euclidean norm, |x|_1 the l1 norm; fl(x) is x as computed in float32. The
-largest dimension is 100 000, so d u < 0.006.
+of float64; gamma(n) = n * u / (1 - n * u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability
+of Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is the Euclidean norm, |x|_1 the l1 norm;
+fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 0.006.
 
 **dot** (`DotPass`; `DoubleDotPass` with v in the place of u)
 
-1. Summing: in whatever order the d products are added, |fl(q.e) - q.e| <= gamma(d) |q| |e|.
-2. Rounding both vectors to float32 changes q.e by at most (2 u + u^2) |q| |e|.
-3. Together, steps 1 and 2 are below 1.01 (d + 3) u |q| |e|, since d u < 0.006.
-4. The exact score, computed in float64, is within (d + 1) v |q| |e| of q.e.
+1. Summing: in whatever order the d products are added, |fl(q.e) - q.e| <= gamma(d) * |q| * |e|.
+2. Rounding both vectors to float32 changes q.e by at most (2 * u + u^2) * |q| * |e|.
+3. Together, steps 1 and 2 are below 1.01 * (d + 3) * u * |q| * |e|, since d * u < 0.006.
+4. The exact score, computed in float64, is within (d + 1) * v * |q| * |e| of q.e.
 
 **l2** (`DotPass`, `DoubleDotPass`)
 
-1. For a query, the scores -D with D = |q - e| order candidates as |q|^2 - D^2 = 2 q.e - |e|^2 does.
-2. This is the dot product of (q, -1) and (2 e, |e|^2), so the passes and bounds of ``dot`` serve, with these vectors.
-   The positive's score p becomes the threshold |q|^2 - p^2.
+1. Let D = |q - e|. For one query, |q|^2 - D^2 = 2 * q.e - |e|^2 orders candidates in the same way as the scores -D.
+2. This is the dot product of (q, -1) and (2 * e, |e|^2), so the passes and bounds of ``dot`` serve, with these vectors.
+   The positive's score p is compared as |q|^2 - p^2, the threshold.
 3. The float64 evaluation (squaring, subtracting and the root of the exact score, and the threshold) stays within
-   16 (d + 8) v (|q| + |e|)^2 of the real numbers.
+   16 * (d + 8) * v * (|q| + |e|)^2 of the real numbers.
 
 **l1 and modulus** (the sum of complex moduli; `DistancePass`)
 
 1. Let D be the real distance, D' the real distance of the vectors rounded to float32, and A the sum that float32
-   accumulates for D'. No term is negative, so A is in D' (1 - c2)..D' (1 + c2) with c2 = 1.01 (d + 6) u.
-2. Rounding the vectors moves the distance by at most 1.01 u (|q|_1 + |e|_1), and the exact score is within
-   4 (d + 6) v (|q|_1 + |e|_1) of -D. So the exact distance (minus the exact score) is within
-   c1 = (1.01 u + 4 (d + 6) v) (|q|_1 + |e|_1) of D'.
-3. Let P be the exact distance of the positive. If A < (P - c1) (1 - c2), then D' <= A / (1 - c2) < P - c1, so the
-   candidate is nearer than the positive. If A > (P + c1) (1 + c2), then D' >= A / (1 + c2) > P + c1, so the candidate
+   accumulates for D'. No term is negative, so A is in D' * (1 - c2)..D' * (1 + c2) with c2 = 1.01 * (d + 6) * u.
+2. Rounding the vectors moves the distance by at most 1.01 * u * (|q|_1 + |e|_1), and the exact score is within
+   4 * (d + 6) * v * (|q|_1 + |e|_1) of -D. So the exact distance (minus the exact score) is within
+   c1 = (1.01 * u + 4 * (d + 6) * v) * (|q|_1 + |e|_1) of D'.
+3. Let P be the exact distance of the positive. If A < (P - c1) * (1 - c2), then D' <= A / (1 - c2) < P - c1, so the
+   candidate is nearer than the positive. If A > (P + c1) * (1 + c2), then D' >= A / (1 + c2) > P + c1, so the candidate
    is farther. Otherwise it is undecided.
 
-**Underflow** adds at most d 2**-124 to a dot product or an l1 distance, and d 2**-61 to a sum of moduli (whose squares
-underflow sooner), also where subnormals are flushed to zero.
+**Underflow** adds at most d * 2**-124 to a dot product or an l1 distance, and d * 2**-61 to a sum of moduli (whose
+squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
-**Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1; candidates are
-scaled by a power of two to at most 1, if their largest number exceeds 2**60 or does not exceed 2**-61. For distances,
-queries and candidates are divided by the smallest power of two that no number of a candidate exceeds; for ``l2``,
-(q, -1) is then scaled to length 1.
+**Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1; if the largest
+number of the candidates exceeds 2**60 or does not exceed 2**-61, candidates are divided by a power of two so that no
+number exceeds 1. For distances, queries and candidates are divided by the smallest power of two that no number of a
+candidate exceeds; for ``l2``, (q, -1) is then scaled to length 1.
 
 All bounds are used 1% larger than derived; that covers the roundings in computing them.
 
-**Ranges.** Nothing is screened, and every candidate is undecided and scored exactly, if sizes are outside
-1e-100..1e100, where float64 itself underflows or overflows, or if a query is 1e15 times larger than the candidates,
-where squares overflow float32.
+**Ranges.** No candidate is screened, and every candidate is scored exactly, in two cases: the largest number of the
+candidates, or for ``dot`` of the query, is outside 1e-100..1e100, where float64 itself underflows or overflows; or, for
+distances, the query is 1e15 times larger than the candidates, so that its squares overflow float32.
 """
 
 from __future__ import annotations
@@ -83,11 +85,13 @@ class Prepared:
     vectors : float32 or float64 array, shape (queries, d); for ``l2`` (queries, d + 1)
         The scaled queries.
     scale : float64 array, shape (queries,)
-        The length by which each query was divided, and by which its thresholds are divided; 1 for `DistancePass`.
+        The length by which each query was divided. The scores of its positives are divided by it too. 1 for
+        `DistancePass`.
     sizes : float64 array, shape (queries,)
-        Norms of the queries in multiples of the pass's unit: l1 norms for `DistancePass`, else Euclidean.
+        Norms of the queries before scaling (for distances, divided by the unit of the pass): l1 norms for
+        `DistancePass`, else Euclidean norms.
     is_usable : bool array, shape (queries,)
-        False where screening would underflow or overflow; all candidates of the query are undecided.
+        False for a query whose screening scores would underflow or overflow; all its candidates are undecided.
     buffer : TileBuffer
         The buffer for the tiles.
     """
@@ -114,7 +118,7 @@ class DotPass:
     unit : float
         The power of two by which candidates are divided; 1 if ``dot`` needs no scaling.
     vectors : float32 array, shape (candidates, d); for ``l2`` (candidates, d + 1)
-        The scaled candidates e; for ``l2`` (2 e, |e|^2). Shares the memory of `candidates` if no number changes.
+        The scaled candidates e; for ``l2`` (2 * e, |e|^2). Shares the memory of `candidates` if no number changes.
     norms : float64 array, shape (candidates,)
         Euclidean norms of the rows of `vectors` before rounding.
     """
@@ -142,7 +146,7 @@ class DotPass:
             squares = np.einsum("ij,ij->i", scaled, scaled)  # |e|^2 of each candidate
             if is_l2:
                 scaled = np.column_stack([2.0 * scaled, squares])
-                squares = 4.0 * squares + squares * squares  # the square of the norm of (2 e, |e|^2)
+                squares = 4.0 * squares + squares * squares  # the square of the norm of (2 * e, |e|^2)
             if self.vectors is not self.candidates:
                 self.vectors[part] = scaled
             self.norms[part] = np.sqrt(squares)
@@ -155,7 +159,8 @@ class DotPass:
     def scaled(self, queries: Reals) -> tuple[Reals, Reals, Reals, npt.NDArray[np.bool_]]:
         """Scale `queries`, float64, shape (queries, d).
 
-        Returns the fields `vectors`, `scale`, `sizes` and `is_usable` of `Prepared`; the vectors stay in float64.
+        Returns four arrays, the fields `vectors`, `scale`, `sizes` and `is_usable` of `Prepared`. The vectors stay
+        float64.
         """
         largest = np.abs(queries).max(axis=1)
         is_l2 = self.geometry == "l2"
@@ -171,26 +176,26 @@ class DotPass:
         return q, norms, np.sqrt(squares), is_usable
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
-        """Return the screening scores of the queries `rows` (None: all) with the candidates of `block`."""
+        """Return the screening score of each query of `rows` (None: all queries) with each candidate of `block`."""
         q, e = prepared.vectors if rows is None else prepared.vectors[rows], self.vectors[block]
         return np.matmul(q, e.T, out=prepared.buffer(len(q), len(e)))
 
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
-        """Return the screening scores of the pairs of queries `rows` and candidates `columns`, shape (pairs,)."""
+        """Return the screening score of query ``rows[i]`` with candidate ``columns[i]``, for each i."""
         scores = np.empty(len(rows), dtype=np.float32)
         for part in pair_parts(len(rows), self.vectors.shape[1]):
             np.einsum("ij,ij->i", prepared.vectors[rows[part]], self.vectors[columns[part]], out=scores[part])
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
-        """Return the screening scores between which the candidates of `block` are undecided; see `Pass`."""
+        """Return, for each positive, the interval in which a candidate is undecided; see `passes.Pass.interval`."""
         thresholds, radius = self.around(prepared, rows, scores, _largest(self.norms, block), U)
         return _outward(thresholds - radius, thresholds + radius, prepared.is_usable[rows])
 
     def around(
         self, prepared: Prepared, rows: Ids, scores: Reals, largest: Any, unit_roundoff: float
     ) -> tuple[Reals, Reals]:
-        """Return each positive's threshold among screening scores, and the bound on the error of a screening score.
+        """Return, for each positive, its score on the scale of screening scores, and a bound on their error.
 
         Parameters
         ----------
@@ -200,14 +205,15 @@ class DotPass:
         scores : float64 array, shape (positives,)
             Exact scores of the positives.
         largest : float, or array of shape (positives,)
-            The largest norm among the candidates that are compared.
+            The largest norm of the candidates; or, for each positive, the norm of the candidate it is compared with.
         unit_roundoff : float
             The unit roundoff of the dtype in which products are summed: `U` (float32) or `V` (float64).
 
         Returns
         -------
         thresholds, radius : float64 arrays, shape (positives,)
-            A candidate is undecided if its screening score is within `radius` of the threshold.
+            `thresholds`: the scores on that scale. A candidate is undecided if its screening score is within `radius`
+            of the threshold.
         """
         d = self.vectors.shape[1]
         norms = prepared.scale[rows]
@@ -226,12 +232,12 @@ class DotPass:
 class DoubleDotPass:
     """Float64 dot products, for positives with too many undecided candidates after the float32 pass.
 
-    In the bounds, v takes the place of u.
+    The error bounds are those of `DotPass`, with the unit roundoff of float64 in the place of that of float32.
 
     Parameters
     ----------
     single : DotPass
-        The float32 pass of the same geometry. Its candidates are converted to float64 tile by tile.
+        The float32 pass of the same geometry. This pass converts the candidates of `single` to float64, tile by tile.
     """
 
     single: DotPass
@@ -241,7 +247,7 @@ class DoubleDotPass:
         return Prepared(*self.single.scaled(queries))
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Reals:
-        """Return the screening scores of the queries `rows` (None: all) with the candidates of `block`."""
+        """Return the screening score of each query of `rows` (None: all queries) with each candidate of `block`."""
         q = prepared.vectors if rows is None else prepared.vectors[rows]
         e = self.single.candidates[block].astype(np.float64)
         e /= self.single.unit
@@ -250,7 +256,7 @@ class DoubleDotPass:
         return np.asarray(q @ e.T)
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
-        """Return the screening scores between which the candidates of `block` are undecided; see `Pass`."""
+        """Return, for each positive, the interval in which a candidate is undecided; see `passes.Pass.interval`."""
         thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), V)
         is_usable = prepared.is_usable[rows]
         low = np.where(is_usable, np.nextafter(thresholds - radius, -np.inf), -np.inf)
@@ -301,7 +307,7 @@ class DistancePass:
         return Prepared(vectors, np.ones(len(queries)), np.where(is_usable, sizes, 0.0) / self.unit, is_usable)
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
-        """Return minus the screening distances of the queries `rows` (None: all) to the candidates of `block`."""
+        """Return minus the screening distance of each query of `rows` (None: all) to each candidate of `block`."""
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
         out = prepared.buffer(q.shape[1], columns.shape[1])  # (rows, candidates): minus the sum of the terms so far
@@ -327,7 +333,7 @@ class DistancePass:
         return out
 
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
-        """Return minus the screening distances of the queries `rows` to the candidates `columns`, shape (pairs,)."""
+        """Return minus the screening distance of query ``rows[i]`` to candidate ``columns[i]``, for each i."""
         scores = np.empty(len(rows), dtype=np.float32)
         half = len(self.columns) // 2
         for part in pair_parts(len(rows), len(self.columns)):
@@ -341,7 +347,7 @@ class DistancePass:
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
-        """Return the screening scores between which the candidates of `block` are undecided; see `Pass`."""
+        """Return, for each positive, the interval in which a candidate is undecided; see `passes.Pass.interval`."""
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
         distances = np.where(is_usable, -scores, 0.0) / self.unit
@@ -349,20 +355,20 @@ class DistancePass:
         tiny = d * (2.0**-124 if self.geometry == "l1" else 2.0**-61)
         c1 = 1.01 * ((1.01 * U + 4.0 * (d + 6) * V) * sizes + tiny)
         c2 = 1.02 * (d + 6) * U
-        # `distances` is P in the proof. Where P - c1 is negative, no sum is below the limit; the factor (1 + c2) only
-        # moves the limit further away from zero.
+        # `distances` is P in the proof. Where P - c1 is negative, no distance is below it; the factor (1 + c2) then
+        # only moves it further away from zero.
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
         return _outward(-farther, -nearer, is_usable)
 
 
 def _largest(norms: Reals, block: slice | Ids) -> Any:
-    """Return the largest norm of a tile (`block` is a slice), or the norm of each candidate (`block` is an array)."""
+    """Return the largest norm of a tile, if `block` is a slice; the norm of each candidate, if it is an array."""
     return norms[block].max() if isinstance(block, slice) else norms[block]
 
 
 def _outward(low: Reals, high: Reals, is_usable: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Round an interval outward to float32; from -infinity to +infinity where screening is not usable."""
+    """Round intervals outward to float32; an interval is -infinity..+infinity where `is_usable` is False."""
     low32 = np.where(is_usable, low, -np.inf).astype(np.float32)
     high32 = np.where(is_usable, high, np.inf).astype(np.float32)
     return np.nextafter(low32, np.float32(-np.inf)), np.nextafter(high32, np.float32(np.inf))

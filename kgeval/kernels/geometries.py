@@ -1,8 +1,10 @@
-"""The registered geometries: the formula of each, and the passes and screens that make it fast.
+"""The registered geometries: the formula of each, and the approximate passes and screens that make it fast.
 
 To add a geometry, add a `Geometry` to the loop at the end. Its functions `summands` and `finish` define the exact
 scores; `passes` and `screen` are optional and make the counting fast. `exact_scores` and `exact_tensor_scores` call the
 functions below.
+
+In the formulas, e is a candidate and q a query, both of the same pair, and e_k is number k of e.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ Root = Callable[[Any], Any]
 
 
 def _products(candidates: Any, queries: Any, root: Root) -> Any:
-    """Return ``e_k q_k``, shape (pairs, d)."""
+    """Return ``e_k * q_k``, shape (pairs, d)."""
     candidates *= queries
     return candidates
 
@@ -37,7 +39,7 @@ def _squares(candidates: Any, queries: Any, root: Root) -> Any:
 
 
 def _moduli(candidates: Any, queries: Any, root: Root) -> Any:
-    """Return the modulus of each complex difference, shape (pairs, d / 2)."""
+    """Return the modulus of each complex number in e - q, shape (pairs, d / 2)."""
     squares = _squares(candidates, queries, root)
     half = squares.shape[1] // 2
     return root(squares[:, :half] + squares[:, half:])

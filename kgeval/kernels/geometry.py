@@ -1,12 +1,14 @@
 """The definition of a geometry, and `exact_scores`: the float64 score of a pair, which defines every rank.
 
-The exact score of a query and a candidate is computed in float64, and its terms are added in a fixed order
-(`_tree_sum`). Every step is a single IEEE 754 addition, subtraction, multiplication or square root. Hence the score
-depends only on the two vectors, and not on the batch, the block, the library or the processor.
+A geometry is a formula that scores a query vector with a candidate vector, for example the dot product. The exact score
+of a pair is computed in float64, and its terms are added in a fixed order (`_tree_sum`). Every step is a single IEEE
+754 addition, subtraction, multiplication or square root. Hence the score depends only on the two vectors, and not on
+the batch, the block, the library or the processor.
 
 Faster computations (the passes of `float_passes` and `byte_passes`, the kernels of a GPU) may decide a candidate only
-if its score differs from the positive's by more than a proven bound. All other candidates are scored by `exact_scores`.
-The passes share the last functions of this module: sizes, ranges of numbers, and slices that fit the cache.
+if its approximate score differs from the positive's score by more than a proven bound. All other candidates are scored
+by `exact_scores`. The last functions of this module (sizes, ranges of numbers, slices that fit the cache) are for the
+passes.
 """
 
 from __future__ import annotations
@@ -25,12 +27,10 @@ Vectors = npt.NDArray[np.floating[Any]]
 
 MAX_DIMENSION = 100_000
 U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
-MAX_MAGNITUDE = 1e100  # products of numbers below this, and above its inverse, neither overflow nor underflow float64
-MAX_RATIO = (
-    1e15  # largest allowed ratio of a query's numbers to the candidates' numbers, where squares of both are added
-)
+MAX_MAGNITUDE = 1e100  # products of two numbers between 1 / this and this neither overflow nor underflow float64
+MAX_RATIO = 1e15  # a query more than about this many times larger than the candidates is not screened for distances
 _PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; fits a processor's cache
-_SHORT = 16  # rows with at most so many terms are added column by column
+_SHORT = 16  # rows with at most this many terms are added column by column
 _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
 
 
@@ -39,7 +39,8 @@ class Geometry:
     """A formula that scores a query vector with a candidate vector, and the passes that make it fast.
 
     The score of a pair is ``finish`` of the sum of ``summands``. With these two functions alone, every pair is scored
-    exactly. Passes with proven bounds, and a screen for tensors, make the counting fast.
+    exactly. To make the counting fast, `passes` (for numpy) and `screen` (for tensors) compute approximate scores with
+    proven bounds on their error.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Geometry:
     n_parts : int
         The number of columns of a vector must be a multiple of `n_parts` (2: real and imaginary halves).
     tile : tuple of int
-        How many queries and how many candidates are screened together in numpy.
+        How many queries and how many candidates are scored together in numpy.
     byte_tile : tuple of int, optional
         The same two numbers for a pass in which torch multiplies 8-bit integers; None if there is no such pass.
     passes : function, optional
@@ -83,8 +84,9 @@ def exact_scores(geometry: str, queries: Vectors, candidates: Vectors) -> Reals:
     Parameters
     ----------
     geometry : str
-        One of `GEOMETRIES`. ``"dot"``; ``"l1"`` or ``"l2"``: minus the distance; ``"modulus"``: minus the sum of the
-        moduli of complex differences, real parts in the first half of a vector, imaginary in the second.
+        One of `GEOMETRIES`. ``"dot"``: the dot product. ``"l1"``, ``"l2"``: minus the distance. ``"modulus"``: minus
+        the sum of the moduli of complex differences; the first half of a vector holds the real parts, the second half
+        the imaginary parts.
     queries, candidates : float arrays, shape (pairs, d)
 
     Returns
@@ -123,7 +125,7 @@ def _tree_sum(terms: Reals) -> Reals:
 
 
 def _halved(terms: Reals, n: int) -> Reals:
-    """Add the second half of the first `n` columns to the first half, in place: n // 2 columns of sums."""
+    """Add, in place, the second half of the first `n` columns to the first half; an odd last column to column 0."""
     half = n // 2
     terms[:, :half] += terms[:, half : 2 * half]
     if n % 2:
@@ -132,7 +134,7 @@ def _halved(terms: Reals, n: int) -> Reals:
 
 
 def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows: Ids, columns: Ids) -> Reals:
-    """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``).
+    """Return the exact score of ``queries[rows[i]]`` with ``candidates[columns[i]]``, for each i.
 
     Parameters
     ----------
@@ -184,7 +186,7 @@ def pair_parts(n: int, d: int) -> list[slice]:
 
 
 def is_in_range(size: Any) -> Any:
-    """Tell which sizes lie between 1e-100 and 1e100, so that their products neither underflow nor overflow.
+    """Tell which sizes are between 1e-100 and 1e100; products of such sizes neither underflow nor overflow.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from kgeval.kernels.passes import make_passes
 
 BATCH = 512
 _CROWDED = 32  # a positive is crowded if more than 1 in 32 candidates of a tile stay undecided
-_SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach its lowest `low`; its cells are compared singly
-_LANES = 255  # so many bytes of value 0 or 1 can be added without exceeding one byte
+_SPARSE = 32  # a row of a tile is sparse if at most 1 in 32 of its cells reach the smallest `low` of its positives
+_LANES = 255  # the sum of this many bytes of value 0 or 1 fits one byte
 _BUFFER = 1024  # size of numpy's buffer in cells
 _MAX_AT_ONCE = 64  # positives compared with the same row at once
 _MAX_WAITING = 1 << 20  # undecided pairs that are kept before they are scored
@@ -30,15 +30,16 @@ _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x00010001000
 
 
 class NumpyCounter:
-    """Counts candidates for embedding vectors mostly in low precision; the counts equal those of exact scores.
+    """Counts candidates for embedding vectors, mostly with approximate scores; the counts equal those of exact scores.
 
     The matrix queries x candidates is cut into tiles. One pass after another screens a tile; each pass is slower and
-    more precise than the pass before. For each positive, a pass decides the candidates whose screening score lies
-    outside a proven interval around the positive's score. The other candidates are undecided:
+    more precise than the pass before. A pass computes approximate scores, the screening scores. For each positive, it
+    decides the candidates whose screening score is outside a proven interval around the positive's score. The other
+    candidates are undecided:
 
-    - A positive with few undecided candidates: its undecided pairs are re-scored, in the end exactly.
-    - A positive with many undecided candidates is crowded, and goes to the next pass. After the last pass, all its
-      candidates of the tile are scored exactly.
+    - If a positive has few undecided candidates, only these are scored again, if necessary exactly.
+    - If a positive has many undecided candidates, it is called crowded, and the next pass screens it. After the last
+      pass, all its candidates of the tile are scored exactly.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class NumpyCounter:
     block_size : int
         The largest number of candidates in a tile; all tiles are about equally wide.
     with_bytes : bool
-        Whether torch's products of 8-bit integers screen dot products first.
+        Whether the first pass of ``dot`` is torch's product of 8-bit integers.
     batch_size : int
         The number of queries whose tile fits the processor's cache.
     """
@@ -60,9 +61,8 @@ class NumpyCounter:
         self.candidates = candidates = on_host(candidates)
         n_blocks = -(-len(candidates) // block_size)
         self.block_size = -(-len(candidates) // n_blocks)  # makes all blocks about equally wide
-        if (
-            self.block_size > _LANES
-        ):  # wide tiles get a multiple of eight columns: `count_true` reads eight cells as one word
+        if self.block_size > _LANES:
+            # wide tiles get a multiple of eight columns: `count_true` reads eight cells as one word
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
         self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
         self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)
@@ -70,7 +70,7 @@ class NumpyCounter:
         self.column_of[self.order] = np.arange(len(candidates))
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count the candidates, and the known answers, that score above and equal to each positive.
+        """Count, for each positive, the candidates and the known answers that score above it and equal to it.
 
         Parameters
         ----------
@@ -94,14 +94,16 @@ class NumpyCounter:
         return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
     def _count_all(self, job: _Job) -> tuple[Ids, Ids, Scores]:
-        """Count among all candidates, tile by tile; collect undecided pairs and score them together at the end.
+        """Count, for each positive, the better and the equal candidates, tile by tile.
+
+        Undecided pairs of positive and candidate are collected, and scored together at the end, or when there are many.
 
         Returns
         -------
         better, equal : int64 arrays, shape (positives,)
         screened : float32 array, shape (known answers,)
-            Screening scores of the known answers, taken from the tiles of the pass `of_pairs`; NaN where that pass
-            had no tile with the known answer.
+            Screening scores of the known answers, taken from the tiles of the pass `of_pairs`; NaN for a known answer
+            that was in none of these tiles.
         """
         places, rows = job.places, job.places.rows
         known = self.column_of[places.known]  # (known answers,): their columns in the order of the tiles
@@ -141,13 +143,13 @@ class NumpyCounter:
 
         A pair is a positive and the column of a candidate in the order of the tiles. The pass `of_pairs` screens the
         pairs, unless it is the first pass, which has already screened all pairs. The pairs that stay undecided are
-        scored exactly. Returns better and equal, int64 (positives,).
+        scored exactly. Returns two arrays of counts, better and equal, int64 (positives,).
         """
         rows = job.places.rows
         if not undecided:
             return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
         which, columns = (np.concatenate(parts) for parts in zip(*undecided))  # (pairs,): positive, column
-        # pairs of a positive with itself, which are ties
+        # the pairs in which the candidate is the positive itself; these are ties
         is_self = columns == self.column_of[job.places.answers][which]
         equal = np.bincount(which[is_self], minlength=len(rows))
         better = np.zeros_like(equal)
@@ -166,7 +168,7 @@ class NumpyCounter:
         return better, equal
 
     def _count_crowd(self, job: _Job, crowd: Ids, block: slice) -> tuple[Ids, Ids]:
-        """Count, for the positives `crowd`, the better and the equal candidates of `block`, from exact scores."""
+        """Count, for each positive of `crowd`, the candidates of `block` with a better or an equal exact score."""
         better, equal = np.zeros((2, len(crowd)), dtype=np.int64)
         scores = job.scores[crowd, None]
         query_rows, row_of = _distinct(job.places.rows[crowd])
@@ -184,15 +186,16 @@ class NumpyCounter:
     def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
         """Count, for each positive, the better and the equal known answers of its query, int64 (positives,).
 
-        The known answers of a query are scored exactly only if screening leaves a known answer undecided that is not
-        the positive itself. `screened` comes from `_count_all`; this method computes the missing scores (NaN).
+        `screened` holds the screening scores from `_count_all`; this method computes the missing ones (NaN). The known
+        answers of a query are scored exactly only if screening leaves one of them undecided, other than the positive.
         """
         of_pairs, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
         missing = np.flatnonzero(np.isnan(screened))
         screened[missing] = of_pairs.pairs(state, places.known_rows[missing], self.column_of[places.known[missing]])
         low, high = of_pairs.interval(state, places.rows, job.scores, slice(0, n))
-        better, _ = count_known(places, screened, high)  # number of known answers above the interval: certainly better
-        # their sum: number of known answers above or in the interval
+        # better, (positives,): the number of known answers above the interval, which are certainly better
+        better, _ = count_known(places, screened, high)
+        # above_low + at_low is the number of known answers in the interval or above it
         above_low, at_low = count_known(places, screened, low)
         # is_known, (positives,): whether the positive is itself a known answer; row * n + column is the key of a cell
         _, is_known = rank_in(np.sort(places.known_rows * n + places.known), places.rows * n + places.answers)
@@ -223,7 +226,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """The candidates that a pass decided on a tile, and those that it left undecided.
+    """The result of a pass for a tile: counts of decided candidates, and the candidates that it left undecided.
 
     Parameters
     ----------
@@ -244,8 +247,8 @@ class Decided:
 def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     """Compare the screening scores of a tile with each positive's interval.
 
-    A row of the tile is sparse if few of its cells reach the lowest `low`; only these cells are compared. Every other
-    row is dense: the whole row is compared, once for each positive of the row.
+    A row of the tile is sparse if few of its cells reach the smallest `low` of its positives; only these cells are
+    compared. Every other row is dense: the whole row is compared, once for each positive of the row.
 
     Parameters
     ----------
@@ -287,8 +290,8 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     rows = sparse[rows]  # rows and columns, (cells,): the row and the column of each cell in the tile
     # (comparisons,): the cell of each comparison; a cell is repeated for each positive of its row
     cell_of = np.repeat(np.arange(len(rows)), n_positives[rows])
-    # which, (comparisons,): the positive of each comparison. Comparison j of cell c in row r has the positive
-    # starts[r] + (j - n), where n is the number of comparisons of all cells before c: cumsum[c] - n_positives[r].
+    # which, (comparisons,): the positive of each comparison. If comparison j belongs to cell c in row r, the positive
+    # is starts[r] + (j - n), where n is the number of comparisons of all cells before c.
     which = np.arange(len(cell_of)) + np.repeat(starts[rows] - np.cumsum(n_positives[rows]), n_positives[rows])
     which += n_positives[rows][cell_of]
     scores, columns = tile[rows, columns][cell_of], columns[cell_of]  # (comparisons,)
@@ -333,7 +336,7 @@ def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids
 
 
 def _keep_cells(tile: Scores, tile_rows: Ids, block: slice, rows: Ids, columns: Ids, kept: Scores) -> None:
-    """Copy the score of each pair (``rows[i]``, ``columns[i]``) that is in the tile to ``kept[i]``.
+    """Copy the score of query ``rows[i]`` with candidate ``columns[i]`` to ``kept[i]``, for each i in the tile.
 
     The rows of the tile are the queries `tile_rows`, ascending; its columns are the candidates of `block`.
     """
@@ -346,9 +349,9 @@ def _keep_cells(tile: Scores, tile_rows: Ids, block: slice, rows: Ids, columns: 
 
 
 def _true_cells(mask: Bools) -> tuple[Ids, Ids]:
-    """Return row and column of each true cell, row by row, int64.
+    """Return the rows and the columns of the true cells, int64, row by row.
 
-    Few cells are true. So eight cells are first read as one 64-bit word; only words that are not zero are then read
+    Since few cells are true, eight cells are first read as one 64-bit word; only words that are not zero are then read
     cell by cell.
 
     Examples
@@ -371,7 +374,7 @@ def _true_cells(mask: Bools) -> tuple[Ids, Ids]:
 def _short_buffers() -> Iterator[None]:
     """Shorten numpy's buffer while a counter compares, and restore it afterwards.
 
-    If a row is shorter than the buffer, numpy copies the row's threshold to every cell before the comparison.
+    If a row is shorter than the buffer, numpy first copies the threshold of the row to as many cells, which takes time.
     """
     size = np.setbufsize(_BUFFER)
     try:
@@ -381,7 +384,7 @@ def _short_buffers() -> Iterator[None]:
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct numbers of `rows`, which ascend, and the index of each row among these numbers.
+    """Return the distinct numbers of `rows`, and for each element of `rows` its index among them; `rows` ascends.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """`Order`: the candidates of one query that score above, equal to and below the answer.
 
-`kgeval.results.explanations` shows the rivals of a positive with it, and compares a re-score with saved counts.
+The answer is the entity of the positive, the triple being ranked. `kgeval.results.explanations` uses `Order` to show
+the rivals of a positive, and to compare new scores with saved counts.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ class Order:
     Parameters
     ----------
     above, tied, below : int64 arrays
-        Columns of the row of scores, each array sorted from best to worst; columns with equal scores ascend. No
-        array contains the answer itself.
+        Columns of the candidates in the row of scores. Each array is sorted from best to worst, and columns with equal
+        scores ascend. No array contains the answer itself.
     """
 
     above: Ids
@@ -56,8 +57,10 @@ class Order:
         )
 
     @staticmethod
-    def could_have_stood(scores: Scores, answer: int, said: float, counts: tuple[int, int], share: float) -> bool:
-        """Tell whether rounding can explain the difference between a re-score and the saved score and counts.
+    def could_have_stood(
+        scores: Scores, answer: int, saved_score: float, saved_counts: tuple[int, int], share: float
+    ) -> bool:
+        """Tell whether rounding can explain how new scores differ from the saved score and the saved counts.
 
         Parameters
         ----------
@@ -65,10 +68,10 @@ class Order:
             The new scores.
         answer : int
             Column of the answer.
-        said : float
+        saved_score : float
             The saved score of the answer.
-        counts : tuple of int
-            The saved counts: how many candidates scored above the answer, and how many rivals tied with it.
+        saved_counts : tuple of int
+            How many candidates scored above the answer, and how many rivals tied with it.
         share : float
             Rounding may change a score by at most this share of the largest finite absolute score.
 
@@ -80,5 +83,5 @@ class Order:
         slack = share * float(finite.max(initial=0.0))
         min_better = int(np.count_nonzero(scores > scores[answer] + slack))
         max_not_worse = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1  # without the answer itself
-        is_near = said == scores[answer] or abs(said - float(scores[answer])) <= slack
-        return bool(is_near) and min_better <= counts[0] and sum(counts) <= max_not_worse
+        is_near = saved_score == scores[answer] or abs(saved_score - float(scores[answer])) <= slack
+        return bool(is_near) and min_better <= saved_counts[0] and sum(saved_counts) <= max_not_worse

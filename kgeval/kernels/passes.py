@@ -1,7 +1,8 @@
 """The interface of a screening pass, and the passes of each geometry.
 
-A pass scores a tile (some queries x some candidates) cheaply, and proves how far such a screening score can be from the
-exact score. `NumpyCounter` gets its passes from `make_passes`; `geometries` names the functions that build them.
+A pass cheaply computes approximate scores (screening scores) for a tile (some queries x some candidates), with a proven
+bound on their difference from the exact scores. `NumpyCounter` gets its passes from `make_passes`; `geometries` names
+the functions that build them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kgeval.kernels.byte_passes import ByteDotPass, ByteL1Pass, Grid
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass
 from kgeval.kernels.geometry import GEOMETRIES, Vectors, exact_pair_scores, exact_scores, pair_parts
 
-MIN_BYTES = 8  # least dimension for 8-bit products: torch 2.13 is wrong for dimension 1, and short vectors gain nothing
+MIN_BYTES = 8  # smallest dimension for 8-bit products: torch 2.13 errs for dimension 1, and short vectors gain nothing
 
 
 class Pass(typing.Protocol):
@@ -30,7 +31,7 @@ class Pass(typing.Protocol):
         """Convert queries, float64, shape (queries, d), to the form that `tile` and `interval` take as `prepared`."""
 
     def tile(self, prepared: Any, rows: Ids | None, block: slice) -> Scores:
-        """Return screening scores, shape (rows, candidates of the block); higher is better.
+        """Return the screening scores of a tile, shape (rows, candidates of the block); higher is better.
 
         Parameters
         ----------
@@ -48,7 +49,7 @@ class Pass(typing.Protocol):
         """
 
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
-        """Return, for each positive, the interval of screening scores that leave a candidate undecided.
+        """Return, for each positive, the interval of screening scores in which a candidate is undecided.
 
         Parameters
         ----------
@@ -73,7 +74,7 @@ class PairPass(Pass, typing.Protocol):
     """A pass that also scores single pairs of a query and a candidate."""
 
     def pairs(self, prepared: Any, rows: Ids, columns: Ids) -> Scores:
-        """Return the screening scores of the pairs of queries `rows` and candidates `columns`, float32 (pairs,)."""
+        """Return the screening score of query ``rows[i]`` with candidate ``columns[i]``, for each i, float32."""
 
 
 Passes = tuple[Ids, list[Pass], PairPass]
@@ -89,7 +90,7 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
     block_size : int
         The number of candidates in a tile.
     with_bytes : bool
-        Whether torch's products of 8-bit integers screen dot products first.
+        Whether the first pass of ``dot`` is torch's product of 8-bit integers.
 
     Returns
     -------
@@ -121,6 +122,7 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
     Returns
     -------
     order, passes, of_pairs
+        See `make_passes`.
     """
     products = DotPass(geometry, candidates)
     return np.arange(len(candidates)), [products, DoubleDotPass(products)], products
@@ -141,6 +143,7 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
     Returns
     -------
     order, passes, of_pairs
+        See `make_passes`.
     """
     if not with_bytes or candidates.shape[1] < MIN_BYTES:
         return product_passes(geometry, candidates, block_size)
@@ -166,6 +169,7 @@ def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: b
     Returns
     -------
     order, passes, of_pairs
+        See `make_passes`.
     """
     grid = Grid.of(candidates)
     order = np.argsort(grid.errors(candidates), kind="stable")
@@ -188,13 +192,14 @@ def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_by
     Returns
     -------
     order, passes, of_pairs
+        See `make_passes`.
     """
     distances = DistancePass(geometry, candidates)
     return np.arange(len(candidates)), [distances], distances
 
 
 def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the pass for geometries without passes of their own: it scores every pair exactly.
+    """Return the pass of a geometry that names no passes: it scores every pair exactly.
 
     Parameters
     ----------
@@ -207,6 +212,7 @@ def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes
     Returns
     -------
     order, passes, of_pairs
+        See `make_passes`.
     """
     exact = ExactPass(geometry, candidates)
     return np.arange(len(candidates)), [exact], exact
@@ -217,7 +223,7 @@ class ExactPass:
     """A pass whose screening scores are the exact scores.
 
     The interval reaches from the next float32 number below the positive's score to the next float32 number above it,
-    since `pairs` rounds to float32. Only ties and near ties are undecided; these are compared again in float64.
+    since `pairs` rounds to float32. Only ties and near ties are undecided; these are scored again in float64.
 
     Parameters
     ----------
@@ -233,7 +239,7 @@ class ExactPass:
         return queries
 
     def tile(self, prepared: Reals, rows: Ids | None, block: slice) -> Reals:
-        """Return the exact scores of queries `rows` (None: all) with the candidates of `block`."""
+        """Return the exact score of each query of `rows` (None: all queries) with each candidate of `block`."""
         queries, candidates = prepared if rows is None else prepared[rows], self.candidates[block]
         scores = np.empty((len(queries), len(candidates)))
         for part in pair_parts(len(candidates), candidates.shape[1]):
@@ -242,7 +248,7 @@ class ExactPass:
         return scores
 
     def pairs(self, prepared: Reals, rows: Ids, columns: Ids) -> Scores:
-        """Return the exact scores of pairs, rounded to float32."""
+        """Return the exact score of query ``rows[i]`` with candidate ``columns[i]``, for each i, rounded to float32."""
         return exact_pair_scores(self.geometry, prepared, self.candidates, rows, columns).astype(np.float32)
 
     def interval(self, prepared: Reals, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:

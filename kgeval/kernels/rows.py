@@ -16,11 +16,11 @@ from kgeval.kernels.arrays import Array, is_tensor
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.torch_kernels import count_tensor_rows, first_nan_of_tensor, largest_of_tensor
 
-_MAX_COMPARISONS = 8  # a row with more positives is sorted; any other row is compared once for each positive
+_MAX_COMPARISONS = 8  # a row with more positives than this is sorted; other rows are compared once for each positive
 
 
 def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
-    """Return the function that counts in rows of arrays, or in rows of tensors.
+    """Return the function that counts candidates in whole rows of scores, for arrays or for tensors.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ scores=array([3., 1.]))
         if stop - start > _MAX_COMPARISONS:
             part = slice(start, stop)
             cells = np.sort(cells)
-            # number of cells that score at most as high
+            # the number of cells that score at most as high as the positive
             n_not_above = np.searchsorted(cells, thresholds[part], side="right")
             better[part] = len(cells) - n_not_above
             equal[part] = n_not_above - np.searchsorted(cells, thresholds[part])
@@ -115,7 +115,7 @@ def first_nan(scores: Array) -> tuple[int, int, int] | None:
     Returns
     -------
     tuple of int, or None
-        Row, column, and the number of NaN in the matrix; None if there is no NaN.
+        Row and column of the first NaN, and the number of all NaN; None if there is no NaN.
     """
     if is_tensor(scores):
         return first_nan_of_tensor(scores)

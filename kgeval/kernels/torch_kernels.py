@@ -3,10 +3,11 @@
 A GPU sends back integers and the positives' scores, never a matrix of scores. `backends.make_counter` makes the
 counter; `kgeval.kernels.rows` calls the functions for rows.
 
-`TorchCounter` screens one block of candidates after another, with the bounds that `torch_screens` proves. Each positive
-has an interval of screening scores: a candidate above it is better, one below it is worse, and one in it is undecided
-and scored exactly. A positive is crowded if more than 64 candidates, and more than a quarter, of a block are undecided;
-then all candidates of the block are scored exactly with its query. On CUDA a fused kernel (`triton_kernels`) multiplies
+`TorchCounter` computes approximate scores (screening scores) for one block of candidates after another, with the error
+bounds that `torch_screens` proves. Each positive has an interval of screening scores: a candidate above the interval is
+better, one below it is worse, and one in it is undecided and scored exactly. A positive is crowded if more than 64
+candidates of a block, and more than a quarter of them, are undecided; then all candidates of the block are scored
+exactly with its query. On CUDA a fused kernel (`triton_kernels`) multiplies
 and compares without writing the screening scores.
 """
 
@@ -28,8 +29,8 @@ from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_ten
 if TYPE_CHECKING:
     from torch import Tensor
 
-_MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64, and more than 1 in 4, candidates are undecided
-_MIN_WIDTH = 256  # least number of candidates in a block
+_MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64 candidates, and more than 1 in 4, are undecided
+_MIN_WIDTH = 256  # the default block has at least this many candidates
 _MIN_BYTES = 1 << 22  # rows up to this size in bytes may always be copied together
 _LISTED = 64  # the list of the fused kernel can hold 1 in 64 pairs
 
@@ -51,7 +52,7 @@ class _TensorJob:
 
 
 class TorchCounter:
-    """Exact counts for embedding vectors that are torch tensors.
+    """Counts candidates for embedding vectors that are torch tensors; the counts equal those of exact scores.
 
     Parameters
     ----------
@@ -60,8 +61,8 @@ class TorchCounter:
     candidates : float tensor, shape (candidates, d)
         Finite, on any device with float64. float16 and bfloat16 become float32, exactly. Not modified.
     block_size : int, optional
-        The largest number of candidates that are screened together; by default so many that they
-        fit a cache (CPU) or keep a GPU busy.
+        The largest number of candidates that are screened together. By default, as many as fit a cache (CPU) or keep a
+        GPU busy.
     screening : torch.dtype, optional
         The dtype to which ``dot`` and ``l2`` round vectors for screening; see `torch_screens.make_screen`. It changes
         the time, never a count.
@@ -71,7 +72,8 @@ class TorchCounter:
     batch_size : int
         The number of queries that keeps a GPU busy.
     is_fused : bool
-        Whether the Triton kernel screens: for ``dot`` and ``l2``, where `triton_kernels.is_available`.
+        Whether the Triton kernel computes the screening scores: for ``dot`` and ``l2`` with 16-bit numbers, if
+        `triton_kernels.is_available`.
     """
 
     batch_size = 4096
@@ -88,7 +90,7 @@ class TorchCounter:
         self.is_fused = is_half and triton_kernels.is_available(self.candidates.device)
 
     def count(self, queries: Any, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score above and equal to it.
+        """Count, for each positive, the candidates and the known answers that score above it and equal to it.
 
         Parameters
         ----------
@@ -132,12 +134,12 @@ class TorchCounter:
         return Counts(*map(fetched, (better, equal, *known_counts, scores)))
 
     def _half_of(self, block: slice, job: _TensorJob, error: Exception) -> int:
-        """Return half the width of a block that needs too much memory."""
+        """Return half the width of a block that needs too much memory; raise ScoreError if the width is 1."""
         width: int = block.stop - block.start
         if width < 2:
             raise ScoreError(
-                f"the memory of {job.queries.device} does not hold the scores of {len(job.queries)} queries "
-                "with a single candidate; set a smaller batch_size, or free memory on the device"
+                f"not enough memory on {job.queries.device} to score {len(job.queries)} queries, even against one "
+                "candidate at a time; set a smaller batch_size, or free memory on the device"
             ) from error
         return width // 2
 
@@ -145,14 +147,14 @@ class TorchCounter:
         """Return how many candidates are screened together."""
         if self.block_size:
             return self.block_size
-        # A distance screen on the CPU passes over its tile once for each dimension, so a tile must fit the cache of a
-        # core. The fused kernel writes no tile, only a short list.
+        # A distance screen on the CPU reads and writes its whole tile once for each dimension, so a tile must fit the
+        # cache of a core. The fused kernel writes no tile, only a short list.
         is_distance = not isinstance(self.screen, ProductScreen)
         bytes_each = 1 if self.is_fused else 32 if is_distance and not job.queries.is_cuda else 4
         return max(_MIN_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
 
     def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, for each positive, the number of better and of equal candidates in a block, int64 (positives,)."""
+        """Count, for each positive, the better and the equal candidates of a block, int64 (positives,)."""
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
@@ -199,9 +201,9 @@ class TorchCounter:
         return None if collected is None else (*collected, collected[0].new_zeros(len(low), dtype=load_torch().bool))
 
     def _count_crowd(self, job: _TensorJob, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
-        """Count, for the positives `crowd`, among `candidates`: all pairs of their queries are scored exactly.
+        """Count, for each positive of `crowd`, the better and the equal ones of `candidates`, from exact scores.
 
-        The queries are scored in parts. Returns better and equal, int64, shape (crowd,).
+        The queries are scored in parts. Returns two arrays of counts, better and equal, int64, shape (crowd,).
         """
         torch = load_torch()
         device = job.queries.device
@@ -222,7 +224,9 @@ class TorchCounter:
 
 
 def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
-    """Count in rows of scores on their device; scores are compared without conversion and without tolerance.
+    """Count, for each positive, the candidates of its row that score above it and equal to it, on their device.
+
+    The scores are compared without conversion and without tolerance.
 
     Parameters
     ----------
@@ -254,7 +258,7 @@ def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
     Returns
     -------
     tuple of int, or None
-        Row, column, and the number of NaN in the matrix; None if there is no NaN.
+        Row and column of the first NaN, and the number of all NaN; None if there is no NaN.
     """
     torch = load_torch()
     scores = scores.detach()
@@ -282,9 +286,9 @@ def largest_of_tensor(scores: Tensor) -> float:
 
 
 def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each positive j, the cells of row ``rows[j]`` of `scores` above and equal to ``positives[j]``.
+    """Count, for each j, the cells of ``scores[rows[j]]`` that are above ``positives[j]``, and those equal to it.
 
-    `rows` ascend. Returns better and equal, int64 (positives,).
+    `rows` ascends. Returns two arrays of counts, better and equal, int64 (positives,).
     """
     torch = load_torch()
     better, equal = torch.empty((2, len(rows)), dtype=torch.int64, device=scores.device)
@@ -299,8 +303,9 @@ def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, 
 def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Compare the screening scores of a tile, shape (queries, columns), with the interval of each positive.
 
-    Returns how many scores are above `high`, int64 (positives,); positive and column of the undecided pairs, int64; and
-    which positives are crowded, bool (positives,). A crowded positive has no pairs, and its count has no meaning.
+    ``rows[j]`` is the row of positive j. Returns four arrays: how many scores are above `high`, int64 (positives,); the
+    positives and the columns of the undecided pairs, both int64 (pairs,); and whether each positive is crowded (has too
+    many undecided candidates), bool (positives,). A crowded positive has no pairs, and its count has no meaning.
     """
     torch = load_torch()
     low, high = _outwards(low, tile.dtype, -1)[:, None], _outwards(high, tile.dtype, 1)[:, None]
@@ -332,7 +337,7 @@ def _parts(matrix: Tensor, n: int) -> list[slice]:
 
 
 def _rows_of(matrix: Tensor, rows: Ids) -> Tensor:
-    """Return the rows `rows` of `matrix`; without a copy if `rows` are consecutive numbers."""
+    """Return the given rows of `matrix`; without a copy if `rows` holds consecutive numbers."""
     if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return matrix[int(rows[0]) : int(rows[-1]) + 1]
     return matrix[load_torch().from_numpy(np.ascontiguousarray(rows)).to(matrix.device)]
@@ -345,7 +350,7 @@ def _count_true(mask: Tensor) -> Tensor:
 
 
 def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
-    """Convert thresholds to the dtype of a tile, rounded up (direction 1) or down (direction -1)."""
+    """Convert thresholds to `dtype`, rounded up (direction 1) or down (direction -1)."""
     rounded = thresholds.to(dtype)
     beyond = rounded.nextafter(rounded.new_full((), direction * float("inf")))
     return rounded.where(rounded.double() * direction >= thresholds * direction, beyond)
@@ -362,10 +367,10 @@ def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores:
     # plus len(values) times the query.
     known_keys = (torch.searchsorted(values, known_scores) + known_rows * len(values)).sort().values
     positive_keys = torch.searchsorted(values, scores) + rows * len(values)
-    # n_not_above, (positives,): known answers of earlier queries, plus known answers of the query that score at most as
-    # high as the positive
+    # n_not_above, (positives,): the number of known answers of earlier queries, plus the number of known answers of the
+    # positive's query that score at most as high as the positive
     n_not_above = torch.searchsorted(known_keys, positive_keys, right=True)
-    ends = torch.searchsorted(known_keys, (rows + 1) * len(values))  # known answers of this and of all earlier queries
+    ends = torch.searchsorted(known_keys, (rows + 1) * len(values))  # number of known answers up to this query
     return ends - n_not_above, n_not_above - torch.searchsorted(known_keys, positive_keys)
 
 

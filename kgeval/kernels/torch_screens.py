@@ -1,67 +1,74 @@
-"""Exact scores and screening scores of tensors, computed on their device, and the proof of the bounds.
+"""Exact scores and screening scores of tensors, computed on their device, and the proof of the error bounds.
 
-`TorchCounter` calls `exact_tensor_pairs`, and calls `make_screen` to get the screen of its geometry.
+`TorchCounter` calls `exact_tensor_pairs`, and calls `make_screen` to get the screen of its geometry. A screen computes
+approximate scores of candidates, the screening scores.
 
 **Exact scores** are the same bits as those of `geometry.exact_scores`: here the same float64 additions,
 multiplications and square roots are separate torch operations, each correctly rounded (IEEE 754) and never fused.
 CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU, where MKL computes
 torch's square roots, about 1 in 80 is wrong by one ulp. So numpy computes square roots there.
 
-**Screening scores** decide a candidate if they are beyond a proven bound around the positive's score; all other
-candidates are scored exactly.
+**Screening scores** decide a candidate if they differ from the positive's score by more than a proven bound; all other
+candidates are undecided, and scored exactly.
 
 Notation: q is a query, e a candidate, scaled by powers of two, which is exact; q' and e' are the vectors rounded to
 the screening dtype; d is the width of the vectors; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that of
-float64; gamma(n) = n u / (1 - n u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability of
-Numerical Algorithms, 3.1-3.5); |x| is the Euclidean norm, |x|_1 the l1 norm.
+float64; gamma(n) = n * u / (1 - n * u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability of
+Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is the Euclidean norm, |x|_1 the l1 norm.
 
 **dot** (`ProductScreen`)
 
-1. Rounding the vectors: |q.e - q'.e'| <= |q - q'| |e| + |q'| |e - e'| (Cauchy-Schwarz), with |q'| <= |q| + |q - q'|.
-   The norms of the rounding errors are measured in float64; they are not worst cases.
+1. Rounding the vectors: |q.e - q'.e'| <= |q - q'| * |e| + |q'| * |e - e'| (Cauchy-Schwarz), and
+   |q'| <= |q| + |q - q'|. The norms of the rounding errors are measured in float64; they are not worst cases.
 2. Products of two float16 or of two bfloat16 numbers are exact in float32.
-3. Summing in float32, in any order, adds at most gamma(d) |q'| |e'|; roundings of float32 products are included.
-4. Tensor cores truncate instead of rounding: they shift n >= 4 terms and the accumulator to the largest of them, and
-   cut off the digits that do not fit (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor cores).
-   For each n terms this adds at most (n + 2) 2 u times the sum of magnitudes; for all terms together at most
-   3 (d + 4) u |q'| |e'|, and terms of second order. The bound used is 3.1 (d + 8) u |q'| |e'|.
+3. Summing in float32, in any order, adds at most gamma(d) * |q'| * |e'|; this includes the roundings of products of
+   float32 numbers.
+4. Tensor cores truncate instead of rounding: they add n >= 4 terms and the accumulator at once, shift these numbers to
+   the exponent of the largest, and cut off the digits that do not fit (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical
+   behavior of NVIDIA tensor cores). For each n terms this adds at most (n + 2) * 2 * u times the sum of their absolute
+   values; for all terms together at most 3 * (d + 4) * u * |q'| * |e'|, and terms of second order. The bound used is
+   3.1 * (d + 8) * u * |q'| * |e'|.
 5. torch may round float32 operands itself (TF32, or a precision of float32 products below "highest"). Then each
    operand is assumed to be off by a further 2**-8. This does not change bfloat16 numbers.
 6. On the CPU, a product of bfloat16 vectors is itself rounded to bfloat16. Rounding is monotone: a rounded score is
    above a bfloat16 number only if the score was above it before rounding, and likewise below. So it is enough to round
    the ends of the interval outward to bfloat16 numbers.
-7. The exact score, computed in float64, is within (d + 1) v |q| |e| of q.e; 4 (d + 4) v |q| |e| is used.
+7. The exact score, computed in float64, is within (d + 1) * v * |q| * |e| of q.e; the bound used is
+   4 * (d + 4) * v * |q| * |e|.
 
 **l2** (`ProductScreen`)
 
-1. For a query, the scores -D with D = |q - e| order candidates as |q|^2 - D^2 = 2 q.e - |e|^2 does.
-2. This is the dot product of (q, -1, -1, -1) and (2 e, a, b, c) with |e|^2 = a + b + c: a is |e|^2 rounded to the
+1. Let D = |q - e|. For one query, |q|^2 - D^2 = 2 * q.e - |e|^2 orders candidates in the same way as the scores -D.
+2. This is the dot product of (q, -1, -1, -1) and (2 * e, a, b, c) with |e|^2 = a + b + c: a is |e|^2 rounded to the
    screening dtype, b is |e|^2 - a rounded to it, and c is the rest. So the bounds of ``dot`` serve, with these vectors.
-   The positive's score p becomes the threshold |q|^2 - p^2.
-3. The float64 evaluation of score and squares stays within 16 (d + 8) v (|q| + |e|)^2 of the real numbers.
+   The positive's score p is compared as |q|^2 - p^2, the threshold.
+3. The float64 evaluation of score and squares stays within 16 * (d + 8) * v * (|q| + |e|)^2 of the real numbers.
 
-**l1** (`DistanceScreen`); let S = |q'|_1 + |e'|_1, and let s(x) be the sum of the numbers of x
+**l1** (`DistanceScreen`); let S = |q'|_1 + |e'|_1, let s(x) be the sum of the numbers of a vector x, and x_k number k
 
-1. |x - y| = 2 max(x, y) - x - y. So minus half the distance D is (s(q) + s(e)) / 2 - sum_k max(q_k, e_k).
-2. These are d + 1 terms, and their magnitudes add up to at most 1.5 S. Adding them one after another in float32 is off
-   by at most 1.5 gamma(d) S. The first term is off by at most 1.01 u S itself.
-3. Rounding the vectors to float32 moves D / 2 by at most u S / 2.
-4. Steps 2 and 3 together are below 1.6 (d + 8) u S. The exact scores are within 4 (d + 6) v S of -D.
+1. |x - y| = 2 * max(x, y) - x - y for two numbers. So minus half the distance D is
+   (s(q) + s(e)) / 2 minus the sum of max(q_k, e_k) over all k.
+2. These are d + 1 terms, and their absolute values add up to at most 1.5 * S. Adding them one after another in float32
+   is off by at most 1.5 * gamma(d) * S. The first term is off by at most 1.01 * u * S itself.
+3. Rounding the vectors to float32 moves D / 2 by at most u * S / 2.
+4. Steps 2 and 3 together are below 1.6 * (d + 8) * u * S. The exact scores are within 4 * (d + 6) * v * S of -D.
 
-**modulus** (`DistanceScreen`); with the same S
+**modulus** (`DistanceScreen`); S as for ``l1``
 
-1. Each modulus computed in float32 has a relative error below 5 u; that includes a square root with an error of 2 u.
+1. Each modulus computed in float32 has a relative error below 5 * u; that includes a square root with an error of
+   2 * u.
 2. Adding d / 2 of them one after another adds gamma(d / 2). The distance is at most S, so steps 1 and 2 are together at
-   most (d / 2 + 6) u S.
-3. Rounding the vectors to float32 adds u S.
-4. The sum is below 1.6 (d + 8) u S. The exact scores are within 4 (d + 6) v S of -D.
+   most (d / 2 + 6) * u * S.
+3. Rounding the vectors to float32 adds u * S.
+4. The sum is below 1.6 * (d + 8) * u * S. The exact scores are within 4 * (d + 6) * v * S of -D.
 
-**Underflow** adds at most (d + 8) 2**-124 to a sum over vectors scaled to about 1, and d 2**-61 to a sum of moduli
-(whose squares underflow sooner), also where subnormals are flushed to zero.
+**Underflow** adds at most (d + 8) * 2**-124 to a sum over vectors scaled to about 1, and d * 2**-61 to a sum of moduli
+(whose squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
-All bounds are used 1% larger than derived, which covers the roundings in computing them. Nothing is screened if sizes
-are outside 1e-100..1e100, or if a query is 1e15 times larger than the candidates. Candidates are sorted by norm: the
-bound of a block uses its largest norm, which is then near its other norms.
+All bounds are used 1% larger than derived, which covers the roundings in computing them. No candidate is screened, and
+all are scored exactly, if the largest number of the candidates, or for ``dot`` of the query, is outside 1e-100..1e100,
+or, for distances, if the query is 1e15 times larger than the candidates. Candidates are sorted by norm: the bound of a
+block uses the largest norm of the block, and after sorting, the other norms of the block are nearly as large.
 """
 
 from __future__ import annotations
@@ -77,11 +84,11 @@ from kgeval.kernels.geometry import GEOMETRIES, MAX_RATIO, U, V, is_in_range
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # size of a temporary array that fits a cache, or keeps a GPU busy
+_BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # size of a temporary array that fits a cache (CPU), or keeps a GPU busy
 
 
 def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
-    """Return the float64 score of each pair of rows, the same bits as `geometry.exact_scores`.
+    """Return the float64 score of each pair of rows, equal to that of `geometry.exact_scores` to the last bit.
 
     Parameters
     ----------
@@ -140,7 +147,7 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
 
 
 def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Return the exact scores of the pairs (``queries[rows]``, ``candidates[columns]``).
+    """Return the exact score of ``queries[rows[i]]`` with ``candidates[columns[i]]``, for each i.
 
     To save memory, vectors are copied for only a part of the pairs at a time.
 
@@ -172,9 +179,10 @@ class Ready:
     vectors : tensor of the screening dtype, shape (queries, width)
         The scaled, rounded queries.
     thresholds : float64 tensor, shape (positives,)
-        The exact scores of the positives, converted to the scale of the screening scores.
+        The exact scores of the positives on the scale of the screening scores.
     sizes, errors, slack : float64 tensors, shape (queries,)
-        Norms of the queries, norms of their rounding errors, and the float64 error of ``l2`` (its step 3).
+        `sizes`: norms of the queries. `errors`: norms of their rounding errors. `slack`: for ``l2``, a bound on the
+        float64 error (step 3 of the proof for ``l2``).
     is_usable : bool tensor, shape (queries,)
         False for a query that is not screened; all its candidates are scored exactly.
     """
@@ -201,11 +209,12 @@ class ProductScreen:
     Attributes
     ----------
     order : int64 tensor, shape (candidates,)
-        Candidates by descending norm; row j of the arrays below is the candidate ``order[j]``.
+        The candidates by descending norm; row j of the arrays below belongs to candidate ``order[j]``.
     vectors : tensor of `dtype`, shape (candidates, width)
-        The scaled, rounded candidates e; for ``l2`` (2 e, a, b, c). Padded with zeros to a width divisible by 8.
+        The scaled, rounded candidates e; for ``l2`` (2 * e, a, b, c), where a + b + c is the square of the norm of e.
+        Padded with zeros to a width divisible by 8.
     norms, errors : float64 tensors, shape (candidates,)
-        Norms of the scaled vectors before rounding, and of their rounding errors.
+        `norms`: norms of the scaled vectors before rounding. `errors`: norms of their rounding errors.
     unit : float
         The power of two by which candidates are divided.
     is_in_range : bool
@@ -241,7 +250,7 @@ class ProductScreen:
             self.errors[part] = _norms(rows - rounded.double())
 
     def _with_squares(self, rows: Tensor) -> Tensor:
-        """Return (2 e, a, b, c) for each row e, where a + b + c is the square of the norm of e."""
+        """Return (2 * e, a, b, c) for each row e, where a + b + c is the square of the norm of e."""
         rest = (rows * rows).sum(1)
         parts = []
         for _ in range(2):
@@ -289,7 +298,7 @@ class ProductScreen:
         return Ready(vectors, thresholds / powers[rows], norms / powers, errors, slack / powers, is_usable)
 
     def tile(self, ready: Ready, block: slice) -> Tensor:
-        """Return the screening scores of all queries with the candidates of `block`."""
+        """Return the screening score of each query with each candidate of `block`."""
         torch = load_torch()
         q, e = ready.vectors, self.vectors[block]
         if q.is_cuda and _multiplies_halves(self.dtype):
@@ -300,11 +309,14 @@ class ProductScreen:
         return q.float() @ e.float().T
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, for each positive of queries `rows`, the interval in which a candidate of `block` is undecided."""
+        """Return, for each positive, the interval of screening scores in which a candidate of `block` is undecided.
+
+        ``rows[j]`` is the query of positive j.
+        """
         torch = load_torch()
         d = self.vectors.shape[1]
         size, error = self.norms[block].amax(), self.errors[block].amax()
-        # summing: the bound on the error of sums, as a multiple of |q'| |e'|; |q'| |e'| <= rounded * (size + error)
+        # summing: a bound on the error of the sums, as a multiple of |q'| * |e'| <= rounded * (size + error)
         summing = 1.02 * (d + 2) * U if self.dtype == torch.float32 else 3.1 * (d + 8) * U
         if not (self.dtype == torch.bfloat16 or _multiplies_exactly(self.dtype, self.vectors)):
             summing += 2.02 * 2.0**-8
@@ -328,7 +340,7 @@ class DistanceScreen:
     Attributes
     ----------
     order : int64 tensor, shape (candidates,)
-        Candidates by descending norm; the arrays below are in this order.
+        The candidates by descending norm; the arrays below are in this order.
     columns : float32 tensor, shape (d, candidates)
         The scaled, rounded candidates, one row for each dimension.
     halves : float32 tensor, shape (candidates,)
@@ -378,7 +390,7 @@ class DistanceScreen:
         return Ready(vectors, thresholds, q.abs().sum(1), zeros, zeros, is_usable)
 
     def tile(self, ready: Ready, block: slice) -> Tensor:
-        """Return minus the screening distances (``l1``: half of them) of all queries to the candidates of `block`."""
+        """Return minus the screening distance (``l1``: half of it) of each query to each candidate of `block`."""
         torch = load_torch()
         q, e = ready.vectors.T[:, :, None], self.columns[:, block]  # (d, queries, 1), (d, candidates of the block)
         if self.geometry == "l1":
@@ -399,7 +411,10 @@ class DistanceScreen:
         return out
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, for each positive of queries `rows`, the interval in which a candidate of `block` is undecided."""
+        """Return, for each positive, the interval of screening scores in which a candidate of `block` is undecided.
+
+        ``rows[j]`` is the query of positive j.
+        """
         d = len(self.columns)
         radius = (1.6 * (d + 8) * U + 4.0 * (d + 6) * V) * (ready.sizes + self.norms[block].amax())
         radius += (d + 8) * 2.0**-124 if self.geometry == "l1" else d * 2.0**-61
@@ -410,7 +425,7 @@ Screen = ProductScreen | DistanceScreen
 
 
 def make_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Screen:
-    """Return the screen of `geometry`.
+    """Return the screen of `geometry`: it computes approximate scores of candidates, with proven error bounds.
 
     Parameters
     ----------
@@ -419,8 +434,8 @@ def make_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Screen:
         Finite. Not modified.
     dtype : torch.dtype, optional
         The dtype to which ``dot`` and ``l2`` round vectors: float32, bfloat16 or float16. By default float32 on the CPU
-        and float16 elsewhere. float16 is as fast as bfloat16 on tensor cores and has an eighth of its rounding error;
-        its small range does no harm, since vectors are scaled.
+        and float16 elsewhere. On tensor cores, float16 is as fast as bfloat16, with an eighth of the rounding error;
+        the small range of float16 does no harm, since vectors are scaled.
 
     Returns
     -------
@@ -458,7 +473,7 @@ def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Prod
 
 
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the intervals around the thresholds, wider than `radius` by 1% and by the roundings of both numbers."""
+    """Return the intervals within `radius` of the thresholds, made 1% wider, plus a margin for float64 roundings."""
     radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
 
@@ -469,16 +484,17 @@ def _norms(rows: Tensor) -> Tensor:
 
 
 def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
-    """Measure the rows of `vectors`: l1 norms for order 1, Euclidean norms for order 2.
+    """Return the norms of the rows of `vectors` (order 1: l1 norms; order 2: Euclidean norms), and their range.
 
     Returns
     -------
     norms : float64 tensor, shape (n,)
-        The norms, divided by a common power of two, so their order is unchanged. Zeros if the vectors are out of range.
+        The norms, all divided by the same power of two, so that their order is unchanged. Zeros if the vectors are out
+        of range.
     unit : float
         A power of two that no norm exceeds.
     is_in_range : bool
-        Whether the largest number is in 1e-100..1e100, or all numbers are 0.
+        Whether the largest absolute number is in 1e-100..1e100, or all numbers are 0.
     """
     norms = vectors.new_zeros(len(vectors), dtype=load_torch().float64)
     step = budget(vectors, 16 * vectors.shape[1])

@@ -12,7 +12,7 @@ has several rows). The number of comparisons of a tile is the size of its larges
 by size.
 
 The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves slots in the
-list. The cursor counts further when the list is full, so at the end it is the total number of pairs.
+list. When the list is full, the cursor goes on counting, so at the end it is the total number of pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
 
 tl: Any = (
-    None  # triton.language, which the compiled kernel reads under this name; set on first use (triton is optional)
+    None  # the module triton.language, under the name that the kernel reads; set on first use (triton is optional)
 )
 
 _GROUP = 4  # the largest number of positives in a group
@@ -59,7 +59,7 @@ class RowGroups:
 
 
 def make_groups(rows: Ids, device: torch.device) -> RowGroups:
-    """Cut the positives of each query into groups of at most four.
+    """Divide the positives of each query into groups of at most four.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def make_groups(rows: Ids, device: torch.device) -> RowGroups:
 def is_available(device: torch.device) -> bool:
     """Tell whether the kernel runs on `device`: triton is installed, and CUDA has compute capability 8.0 or higher.
 
-    On older GPUs triton does not use the tensor cores, and a matrix product that is written to memory is faster.
+    On older GPUs triton does not use the tensor cores; there, torch's matrix product is faster.
 
     Parameters
     ----------
@@ -118,13 +118,15 @@ def count_and_collect(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
     """Count, for each positive, the products above `high`, and list the pairs with a product from `low` to `high`.
 
+    A product is the dot product of the query of the positive with a candidate; a pair is a positive and a candidate.
+
     Parameters
     ----------
     queries, candidates : float16 or bfloat16 tensors, shapes (queries, d) and (candidates, d)
         On one device; the numbers of a row are contiguous. Not modified.
     groups : RowGroups
     low, high : float32 tensors, shape (positives,)
-        The interval of each positive. If both are +infinity, the positive is neither counted nor listed.
+        The ends of the interval of each positive. If both are +infinity, nothing is counted or listed for the positive.
     capacity : int
         The largest number of pairs that can be listed, below 2**30.
 
@@ -132,7 +134,8 @@ def count_and_collect(
     -------
     (above, positives, columns) or None
         `above`, int32, shape (positives,): how many products are above `high`. `positives` and `columns`, int64, shape
-        (undecided,): the listed pairs in arbitrary order. None if there are more than `capacity` pairs.
+        (undecided,): the positive and the candidate of each listed pair, in arbitrary order. None if there are more
+        than `capacity` pairs.
 
     Raises
     ------
@@ -163,7 +166,7 @@ def count_and_collect(
 
 
 def _kernel() -> Any:
-    """Return the kernel, which triton compiles on its first call."""
+    """Return the kernel; triton compiles it when it is first called."""
     if not _kernels:
         try:
             triton, language = import_module("triton"), import_module("triton.language")

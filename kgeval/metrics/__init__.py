@@ -1,7 +1,8 @@
-"""All metrics: a metric is a frozen dataclass whose fields are its parameters and whose methods are its formula.
+"""All metrics. Each metric is a frozen dataclass: its fields are its parameters, and its methods compute its value.
 
 There are three families: metrics of ranks (in this package), of ranked lists (`kgeval.metrics.retrieval`), and
-of single predictions (`kgeval.metrics.pointwise`). `kgeval.results` and `kgeval.classification` call them.
+of single predictions (`kgeval.metrics.pointwise`). `kgeval.results`, `kgeval.classification` and `kgeval.trec`
+use them.
 """
 
 from kgeval.discovery import import_modules
@@ -15,7 +16,7 @@ from kgeval.metrics.query_level import QueryLevel, lists_of_counts
 from kgeval.metrics.ranks import GMR, HMR, MR, MRR, RANKS, Hits, MedianRank, RankMetric, mean_over_range, ranks_under
 from kgeval.metrics.wrappers import Adjusted, AgainstChance, ZScore
 
-import_modules(__name__, __path__)  # imports every module here, so that each registers its metrics
+import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics
 
 __all__ = [
     "GMR",

@@ -1,6 +1,6 @@
-"""The base class of all metrics, the value that a metric returns, and the families that metrics are registered in.
+"""`Metric`, the base class of all metrics; `MetricValue`, the result of a metric; `Family`, a registry of metrics.
 
-Every other module of `kgeval.metrics` imports these.
+Most modules of `kgeval.metrics` import these classes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class MetricValue:
     reason : str
         Empty unless `value` is NaN.
     excluded : int
-        Number of queries or groups without a value; the mean leaves these out.
+        Number of queries or groups that are left out of the mean because they have no value.
     excluded_weight : float
-        Weight of the excluded queries or groups divided by the total weight, 0 to 1.
+        Weight of these queries or groups, divided by the weight of all; from 0 to 1.
     """
 
     value: float
@@ -44,36 +44,44 @@ class MetricValue:
 
     @classmethod
     def undefined(cls, reason: str, excluded: int = 0, excluded_weight: float = 0.0) -> MetricValue:
-        """Return the value NaN with the reason why the metric has no value."""
+        """Return a `MetricValue` that is NaN, with the reason why the metric has no value."""
         return cls(float("nan"), reason, excluded, excluded_weight)
 
 
 class Metric:
-    """Base of all metrics: parameters are dataclass fields, traits are class attributes.
+    """Base class of all metrics; the parameters of a metric are dataclass fields.
 
     There are three families: metrics of ranks (`kgeval.metrics.ranks`), of ranked lists with several
     answers (`kgeval.metrics.retrieval`), and of single predictions (`kgeval.metrics.pointwise`).
-    The text of a metric is ``name(parameter=value,...)@k``; parameters with their default value are left out.
+    ``str(metric)`` is ``name(parameter=value,...)@k``. Parameters that have their default value are left out; ``@k`` is
+    left out only if the metric has no cut-off.
 
     Attributes
     ----------
-    name, synonyms : str, tuple of str
-        The metric's name in keys, and other names that `parse` accepts for this metric.
+    name : str
+        The metric's name in keys.
+    synonyms : tuple of str
+        Other names that `parse` accepts for this metric.
     title : str
-        The metric's name in tables for people; `heading` adds its parameters.
+        The metric's name in printed tables and charts; `heading` adds its parameters.
     unit : str
         Unit of the values: ``"ranks"``, or empty for pure numbers.
     decimals : int
-        Number of decimals in tables for people.
+        Number of decimals in printed tables.
     higher_is_better : bool
     bounds : tuple of float
         The smallest and the largest possible value.
-    reference, undefined_when : str
-        The source of the formula; the case in which the metric has no value.
-    tie_policies, default_ties : tuple of str, str
-        The tie policies that the metric supports, and the one that is used by default.
+    reference : str
+        The source of the formula.
+    undefined_when : str
+        When the metric has no value, for example ``"there is no triple"``.
+    tie_policies : tuple of str
+        The tie policies that the metric supports.
+    default_ties : str
+        The tie policy that is used by default.
     has_moments : bool
-        Whether the metric is a function of means over the positives or queries, so that it has `kgeval.stats.Moments`.
+        Whether the metric can be computed from means over the positives or queries. If so, it returns the terms of
+        these means as `kgeval.stats.Moments`, from which confidence intervals and tests are computed.
     """
 
     name: ClassVar[str]
@@ -101,25 +109,25 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """The metric's name in tables for people."""
+        """The metric's name and parameters, as printed tables and charts show them."""
         return self.title + str(self).removeprefix(self.name)
 
 
 def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], nothing: float = np.nan) -> Reals:
-    """Return ``above / below``, or `nothing` where the quotient is not defined.
+    """Divide two arrays element by element; where the quotient is not defined, the result is `nothing`.
 
     Parameters
     ----------
     above, below : float64 arrays of the same shape
         Numerators and denominators.
-    is_defined : bool array of that shape
-        True where the two are divided.
+    is_defined : bool array of the same shape
+        True where the quotient is defined.
     nothing : float
         The result where `is_defined` is False.
 
     Returns
     -------
-    float64 array of that shape
+    float64 array of the same shape
     """
     result = np.full(np.shape(below), nothing)
     np.divide(above, below, out=result, where=is_defined)
@@ -131,12 +139,12 @@ T = TypeVar("T")
 
 
 class Family(Generic[M]):
-    """A registry of metrics of one kind, by name; it parses the text of a metric.
+    """A registry of the metrics of one kind; `parse` returns the metric that a text such as ``hits@10`` names.
 
     Parameters
     ----------
     what : str
-        What error messages call a metric of this family, such as ``"list metric"``.
+        The noun for a metric of this family in error messages, such as ``"list metric"``.
     base : type
         The base class of all metrics of this family.
     """
@@ -153,11 +161,11 @@ class Family(Generic[M]):
         return metric
 
     def registered(self) -> dict[str, type[M]]:
-        """Return a dictionary from names, without synonyms, to metric classes."""
+        """Return the metric classes of this family by name; synonyms are left out."""
         return {metric.name: metric for metric in self._classes.values()}
 
     def spellings(self) -> list[str]:
-        """Return an example text of each metric, such as 'hits@10', for error messages."""
+        """Return one valid text for each metric, such as 'mrr' or 'hits@10'; error messages list these texts."""
         return [name + ("@10" if _needs_cut_off(metric) else "") for name, metric in self.registered().items()]
 
     def parse(self, text: str | Metric, known: Sequence[str] = ()) -> M:
@@ -166,9 +174,9 @@ class Family(Generic[M]):
         Parameters
         ----------
         text : str or Metric
-            A metric of this family is returned as it is.
+            For example ``"hits@10"``; a `Metric` object of this family is returned unchanged.
         known : sequence of str
-            Other texts that the caller accepts; the error message lists these too.
+            Other texts that the caller accepts; the error message for an unknown name lists these too.
 
         Returns
         -------
@@ -178,8 +186,8 @@ class Family(Generic[M]):
         Raises
         ------
         MetricError
-            If the name is unknown (the message suggests the nearest known name), or a parameter is unknown, missing or
-            wrong.
+            If `text` is neither a string nor a metric of this family, if the name is unknown (the message suggests the
+            most similar known name), or if a parameter is unknown, missing or wrong.
         """
         if isinstance(text, Metric):
             if not isinstance(text, self.base):
@@ -206,12 +214,12 @@ class Family(Generic[M]):
 
 
 def _shown(value: Any) -> str:
-    """Return the value of a parameter as the text of a metric shows it: 2.0 as '2', Euler's number as 'e'."""
+    """Format the value of a parameter for the text of a metric: 2.0 becomes '2', Euler's number becomes 'e'."""
     return "e" if value == math.e else repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _needs_cut_off(metric: type[Metric]) -> bool:
-    """Tell whether the text of the metric must have a cut-off, as in 'hits@10'."""
+    """Return True if the text of the metric must contain a cut-off, as in 'hits@10'."""
     fields = getattr(metric, "__dataclass_fields__", {})
     return "k" in fields and fields["k"].default is not None
 
@@ -219,9 +227,11 @@ def _needs_cut_off(metric: type[Metric]) -> bool:
 def _read_options(
     metric: type[Metric], options: str | None, text: str, fields: dict[str, dataclasses.Field[Any]]
 ) -> dict[str, Any]:
-    """Return a dictionary of the parameters that `options`, the text between the parentheses, sets.
+    """Parse the parameters of a metric, such as ``gain=exponential,empty=zero``, into a dictionary.
 
-    Each value is converted to the type of the parameter's default.
+    `options` is the text between the parentheses, or None if there are no parentheses; `text` is the whole text of the
+    metric, for error messages; `fields` are the allowed parameters by name. Each value is converted to the type of the
+    parameter's default.
     """
     if options is None:
         return {}
@@ -243,17 +253,17 @@ def _read_options(
 
 
 def split_list(text: str | Iterable[T]) -> list[str | T]:
-    """Return the items of a sequence, or the parts of a text between commas; commas in parentheses do not split.
+    """Split a text at its commas, but not at commas in parentheses; return the items of any other sequence unchanged.
 
     Parameters
     ----------
     text : str, or sequence of any items
-        For example texts of metrics, separated by commas, or a sequence of metrics.
+        For example ``"mrr,hits@10"``, or a list of metrics.
 
     Returns
     -------
     list
-        The items; or the parts of the text without surrounding spaces, empty parts left out.
+        For a string: its parts without surrounding spaces; empty parts are left out. Else: the items of `text`.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Parsing of metrics from text: metrics of ranks, their wrappers, and query-level metrics.
+"""Parsing of the texts of metrics, such as ``hits@10``, ``adjusted(mr)`` and ``query.map``.
 
-Results, comparisons, reports and the command line use `parse` and `parse_all`; tables and charts use `display_of`.
+Results, comparisons, reports and the command line call `parse` and `parse_all`; tables and charts call `display_of`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
     ----------
     text : str or Metric
         ``"mrr"``, ``"hits@10"``, ``"adjusted(mr)"`` (or ``"amri"``), ``"z(hits@3)"``;
-        ``"query.map"``, ``"query.micro.recall@10"``. Upper case is read as lower case.
+        ``"query.map"``, ``"query.micro.recall@10"``. Upper case is read as lower case. A `Metric` object is returned
+        unchanged.
 
     Returns
     -------
@@ -35,7 +36,8 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
     Raises
     ------
     MetricError
-        If the name is unknown (the message suggests the nearest known name), or a parameter is missing or wrong.
+        If `text` is neither a string nor a metric of ranks or of queries, if the name is unknown (the message suggests
+        the most similar known name), or if a parameter is unknown, missing or wrong.
 
     Examples
     --------
@@ -61,14 +63,15 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
             return WRAPPERS[name](parse(inner))  # type: ignore[call-arg]
         if _before_key(spec):
             raise MetricError(
-                f"{text!r} is the key of a single value: result[{text!r}]. Tables take the metric alone, such as "
-                f"{spec.removeprefix(_before_key(spec))!r}; setting and ties are separate options"
+                f"{text!r} is the key of a single value; to read it, use result[{text!r}]. Tables need the metric "
+                f"without the prefix, such as {spec.removeprefix(_before_key(spec))!r}; setting and ties are separate "
+                "options"
             )
     return RANKS.parse(text, [*SHORTHANDS, *(f"{name}(...)" for name in WRAPPERS), "query.map"])
 
 
 def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
-    """Return the metrics that several texts name.
+    """Return the metrics that `metrics` names, for example in ``"mrr,hits@10"``.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
     Raises
     ------
     MetricError
-        If `metrics` is empty, or a metric cannot be parsed.
+        If `metrics` is empty, or if a metric cannot be parsed.
     """
     specs = split_list(metrics)
     if not specs:
@@ -92,7 +95,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
 
 @dataclass(frozen=True)
 class Display:
-    """How tables and charts for people show a metric: its heading, number of decimals and unit.
+    """How printed tables and charts show a metric: with which heading, number of decimals and unit.
 
     Parameters
     ----------
@@ -100,7 +103,7 @@ class Display:
     decimals : int
         Number of decimals to show.
     unit : str
-        ``"ranks"`` if the values are ranks, at least 1 and without an upper bound; else empty.
+        ``"ranks"`` if the values are ranks (at least 1, without an upper bound), else empty.
     """
 
     heading: str
@@ -109,17 +112,17 @@ class Display:
 
 
 def display_of(column: str) -> Display:
-    """Return how tables and charts for people show a column: its heading, number of decimals and unit.
+    """Return how printed tables and charts show a column: with which heading, number of decimals and unit.
 
     Parameters
     ----------
     column : str
-        Name of the column: the key of a metric, with or without a prefix such as ``raw.object.``; or any other name.
+        The key of a metric, with or without a prefix such as ``raw.object.``, or any other column name.
 
     Returns
     -------
     Display
-        For a column that is not a metric: the column's name as the heading, with the default format.
+        If the column is not a metric, its heading is its name, with 4 decimals and no unit.
 
     Examples
     --------
@@ -139,7 +142,7 @@ def display_of(column: str) -> Display:
 
 
 def _before_key(column: str) -> str:
-    """Return what is before the metric in a key: setting, side, tie policy or average, each followed by a dot."""
+    """Return the part of a key before the metric, such as 'raw.object.' in 'raw.object.mrr'; empty if there is none."""
     prefix = re.match(
         r"(?:(?:raw|filtered|both|subject|object|micro|macro|" + "|".join(TIE_POLICIES) + r")\.)*", column
     )

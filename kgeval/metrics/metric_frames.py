@@ -22,7 +22,7 @@ Group = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of a table, the two limits of its confidence interval, and the reason if any of the three is NaN."""
+    """One value of a table, its confidence interval (if any), and the reason if the value or interval is missing."""
 
     value: float
     low: float = np.nan
@@ -31,7 +31,7 @@ class Cell:
 
     @classmethod
     def of(cls, measured: MetricValue | Interval) -> Cell:
-        """Return the cell of a metric's value, or of a value with its confidence interval."""
+        """Make a cell from a `MetricValue`, which has no interval, or from a value with its confidence interval."""
         if isinstance(measured, Interval):
             return cls(measured.value, measured.low, measured.high, measured.reason)
         return cls(measured.value, reason=measured.reason)
@@ -44,27 +44,28 @@ def metric_frame(
     counts: Sequence[int] | None = None,
     with_intervals: bool = False,
 ) -> pd.DataFrame:
-    """Return a table of metrics.
+    """Return a table with one row per group and one column per metric.
 
     Parameters
     ----------
     index : pandas.Index
         The labels of the rows.
     rows : sequence of mapping of str to Cell
-        For each row, its cells by the keys of the metrics.
+        One dictionary per row: it maps the key of each metric to the cell.
     metrics : iterable of str
         Keys of the metrics, in the order of the columns.
     counts : sequence of int, optional
-        The values of a first column ``n``; without counts there is no such column.
+        The values of the first column, ``n``. If None, the table has no column ``n``.
     with_intervals : bool
-        Whether two columns, ``"<metric> low"`` and ``"<metric> high"``, follow the column of each metric.
+        If True, each metric has two more columns with the limits of its confidence interval, ``"<metric> low"`` and
+        ``"<metric> high"``.
 
     Returns
     -------
     pandas.DataFrame
-        The last column, ``reason``, tells for each row which of its values are NaN or have no interval, and why; it
-        is an empty text where every value is defined. The reasons are a column and not an attribute of the table,
-        because operations on the table would lose an attribute.
+        The last column, ``reason``, tells which values of the row are NaN or have no interval, and why; it is an empty
+        text if no cell of the row has a reason. The reasons are a column and not in ``DataFrame.attrs``, because pandas
+        operations can lose these attributes.
     """
     keys = list(dict.fromkeys(metrics))
     columns: dict[str, Any] = {} if counts is None else {"n": np.asarray(counts, dtype=np.int64)}
@@ -79,12 +80,12 @@ def metric_frame(
 
 
 def join_reasons(cells: Mapping[str, Cell]) -> str:
-    """Return one text with the reasons of all cells of a row; metrics with the same reason share one entry.
+    """Join the reasons of all cells of a row into one text; a reason that several metrics have is written once.
 
     Parameters
     ----------
     cells : mapping of str to Cell
-        The cells of a row, by the metrics' keys.
+        The cells of one row, by the key of the metric.
 
     Returns
     -------
@@ -98,7 +99,8 @@ def join_reasons(cells: Mapping[str, Cell]) -> str:
     >>> join_reasons({"mr": Cell(2.0, reason="one cluster only")})
     'interval of mr: one cluster only'
     """
-    # Groups the keys of the metrics by (whether the value is NaN or only its interval is missing, reason).
+    # Maps (whether the value is NaN, reason) to the metrics with this reason. If the value is not NaN, the reason is
+    # about its interval.
     keys_of: dict[tuple[bool, str], list[str]] = {}
     for key, cell in cells.items():
         if cell.reason:
@@ -115,15 +117,15 @@ def group_index(groups: Collection[Group], names: Sequence[str]) -> pd.Index[Any
     Parameters
     ----------
     groups : collection of tuple of str
-        The labels of each group, one label per name.
+        For each group, a tuple with one label per index level.
     names : sequence of str
         The names of the index levels.
 
     Returns
     -------
     pandas.Index
-        A MultiIndex if there are several names.
+        A MultiIndex if there is more than one level.
     """
     columns = zip(*groups) if len(groups) else [()] * len(names)
-    levels = [pd.Index(list(parts), name=name, dtype=object) for name, parts in zip(names, columns)]
+    levels = [pd.Index(list(labels), name=name, dtype=object) for name, labels in zip(names, columns)]
     return pd.MultiIndex.from_arrays(levels) if len(levels) > 1 else levels[0]

@@ -1,4 +1,4 @@
-"""The public function `from_ranks`, which computes metrics from ranks that another tool computed, and its result."""
+"""`from_ranks`, a public function that computes metrics from the ranks of another tool, and its result class."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_RANK = 2.0**52  # from this number on, float64 cannot represent halves
 
 
 class RankSummary:
-    """Values of metrics of plain ranks; `from_ranks` returns this object.
+    """The metrics that `from_ranks` computes from given ranks.
 
     ``summary["mrr"]`` is the value of the MRR; ``summary.value("amri").reason`` tells why a value is NaN.
 
     Parameters
     ----------
     values : mapping of str to MetricValue
-        The values by the keys of the metrics.
+        The value of each metric, by the metric's key.
     n : int
         Number of ranks.
     """
@@ -35,16 +35,16 @@ class RankSummary:
         self._values = dict(values)
 
     def value(self, metric: str | Metric) -> MetricValue:
-        """Return the value of `metric`, or NaN with the reason.
+        """Return the value of `metric`; if it is NaN, the result also has the reason.
 
         Raises
         ------
         MetricError
-            If the metric was not computed; `metrics` lists the computed metrics.
+            If the metric was not computed. The attribute `metrics` lists the computed metrics.
         """
         key = str(parse(metric))
         if key not in self._values:
-            raise MetricError(f"{key} was not computed; computed are {', '.join(self._values)}")
+            raise MetricError(f"{key} was not computed; the computed metrics are {', '.join(self._values)}")
         return self._values[key]
 
     @property
@@ -54,7 +54,7 @@ class RankSummary:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """For each metric whose value is NaN: its key and the reason."""
+        """The reasons of all metrics whose value is NaN, by the metric's key."""
         return {key: value.reason for key, value in self._values.items() if value.reason}
 
     def __getitem__(self, metric: str | Metric) -> float:
@@ -74,30 +74,32 @@ def from_ranks(
     metrics: Sequence[str | Metric] | str = ("mr", "mrr", "hits@1", "hits@3", "hits@10"),
     n_candidates: int | npt.ArrayLike | None = None,
 ) -> RankSummary:
-    """Compute metrics from ranks alone, without scores, such as ranks that another tool wrote.
+    """Compute metrics from given ranks, for example from the ranks that another tool wrote; no scores are needed.
 
     Parameters
     ----------
     ranks : array_like of numbers, shape (n,)
-        The rank of each positive; 1 is the best rank. Ranks are whole numbers, or half numbers such as 1.5 where a
-        positive ties with rivals and its rank is the mean of its best and its worst possible rank (realistic ties).
+        The rank of each positive (each evaluated triple) among its candidates; 1 is the best rank. A rank is a whole
+        number, or a half number such as 1.5. Half numbers occur under realistic ties: if other candidates have the same
+        score as the positive, its rank is the mean of its best and its worst possible rank.
     metrics : sequence of str or Metric, or one string with commas
         Metrics of ranks, such as ``"mrr,hits@10,amri"``.
     n_candidates : int or array_like of int, shape (n,), optional
-        Number of candidates of each positive, including the positive. If it is not given, the metrics that need it
-        (``amri``, ``adjusted(...)``, ``z(...)``) are NaN.
+        Number of candidates of each positive, including the positive; an integer is the number for all positives. If
+        None, the metrics that need this number (``amri``, ``adjusted(...)``, ``z(...)``) are NaN.
 
     Returns
     -------
     RankSummary
-        The values by the keys of the metrics.
+        The values of the metrics; ``summary["mrr"]`` is one value.
 
     Raises
     ------
     DataError
-        If a rank is not a multiple of one half, is below 1, or exceeds its number of candidates; names the row.
+        If an array has a wrong type or shape, or if a rank is below 1, is not a multiple of one half, or is larger than
+        the number of candidates (the message names the row of this rank).
     MetricError
-        If a metric is unknown, or is not a metric of ranks.
+        If a metric is unknown, or if it is not a metric of ranks.
 
     Examples
     --------
@@ -110,11 +112,13 @@ def from_ranks(
     values = _checked_ranks(ranks)
     rivals = None if n_candidates is None else _checked_rivals(n_candidates, values)
     better = np.floor(values).astype(np.int64) - 1
-    tied = (2 * values).astype(np.int64) % 2  # 1 if the rank is a half number, as if one rival had the same score
+    tied = (2 * values).astype(np.int64) % 2  # 1 where the rank is a half number: the same rank as with one tied rival
     by_key = {}
     for metric in parse_all(metrics):
         if not isinstance(metric, RankMetric):
-            raise MetricError(f"{metric} measures whole queries; ranks alone do not tell which answers a query has")
+            raise MetricError(
+                f"{metric} needs all answers of each query; plain ranks do not show which query each rank belongs to"
+            )
         if metric.needs_candidates and rivals is None and len(values):
             value = MetricValue.undefined(f"{metric} needs the number of candidates; set n_candidates=")
         else:
@@ -124,10 +128,10 @@ def from_ranks(
 
 
 def _checked_ranks(ranks: Any) -> Reals:
-    """Return the ranks as float64; raise a DataError unless all are multiples of one half and at least 1."""
+    """Return the ranks as float64; raise a DataError unless each rank is one of 1, 1.5, 2, ... and below `MAX_RANK`."""
     values = np.asarray(ranks)
     if values.ndim != 1 or (values.dtype.kind not in "iuf" and values.size):
-        raise DataError(f"ranks must be numbers of shape (n,); got {values.dtype} of shape {values.shape}")
+        raise DataError(f"ranks must be a one-dimensional array of numbers; got {values.dtype} of shape {values.shape}")
     doubles = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
         wrong = ~((doubles >= 1) & (np.rint(2 * doubles) == 2 * doubles) & np.isfinite(doubles))
@@ -143,7 +147,7 @@ def _checked_ranks(ranks: Any) -> Reals:
 
 
 def _checked_rivals(n_candidates: Any, ranks: Reals) -> Ids:
-    """Return the number of rivals of each positive, int64 (n,): its number of candidates minus 1."""
+    """Return the number of rivals of each positive (its number of candidates minus 1), int64, one for each rank."""
     counts = np.asarray(n_candidates)
     if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts.ndim == 1 and len(counts) != len(ranks)):
         raise DataError(

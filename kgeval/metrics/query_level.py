@@ -1,4 +1,4 @@
-"""Query-level metrics: list metrics of the queries of a result, where all answers of a query count as relevant.
+"""Query-level metrics: each query of a result is one ranked list, and all answers of the query are relevant items.
 
 `kgeval.metrics.grammar` parses the keys of these metrics; `kgeval.results` makes the lists from its rank table.
 """
@@ -21,15 +21,16 @@ PREFIX = "query"
 
 @dataclass(frozen=True)
 class QueryLevel(Metric):
-    """A list metric, such as MAP, per query: all answers of a query are the relevant items of one list.
+    """A list metric, such as MAP, where each query is one ranked list and all answers of the query are relevant.
 
     Every query (s, p, ?) or (?, p, o) is one list. The list has all candidates of the query; the query's answers in
-    the evaluated split are its relevant items. In the filtered setting the query's other known answers are not in
-    the list. The key of the metric is ``query.map``, or ``query.micro.map`` for micro averages.
+    the evaluated split are the relevant items. In the filtered setting, the list leaves out all other known answers
+    of the query. The key of the metric is ``query.map``, or ``query.micro.map`` for micro averages.
 
     Parameters
     ----------
     metric : ListMetric
+        The list metric, such as ``MAP()``.
     average : str
         ``"macro"``: the mean over the queries, each with the same weight; ``"micro"``: the sum of all numerators
         divided by the sum of all denominators. For recall and average precision, micro gives every answer the same
@@ -55,14 +56,14 @@ class QueryLevel(Metric):
 
     @classmethod
     def parse(cls, text: str) -> QueryLevel:
-        """Return the metric that `text`, such as ``query.micro.map``, names; see `kgeval.metrics.parse`."""
+        """Parse the text of a query-level metric, such as ``query.micro.map``; see `kgeval.metrics.parse`."""
         rest = text.strip().lower().removeprefix(PREFIX + ".")
         head, _, tail = rest.partition(".")
         average = head if head in AVERAGES else "macro"
         return cls(LISTS.parse(tail if head in AVERAGES else rest), average)
 
     def compute_lists(self, lists: Lists, ties: str) -> MetricValue:
-        """Return the metric of the queries' lists."""
+        """Return the value of the metric over all lists, one list per query."""
         return self.metric.compute(lists, ties, self.average)
 
     def moments_of(self, lists: Lists, ties: str) -> Moments:
@@ -71,12 +72,12 @@ class QueryLevel(Metric):
         Raises
         ------
         MetricError
-            If the metric has no value; the message is the reason that `compute_lists` gives.
+            If the metric has no value. The message is the same as `reason` in the result of `compute_lists`.
         """
         return self.metric.moments(lists, ties, self.average)
 
     def chance_of(self, lists: Lists) -> MetricValue:
-        """Return the chance level: the expected metric when every order of each list is equally likely."""
+        """Return the chance level: the expected metric if all orders of the items of a list are equally likely."""
         return self.metric.chance(lists, self.average)
 
     def __str__(self) -> str:
@@ -84,28 +85,29 @@ class QueryLevel(Metric):
 
     @property
     def heading(self) -> str:
-        """The metric's name in tables for people."""
+        """The name in printed tables and charts: the same text as the key."""
         return str(self)
 
 
 def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> Lists:
-    """Return the ranked list of each query from the counts of its answers.
+    """Build the ranked list of each query from the three counts (`better`, `tied`, `rivals`) of each answer.
 
-    No scores are needed, since the counts of a query's answers determine their order. If one answer
-    has fewer better rivals than another answer, it ranks higher. If two answers have equally many better rivals, no
-    irrelevant candidate ranks between the two. Answers with equal counts form one tie group.
+    The rivals of an answer are other candidates of its query; `is_removed` tells whether other answers are among them.
+    No scores are needed, because the counts determine the order: an answer that has fewer rivals with a higher score
+    ranks higher. If two answers have equally many such rivals, no irrelevant candidate ranks between the two. Answers
+    with equal counts form one tie group.
 
     Parameters
     ----------
     query : int64 array, shape (answers,)
-        The query of each answer, in ``0 .. n_queries - 1``, in any order; every query has at least one answer, and
-        no answer occurs twice in a query.
+        The number of the query of each answer, from 0 to ``n_queries - 1``, in any order. Every query has at least one
+        answer, and no answer occurs twice in a query.
     n_queries : int
     better, tied, rivals : int64 arrays, shape (answers,)
-        Number of rivals of each answer with a higher score, with an equal score, and in total.
+        For each answer: the number of rivals with a higher score, with an equal score, and of all rivals.
     is_removed : bool
         True for filtered counts: the rivals of an answer do not include the query's other answers. False for raw
-        counts, which include them.
+        counts: the rivals include these answers.
 
     Returns
     -------
@@ -118,13 +120,13 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
 
     >>> query, better, tied, rivals = np.array([[0, 0], [1, 3], [0, 0], [5, 5]])
     >>> lists = lists_of_counts(query, 1, better, tied, rivals, is_removed=True)
-    >>> lists.before, lists.size, lists.length  # the second answer also has the first answer above it
+    >>> lists.before, lists.size, lists.length  # 4 = 3 irrelevant candidates + the first answer
     (array([1, 4]), array([1, 1]), array([7]))
     """
     # Sort the answers by query, then from the best rank to the worst.
     order = np.lexsort((tied, better, query))
     query, better, tied, rivals = query[order], better[order], tied[order], rivals[order]
-    # (answers,): whether an answer starts a new tie group, as its query or its counts differ from the row above.
+    # (answers,): whether an answer starts a new tie group, because its query or a count differs from the row above.
     is_new = np.append(True, (query[1:] != query[:-1]) | (better[1:] != better[:-1]) | (tied[1:] != tied[:-1]))
     # (groups,): the row of the first answer of each tie group; the slice makes the array empty when there are no
     # answers.
@@ -141,8 +143,9 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
         before, size = better[starts] + n_higher_answers, tied[starts] + n_here
         length = rivals[first] + n_answers
     else:
-        # Raw counts include the query's other answers. Answers that do not occur in train (unseen="worst") have
-        # equal counts with tied == 0, as each ranks below all other candidates; one group must hold all such answers.
+        # Raw counts include the query's other answers. With unseen="worst", each answer that does not occur in train
+        # ranks below all other candidates. So all such answers of a query have the same `better` and tied == 0. They
+        # are stored as one tie group, whose size is the number of these answers.
         size = np.maximum(tied[starts] + 1, n_here)
         before = better[starts] - (size - tied[starts] - 1)
         length = rivals[first] + 1

@@ -1,8 +1,8 @@
-"""Metrics of ranks: each positive is a test triple with one rank among its candidates.
+"""Metrics of ranks. A positive is a test triple that is ranked among its candidates; the others are its rivals.
 
-The rivals of a positive are the candidates other than the positive. Each metric is computed from three counts per
-positive: `better` is the number of rivals with a higher score, `tied` is the number of rivals with an equal score, and
-`rivals` is the number of all rivals. `kgeval.results` passes these counts; no metric reads scores.
+Each metric is computed from three counts per positive: `better` is the number of rivals with a higher score, `tied` is
+the number of rivals with an equal score, and `rivals` is the number of all rivals. `kgeval.results` passes these
+counts; metrics do not read scores.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _NO_EXPECTATION = ("optimistic", "pessimistic", "realistic")
 
 
 class RankMetric(Metric):
-    """Base of the metrics of ranks.
+    """Base class of the metrics of ranks.
 
     A subclass defines `value`, the metric of a single rank; the metric is the mean of `value` over the positives.
-    The expectations under random tie breaking and under random ranking are computed from `value`. In both cases the
-    rank of a positive is uniform on a range: from better + 1 to better + tied + 1 under random tie breaking, and from
-    1 to the number of candidates under random ranking. A metric that is not a mean of `value` overrides `_moments`.
+    The expectations under random tie breaking and under random ranking are computed from `value`. In both cases all
+    possible ranks of a positive are equally likely: better + 1 to better + tied + 1 under random tie breaking, and 1 to
+    the number of candidates under random ranking. A metric that is not a mean of `value` overrides `_moments`.
 
     Attributes
     ----------
     has_chance_level : bool
-        Whether the expectation over random ranking has a closed form.
+        Whether the chance level (the expectation under random ranking) has a closed form.
     needs_candidates : bool
-        Whether the value depends on the number of candidates, and not on the ranks alone.
+        Whether the numbers of candidates are needed in addition to the ranks.
     """
 
     has_chance_level: ClassVar[bool] = True
@@ -59,19 +59,19 @@ class RankMetric(Metric):
         raise TypeError(f"{type(self).__name__} does not define value(rank)")
 
     def is_weightable(self, ties: str) -> bool:
-        """Tell whether the metric has a weighted form under this tie policy.
+        """Return True if, under this tie policy, the metric can be computed with a weight for each positive.
 
-        The metric has a weighted form if each term of its mean depends on one rank only.
+        This is possible if the term of each positive in the mean does not depend on the other positives.
         """
         return self.has_moments
 
     def compute(self, better: Ids, tied: Ids, rivals: Ids, ties: str = "realistic") -> MetricValue:
-        """Return the metric over all positives, computed from their counts.
+        """Compute the metric over all positives.
 
         Parameters
         ----------
         better, tied, rivals : int64 arrays, shape (positives,)
-            Number of rivals of each positive with a higher score, with an equal score, and in total.
+            For each positive: the number of rivals with a higher score, with an equal score, and of all rivals.
         ties : str
             ``"optimistic"``: the positive ranks before all rivals with the same score; ``"pessimistic"``: after all
             of them; ``"realistic"``: the mean of these two ranks; ``"expected"``: the expectation of the metric over
@@ -88,20 +88,21 @@ class RankMetric(Metric):
         Parameters
         ----------
         better, tied, rivals : int64 arrays, shape (positives,)
+            As for `compute`.
         ties : str
             As for `compute`.
 
         Returns
         -------
         Moments
-            `number` is the value that `compute` returns; `values` is float64, shape (positives, k), one row per
-            positive.
+            `number` is the value that `compute` returns. `values` is float64, with one row per positive and one column
+            per mean; most metrics are computed from one mean.
 
         Raises
         ------
         MetricError
-            If the metric has no value (the message is the reason that `compute` gives), or is not a function of means
-            (`has_moments` is False).
+            If the metric has no value (the message is the `reason` that `compute` returns), or if the metric is not a
+            function of means (`has_moments` is False).
 
         Examples
         --------
@@ -115,25 +116,25 @@ class RankMetric(Metric):
         return self._moments(better, tied, rivals, ties)
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        """Return the moments; `lacking` must have returned an empty string for these counts."""
+        """Return the moments; call this only if `lacking` returns an empty string for these positives."""
         if ties == "expected":
             return self.expectation(better + 1, better + tied + 1)
         return Moments(self.value(ranks_under(ties, better, tied))[:, None])
 
     def lacking(self, rivals: Ids, ties: str) -> str:
-        """Return the reason why the metric has no value for positives with `rivals` rivals, or an empty string."""
+        """Return the reason why the metric has no value, or an empty string; `rivals` is as for `compute`."""
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
         if not len(rivals):
             return "no triples"
         return "" if ties in self.tie_policies else f"{self} has no exact expectation over random tie breaking"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return the expected metric if the ranks are independent, and each rank is uniform on ``low..high``.
+        """Return the expected metric if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
 
         Parameters
         ----------
         low, high : int64 arrays, shape (positives,)
-            The smallest and the largest rank that each positive can have.
+            For each positive: the smallest and the largest possible rank.
 
         Returns
         -------
@@ -143,20 +144,20 @@ class RankMetric(Metric):
         return Moments(mean_over_range(self.value, low, high)[:, None])
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return the variance of the metric if the ranks are independent, and each rank is uniform on ``low..high``.
+        """Return the variance of the metric if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
 
-        The parameters are the same as in `expectation`; `number` of the result is the variance.
+        The parameters are those of `expectation`; the attribute `number` of the result is the variance.
         """
         first, n = mean_over_range(self.value, low, high), len(low)
         second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
         return Moments(np.maximum(second - first**2, 0.0)[:, None], lambda means: first_mean(means) / n)
 
     def variance(self, low: Ids, high: Ids) -> float:
-        """Return the variance of the metric if the ranks are independent and uniform, as a float; see `spread`."""
+        """Return the variance that `spread` computes, as a float."""
         return float(self.spread(low, high).number)
 
     def chance(self, rivals: Ids) -> MetricValue:
-        """Return the chance level: the expected metric if all ranks of a positive are equally likely."""
+        """Return the chance level: the expected metric if each positive has a random rank among its candidates."""
         if not len(rivals):
             return MetricValue.undefined("no triples")
         if not self.has_chance_level:
@@ -182,12 +183,12 @@ def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
     ties : str
         ``"optimistic"``, ``"realistic"`` or ``"pessimistic"``; under ``"expected"`` a positive has no single rank.
     better, tied : int64 arrays, shape (positives,)
-        Number of rivals of each positive with a higher score, and with an equal score.
+        For each positive: the number of rivals with a higher score, and with an equal score.
 
     Returns
     -------
     float64 array, shape (positives,)
-        1-based; halves occur under ``"realistic"``.
+        1-based; half ranks such as 1.5 occur under ``"realistic"``.
 
     Examples
     --------
@@ -199,14 +200,14 @@ def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
 
 
 def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
-    """Return the mean of a function over each range ``low[i]..high[i]`` of integers.
+    """Return the mean of ``value(x)`` over the integers x from ``low[i]`` to ``high[i]``, for each i.
 
     Parameters
     ----------
     value : function
         Takes a float64 array of positive integers, and returns a float64 array of the same shape.
     low, high : int64 arrays, shape (n,)
-        The first and the last integer of each range, at least 1.
+        The first and the last integer of each range; all are at least 1.
 
     Returns
     -------
@@ -217,11 +218,11 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
     >>> mean_over_range(lambda rank: 1.0 / rank, np.array([1, 3]), np.array([2, 3])).round(4)
     array([0.75  , 0.3333])
     """
-    # (n,): correct for ranges of one integer; the results of longer ranges are overwritten below.
+    # (n,): value(low). This is the mean if low == high; the other elements are overwritten below.
     result = value(low.astype(np.float64))
     is_range = high > low
     if is_range.any():
-        # (largest high + 1,): table[i] is the sum of `value` over 1..i, in extended precision.
+        # (largest high + 1,): table[i] is the sum of `value` over the integers 1..i, in extended precision.
         table = np.zeros(int(high.max()) + 1, dtype=np.longdouble)
         np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])
         lo, hi = low[is_range], high[is_range]
@@ -231,7 +232,7 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
 
 
 def _exp_of_mean(means: Reals) -> Reals:
-    """Return exp of the first mean, which turns a mean of logarithms into a geometric mean."""
+    """Return the geometric mean: exp of the first mean, which is a mean of logarithms."""
     return np.exp(first_mean(means))
 
 
@@ -246,8 +247,7 @@ class Hits(RankMetric):
     Parameters
     ----------
     k : int
-        At least 1. A positive with k candidates or fewer always has the value 1; `caution` returns the share of such
-        positives.
+        At least 1. A positive with k candidates or fewer always has the value 1; `caution` warns about such cases.
 
     References
     ----------
@@ -274,13 +274,13 @@ class Hits(RankMetric):
         return np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)
 
     def caution(self, rivals: Ids) -> str:
-        """Return a sentence with the share of positives that have at most k candidates; empty if there is none."""
+        """Return a warning if some positives have k candidates or fewer, else an empty string."""
         share = float(np.mean(rivals + 1 <= self.k)) if len(rivals) else 0.0
         return f"{self} is 1 by definition for {share:.1%} of the ranks ({self.k} candidates or fewer)" if share else ""
 
 
 class _RankAverage(RankMetric):
-    """Base of the averages of ranks: arithmetic, geometric and harmonic mean, and the median."""
+    """Base class of the averages of ranks: the arithmetic, geometric and harmonic mean, and the median."""
 
     higher_is_better = False
     bounds = (1.0, UNBOUNDED)
@@ -318,8 +318,8 @@ class MR(_RankAverage):
 class MRR(RankMetric):
     """Mean reciprocal rank: the mean of 1 / rank over the positives; 1 is best.
 
-    Under realistic ties, a tied positive counts 1 / (mean of its best and worst rank), as in most publications. This
-    value is at most the expectation of 1 / rank under random tie breaking (ties ``"expected"``).
+    Under realistic ties, the term of a tied positive is 1 / (mean of its best and its worst possible rank). This term
+    is never larger than the expectation of 1 / rank under random tie breaking, which ties ``"expected"`` uses.
 
     References
     ----------
@@ -382,10 +382,10 @@ class MedianRank(_RankAverage):
 @RANKS.register
 @dataclass(frozen=True)
 class GMR(_RankAverage):
-    """Geometric mean rank: exp of the mean of ln(rank), on which a few bad ranks have little effect; 1 is best.
+    """Geometric mean rank: exp of the mean of ln(rank); 1 is best. A few very bad ranks have little effect on it.
 
-    The expectation under random tie breaking or random ranking is the exact expectation of the geometric mean: the
-    product over the n positives of E[rank ** (1 / n)].
+    With n positives, the expectation under random tie breaking or random ranking is the product of
+    E[rank ** (1 / n)] over the positives. This is the exact expectation of the geometric mean.
 
     References
     ----------
@@ -408,21 +408,22 @@ class GMR(_RankAverage):
         return Moments(np.log(ranks_under(ties, better, tied))[:, None], _exp_of_mean)
 
     def is_weightable(self, ties: str) -> bool:
-        """Return False for ties ``"expected"``, where each term of the mean depends on the number of positives."""
+        """Return False for ties ``"expected"``, because there each term depends on the number of positives."""
         return ties != "expected"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return E[GMR] if the ranks are independent, and each rank is uniform on ``low..high``.
+        """Return E[GMR] if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
 
-        The terms contain the n-th root, where n is the number of rows. So the moments of a part of the rows are wrong.
+        The term of each positive contains an n-th root, where n is the number of positives. So do not select rows of
+        the result: for a subset of the positives, call this method with the ranges of the subset.
         """
         return Moments(self._log_moments(low, high, 1)[:, None], _exp_of_mean)
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return Var[GMR] if the ranks are independent, and each rank is uniform on ``low..high``; see `expectation`.
+        """Return Var[GMR] if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
 
-        The means of the two columns are ln E[GMR] and ln E[GMR ** 2] - 2 ln E[GMR], and Var[GMR] =
-        E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
+        The mean of the first column is ln E[GMR]; the mean of the second is ln E[GMR ** 2] - 2 * ln E[GMR]. From these,
+        Var[GMR] = E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
         """
         first, second = self._log_moments(low, high, 1), self._log_moments(low, high, 2)
 
@@ -432,9 +433,9 @@ class GMR(_RankAverage):
         return Moments(np.stack([first, second - 2.0 * first]).T, finish)
 
     def _log_moments(self, low: Ids, high: Ids, power: int) -> Reals:
-        """Return n ln E[rank ** (power / n)] of each positive, float64 (positives,); their mean is ln E[GMR ** power].
+        """Return n * ln E[rank ** (power / n)] for each of the n positives, float64 (n,).
 
-        Logarithms, expm1 and log1p prevent overflow and cancellation.
+        Their mean is ln E[GMR ** power]. Logarithms, expm1 and log1p prevent overflow and cancellation.
         """
         share = power / len(low)
         means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)

@@ -18,16 +18,17 @@ from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
 from kgeval.metrics.ranks import RankMetric
 from kgeval.stats import Moments
 
-# Differences up to MIN_ROOM and variances up to MIN_VARIANCE are rounding errors and count as 0.
+# A difference of up to MIN_ROOM between the best value and the chance level counts as 0 (a rounding error), and so does
+# a variance of up to MIN_VARIANCE.
 MIN_ROOM = 1e-15
 MIN_VARIANCE = 1e-30
 
 
-SHORTHANDS = {"amri": "adjusted(mr)"}  # shorter texts of wrapped metrics
+SHORTHANDS = {"amri": "adjusted(mr)"}  # from a short text to the text of the same metric
 
 
 class AgainstChance(RankMetric):
-    """Base of both wrappers; tie policies, warnings and chance level are those of the wrapped metric."""
+    """Base class of `Adjusted` and `ZScore`; tie policies and warnings are those of the wrapped metric."""
 
     metric: RankMetric
     higher_is_better = True
@@ -43,7 +44,7 @@ class AgainstChance(RankMetric):
         return self.metric.tie_policies
 
     def is_weightable(self, ties: str) -> bool:
-        """Tell whether the metric has a weighted form; this depends on whether its chance level has a weighted form."""
+        """Return True if the chance level of the wrapped metric can be computed with a weight for each positive."""
         return self.metric.is_weightable("expected")
 
     @property
@@ -52,28 +53,29 @@ class AgainstChance(RankMetric):
         return self.metric.has_moments
 
     def lacking(self, rivals: Ids, ties: str) -> str:
-        """Return the reason why the metric has no value, or an empty string."""
+        """Return the reason why the metric has no value, or an empty string if it has a value."""
         reason, level = self.metric.lacking(rivals, ties), self.metric.chance(rivals)
         return reason or level.reason or self.lacking_room(level.value, rivals)
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return the reason why the value would be 0 / 0, or an empty string.
+        """Return the reason if the value would be 0 / 0, else an empty string.
 
         Parameters
         ----------
         level : float
             The chance level of the wrapped metric.
         rivals : int64 array, shape (positives,)
+            The number of rivals of each positive.
         """
         raise TypeError(f"{type(self).__name__} does not define lacking_room(level, rivals)")
 
     def chance(self, rivals: Ids) -> MetricValue:
-        """Return 0, the value if the wrapped metric equals its chance level; NaN if it has no chance level."""
+        """Return the chance level of the wrapper, which is 0; NaN if the wrapped metric has no chance level."""
         level = self.metric.chance(rivals)
         return level if level.reason else MetricValue(0.0)
 
     def caution(self, rivals: Ids) -> str:
-        """Return the warning sentence of the wrapped metric."""
+        """Return the warning of the wrapped metric, or an empty string."""
         return self.metric.caution(rivals)
 
     def __str__(self) -> str:
@@ -83,14 +85,16 @@ class AgainstChance(RankMetric):
 
 @dataclass(frozen=True)
 class Adjusted(AgainstChance):
-    """The metric adjusted for chance: 1 is best, 0 is random ranking, negative is worse than random ranking.
+    """A metric adjusted for chance: 1 is the best value, 0 is as good as random ranking, and negative is worse.
 
-    The value is (M - E[M]) / (best - E[M]). E[M] is the expectation of the metric M when the rank of each positive
-    is random among the candidates of this positive. ``adjusted(mr)`` is the AMRI, 1 - (MR - 1) / (E[MR] - 1).
+    The value is (M - E[M]) / (best - E[M]): M is the value of the wrapped metric, ``best`` is its best possible value,
+    and E[M] is its expectation if each positive has a random rank among its candidates. ``adjusted(mr)`` is the AMRI
+    (adjusted mean rank index), 1 - (MR - 1) / (E[MR] - 1).
 
     Parameters
     ----------
     metric : RankMetric
+        The wrapped metric, such as ``MR()``.
 
     References
     ----------
@@ -111,9 +115,9 @@ class Adjusted(AgainstChance):
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return a reason if the chance level equals the best value, else an empty string."""
+        """Return a reason if the chance level equals the best value of the wrapped metric, else an empty string."""
         differs = abs(self.metric.best - level) > MIN_ROOM
-        return "" if differs else f"chance already reaches the best value of {self.metric}: 0 / 0"
+        return "" if differs else f"random ranking already gives the best value of {self.metric}: 0 / 0"
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
         best = self.metric.best
@@ -132,7 +136,7 @@ class Adjusted(AgainstChance):
 
     @property
     def heading(self) -> str:
-        """The metric's name in tables for people."""
+        """The metric's name in printed tables and charts."""
         return "AMRI" if str(self) == "amri" else str(self)
 
 
@@ -140,12 +144,14 @@ class Adjusted(AgainstChance):
 class ZScore(AgainstChance):
     """Standardised metric: (value - chance level) / (standard deviation under random ranking).
 
-    The value is (M - E[M]) / sqrt(Var[M]), with the expectation and the variance under random ranks. If lower values
-    of the wrapped metric are better, the sign is changed, so that a larger z is always better.
+    The value is (M - E[M]) / sqrt(Var[M]): M is the value of the wrapped metric, and E[M] and Var[M] are its
+    expectation and variance under random ranking. If lower values of M are better, the sign is changed, so that a
+    larger z is always better.
 
     Parameters
     ----------
     metric : RankMetric
+        The wrapped metric, such as ``MR()``.
 
     References
     ----------
@@ -165,9 +171,9 @@ class ZScore(AgainstChance):
     reference: ClassVar[str] = "Hoyt et al. (2022), arXiv:2203.07544"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return a reason if the variance of the metric under random ranks is 0, else an empty string."""
+        """Return a reason if the variance of the wrapped metric under random ranking is 0, else an empty string."""
         variance = self.metric.variance(np.ones_like(rivals), rivals + 1)
-        return "" if variance > MIN_VARIANCE else f"{self.metric} does not vary under random ranks: 0 / 0"
+        return "" if variance > MIN_VARIANCE else f"{self.metric} has the same value for all random rankings: 0 / 0"
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
         sign = 1.0 if self.metric.higher_is_better else -1.0
@@ -190,33 +196,34 @@ class ZScore(AgainstChance):
 
     @property
     def heading(self) -> str:
-        """The metric's name in tables for people."""
+        """The name in printed tables and charts: the same text as the key."""
         return str(self)
 
 
 def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
-    """Return the moments of a value that is computed from several other values of the same positives.
+    """Return the moments of a value that is computed from several others, such as a metric and its chance level.
 
     Parameters
     ----------
     parts : list of Moments
-        The moments of each value; `values` of part i has shape (positives, k_i).
+        The moments of each of these other values, all of the same positives. ``parts[i].values`` has one row per
+        positive and k_i columns.
     combine : function
-        Computes the result: takes one array per part and returns an array of the same shape.
+        Computes the value: takes one array for each item of `parts`, and returns an array of the same shape.
 
     Returns
     -------
     Moments
-        `values` has shape (positives, sum of k_i): the columns of all parts side by side.
+        `values` has one row per positive, with the columns of all parts side by side (the sum of all k_i columns).
     """
     finishes = [part.finish for part in parts]
-    # (parts - 1,): the index of the first column of each part, without the first part.
+    # (len(parts) - 1,): the first column of each part in the joined array; the first part starts at 0 and is left out.
     column_starts = np.cumsum([part.values.shape[1] for part in parts])[:-1]
 
     def finish(means: Reals) -> Reals:
         columns = np.split(means, column_starts, axis=-1)
         return combine(*(finish_part(part) for finish_part, part in zip(finishes, columns, strict=True)))
 
-    # The transpose stores each column contiguously, as each part does. numpy then sums each column pairwise, and every
-    # mean equals the mean of the part alone, bit by bit.
+    # The transpose makes each column contiguous in memory, as in each part. So numpy sums each column pairwise, and the
+    # mean has exactly the same bits as the mean of the part alone.
     return Moments(np.concatenate([part.values.T for part in parts]).T, finish)

@@ -7,39 +7,40 @@ Question. Given ranges for some hits@k, which MRR and MR can a distribution of r
 distribution; so is a weighted mean, and an expectation over ties. So values that no distribution gives cannot come
 from any list of ranks.
 
-Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i holds the ranks
-above k_{i-1} up to k_i and has the mass w_i = H_i - H_{i-1}. The last band holds the ranks above k_m and has the mass
-1 - H_m. Given the H_i, ranks may lie anywhere in their band. With x = MRR and y = MR, the points (x, y) that can be
-reached are the sum over the bands of w_i times the convex hull of {(1/r, r): r in the band}.
+Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i is the set of
+ranks r with k_{i-1} < r <= k_i, from start_i to end_i; the share of ranks in it is its mass w_i = H_i - H_{i-1}. The
+last band is the set of ranks above k_m, with the mass 1 - H_m. Given the H_i, ranks may lie anywhere in their band.
+With x = MRR and y = MR, the points (x, y) that can be reached are the sum over the bands of w_i times the convex hull
+of {(1/r, r): r in the band}.
 
-One metric. The mean of a cost c(r) is least if all mass of each band lies on the rank with the least cost. For the
-costs 1/r and r, these ranks are ends of the bands: MRR lies between sum w_i / end_i and sum w_i / start_i, MR between
-sum w_i start_i and sum w_i end_i (the last end is C, or infinity). Summed by parts, the mean cost is
-c_last + sum H_i (c_i - c_{i+1}), which is linear in the H_i. Each H_i lies in its range, and H_i <= H_{i+1}.
-A vertex of this polytope has m independent tight constraints, each of the form H_i = bound or H_i = H_{i+1}. The
-equalities join the H_i into chains, and in each chain some H_i is an end of its range. So some optimal H takes only
-ends of the ranges as values, and a walk over these values finds it (`Bands._shares`).
+One metric. Let c(r) be a cost of rank r: 1/r for MRR, r for MR. The mean cost is least if all mass of each band lies on
+the rank of the band with the least cost. For both costs, this rank is an end of the band: MRR lies between
+sum of w_i / end_i and sum of w_i / start_i, and MR between sum of w_i * start_i and sum of w_i * end_i (the last end is
+C, or infinity). Let c_i be the least cost in band i. Summed by parts, the least mean cost is
+c_last + sum of H_i * (c_i - c_{i+1}), which is linear in the H_i. The H_i form a polytope: each H_i lies in its range,
+and H_i <= H_{i+1}. At a vertex of this polytope, m independent constraints hold with equality, each of the form
+H_i = bound or H_i = H_{i+1}. The equalities H_i = H_{i+1} join the H_i into chains, and in each chain some H_i is an
+end of its range. So there are optimal H_i that are all ends of ranges; `Bands._shares` searches among these values.
 
-Two metrics. The points that can be reached, over all H, form a convex set S (a projection of a polytope). The least y
+Two metrics. The points that can be reached, over all H_i, form a convex set S (a projection of a polytope). The least y
 of S lies at the largest x of S (all ranks at the starts of their bands, all H_i largest), so the least y given x <= t
-decreases as t grows. By duality, this least y is the largest value over slopes s >= 0 of L(s) - s t, where L(s) is the
-minimum over S of y + s x. In each band r + s / r is convex in r, so it is least at an integer next to sqrt(s), or at
-the end of the band nearest to it. L(s) - s t is concave and consists of straight pieces. The search (`Bands._line`)
-starts with a corner of S on either side of t and tries the slope of the line through both. If this slope
-gives a corner beyond the line, that corner replaces one of the two corners. Otherwise the line is the border of S at
-t. There
-are finitely many corners between the two, so the search ends. The largest y given x >= t is found in the same way
-with the signs reversed; there r + s / r is largest at an end of each band. The set of y with x in a range is an
-interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if the x range meets
-[least MRR, largest MRR] and the y range meets the interval from the least y given the largest x to the largest y given
-the least x.
+decreases as t grows. By duality, this least y is the largest value of L(s) - s * t over slopes s >= 0, where L(s) is
+the minimum over S of y + s * x. In each band r + s / r is convex in r, so it is least at a rank next to sqrt(s), or at
+the end of the band nearest to sqrt(s). L(s) - s * t is concave and consists of straight pieces. The search
+(`Bands._line`) starts with two corners of S, one on either side of t, and tries the slope of the line through both. If
+this slope gives a corner beyond the line, that corner replaces one of the two corners. Otherwise the line is the border
+of S at t. There are finitely many corners between the two, so the search ends. The largest y given x >= t is found in
+the same way with the signs reversed; there r + s / r is largest at an end of each band. The set of y with x in a range
+is an interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if two conditions
+hold: the range of x overlaps [least MRR, largest MRR]; and the range of y overlaps the interval from the least y given
+the largest x to the largest y given the least x.
 
-An impossible row violates one linear inequality, which can be checked by hand. Without hits@k, for example,
-s = j (j + 1) gives (r - j) (r - j - 1) >= 0 for every integer r, so MR + j (j + 1) MRR >= 2 j + 1. This bound is
-sharper than MRR >= 1 / MR.
+An impossible row violates one linear inequality, which can be checked by hand. Without hits@k, for example, the slope
+s = j * (j + 1) with an integer j gives (r - j) * (r - j - 1) >= 0 for every integer r, so
+MR + j * (j + 1) * MRR >= 2 * j + 1. This bound is sharper than MRR >= 1 / MR.
 
-Two impossible cases are not detected. A bound that only infinite ranks reach counts as reached. A known number of ranks
-restricts each metric alone, not several metrics together (see `kgeval.published.table`).
+Some impossible rows are not detected, for two reasons. A bound that only infinite ranks reach counts as reached. A
+known number of ranks restricts each metric alone, not several metrics together (see `kgeval.published.table`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Corner:
     Parameters
     ----------
     shares : tuple of Fraction, one per cut-off
-        The hits@k, ascending.
+        The hits@k of the distribution, ascending.
     ranks : tuple of Fraction or None, one per band
         The rank that holds the mass of the band; None means infinity.
     """
@@ -135,7 +136,7 @@ class Bands:
         Parameters
         ----------
         hits : dict of int to (Fraction, Fraction)
-            The least and the largest hits@k, by k.
+            k -> the least and the largest hits@k.
         top : int, optional
             The largest possible rank.
         step : Fraction
@@ -189,7 +190,7 @@ class Bands:
         mrr : Fraction
             Not below the least MRR.
         enough : Fraction
-            Any line that proves an MR above this may be returned in place of the best line.
+            The search may stop early: a line that proves MR > `enough` may be returned instead of the best line.
         """
         return self._line(mrr, 1, enough)
 
@@ -198,7 +199,10 @@ class Bands:
         return None if self.top is None else self._line(mrr, -1, None)
 
     def _line(self, mrr: Fraction, sense: int, enough: Fraction | None) -> Line:
-        """Return the lower (sense 1) or the upper (sense -1) border of S at x = `mrr`; see the module for S."""
+        """Return the line that bounds MR from below (sense 1) or from above (sense -1) at the MRR `mrr`.
+
+        The line is the border of S, the set of possible points (MRR, MR), at x = `mrr`; see the module docstring.
+        """
         slope, near = Fraction(0), self._corner(Fraction(0), sense)
         if sense * (near.mrr - mrr) <= 0:
             return Line(slope, near.mr, near.mr, near)
@@ -222,7 +226,7 @@ class Bands:
                 far = corner
 
     def _corner(self, slope: Fraction, sense: int) -> Corner:
-        """Return the corner where sense * (y + slope * x) is least."""
+        """Return the corner at which sense * (MR + slope * MRR) is least."""
         choose = _nearest if sense > 0 else _furthest
         ranks = [choose(slope, start, end, self.step) for start, end in zip(self.starts, self.ends)]
         return Corner(self._shares([sense * (rank + slope / rank) for rank in ranks]), tuple(ranks))
@@ -230,8 +234,9 @@ class Bands:
     def _shares(self, costs: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return the hits@k for which the mean cost is least; `costs` has one cost per band.
 
-        The loop runs over the cut-offs. After cut-off i, ``best[v]`` holds the least cost of all H_1 .. H_i with
-        H_i <= values[v], and the H_1 .. H_i with this cost; None if there are no such H_1 .. H_i.
+        The loop runs over the cut-offs; H_i is the hits@k at cut-off i, and `values` holds the ends of all ranges.
+        After cut-off i, ``best[v]`` is a pair: the least cost of any H_1 .. H_i with H_i <= values[v], and the
+        H_1 .. H_i with this cost. It is None if there are no such H_1 .. H_i.
         """
         values = sorted({*self.low, *self.high})
         best: list[tuple[Fraction, tuple[Fraction, ...]] | None] = [(Fraction(0), ())] * len(values)
@@ -248,12 +253,12 @@ class Bands:
 
 
 def _nearest(slope: Fraction, start: Fraction, end: Fraction | None, step: Fraction) -> Fraction:
-    """Return the rank of a band at which r + slope / r is smallest."""
+    """Return the rank r between `start` and `end` at which r + slope / r is smallest."""
     below = isqrt(floor(slope / step**2)) * step
     ranks = [max(start, rank if end is None else min(rank, end)) for rank in (below, below + step)]
     return min(ranks, key=lambda rank: rank + slope / rank)
 
 
 def _furthest(slope: Fraction, start: Fraction, end: Fraction | None, step: Fraction) -> Fraction:
-    """Return the end of a finite band at which r + slope / r is largest."""
+    """Return the rank r, either `start` or `end`, at which r + slope / r is largest."""
     return max((rank for rank in (start, end) if rank is not None), key=lambda rank: rank + slope / rank)

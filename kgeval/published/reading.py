@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})
 
 @dataclass(frozen=True)
 class Value:
-    """A reported number, and the range of exact values that are rounded to it.
+    """A reported number, and the range of the exact values that are rounded to this number.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Value:
     text : str
         The number as reported.
     low, high : Fraction
-        The least and the largest exact value that is rounded to `text`; shares, not percentages.
+        The least and the largest exact value that are rounded to `text`. Always shares: 0.5 if `text` is ``"50%"``.
     """
 
     name: str
@@ -65,7 +65,7 @@ class ReportedCell:
     number : Fraction
         The number in the cell.
     unit : Fraction
-        One unit of the last decimal that is exponent.
+        One unit of the last decimal: 1/1000 for ``0.963``, 1 for ``740``.
     is_percent : bool
         Whether the number has a percent sign.
     is_mean : bool
@@ -79,9 +79,10 @@ class ReportedCell:
     is_mean: bool = False
 
     def value(self, name: str, is_percent: bool, rounding: str) -> Value:
-        """Return the reported number with the range of exact values that are rounded to it.
+        """Return the reported number with the range of the exact values that are rounded to this number.
 
-        The range extends at least a millionth of the number below and above it: means are often computed in 32 bits.
+        The range extends at least a millionth of the number below and above the number, because means are often
+        computed with 32-bit floats.
 
         Parameters
         ----------
@@ -107,7 +108,7 @@ class Row:
     ----------
     label : str
     cells : dict of str to ReportedCell
-        The cells by name of the metric.
+        Name of the metric -> cell.
     ignored : tuple of str
         Headings of columns with numbers that are not checked.
     percent : frozenset of str
@@ -313,7 +314,7 @@ def as_frame(values: Any) -> pd.DataFrame:
 
 
 def _decimals(places: int | Mapping[str, int] | None) -> dict[str, int]:
-    """Return the given numbers of decimals by kind of metric; a single number applies to hits@k, MRR and AMRI."""
+    """Return kind of metric -> number of decimals, as set by `places`; a single number is for hits@k, MRR and AMRI."""
     if places is None:
         return {}
     given = dict(places) if isinstance(places, Mapping) else dict.fromkeys(SHARES, places)
@@ -344,7 +345,7 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     path : str or path
         UTF-8; the first line names the columns. ``.csv``: separated by commas, or by semicolons if the first line
         has no comma. ``.tsv``, ``.txt``: separated by tabs. ``.md``: the first Markdown table (lines with ``|``);
-        other text is ignored. Other endings: the first line shows the separator.
+        other text is ignored. Other endings: the separator is the one that the first line contains.
 
     Returns
     -------
@@ -354,8 +355,8 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If there is no file or no row, or a line has more or fewer cells than the header. The message
-        names file and line.
+        If there is no file, if the file has no row, if two columns have the same name, or if a line has more or fewer
+        cells than the header. The message names the file and, where possible, the line.
     """
     file = Path(path)
     text = read_text(file)
@@ -391,7 +392,7 @@ def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]
 
 
 def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
-    """Yield (line number, cells) of the first block of lines with ``|``, without the rule below its header."""
+    """Yield (line number, cells) of the first block of lines with ``|``, except the line of dashes in it."""
     start = next((i for i, line in enumerate(lines) if "|" in line), len(lines))
     end = next((i for i in range(start, len(lines)) if "|" not in lines[i]), len(lines))
     for i in range(start, end):

@@ -45,7 +45,7 @@ class Setting:
     Parameters
     ----------
     n_candidates : int or None
-        The largest number of candidates of any query, so the largest possible rank.
+        The largest number of candidates of any query, which is also the largest possible rank.
     n_ranks : int or None
         The number of ranks over which each mean is computed, all with equal weight.
     ties : str or None
@@ -63,7 +63,7 @@ class Setting:
 
     @property
     def proviso(self) -> str:
-        """The condition that the message adds if a bound holds for integer ranks only, and `ties` is None."""
+        """Text that a message adds if its bound holds for integer ranks only; empty if `ties` is set."""
         return " if ranks are integers (no ties)" if self.ties is None else ""
 
 
@@ -73,7 +73,7 @@ def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
     Parameters
     ----------
     reported : dict of str to Value
-        The values by ``Value.name``.
+        Name of the metric (``Value.name``) -> value.
     setting : Setting
 
     Returns
@@ -101,19 +101,22 @@ def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
 
 
 def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fraction | None, str]]:
-    """Return the least and the largest value of a metric over all ranks, each with words that explain the limit."""
+    """Return the least and the largest value that a metric can have, each as a pair (limit, text that explains it).
+
+    The largest value is None if it is unknown.
+    """
     if name in _RANKS:
         n = setting.n_candidates
         return (ONE, ", the best rank"), (None if n is None else Fraction(n), ", the number of candidates")
     if name == "AMRI":
-        return (-ONE, ", where every rank is last"), (ONE, ", where every rank is 1")
+        return (-ONE, ", the AMRI if every rank is last"), (ONE, ", the AMRI if every rank is 1")
     if kind_of_metric(name) == "hits" and setting.n_candidates is not None and cut_off(name) >= setting.n_candidates:
         return (ONE, f", as no rank is beyond {setting.n_candidates}"), (ONE, "")
     return (Fraction(0), ""), (ONE, "")
 
 
 def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Return a finding for each number outside its metric's limits, and the other numbers cut to these limits."""
+    """Return a finding for each value outside the limits of its metric, and the other values cut to the limits."""
     findings, values = [], {}
     for name, value in reported.items():
         (least, why_least), (most, why_most) = _limits(name, setting)
@@ -128,24 +131,25 @@ def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding
 
 
 def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Return a finding for each mean that n ranks cannot have (the GRIM test), and the other numbers narrowed.
+    """Return a finding for each mean that n ranks cannot have (the GRIM test), and the other values.
 
-    The mean of n ranks is a multiple of ``part``; each range of values is narrowed to its multiples of ``part``.
+    Over n ranks, hits@k is a multiple of 1/n; MR is a multiple of 1/n, or of 1/(2 * n) for half ranks. If the range
+    of a value contains no such multiple, the value gives a finding. Else its range is cut to the multiples.
     """
     findings, kept = [], dict(values)
     for name, value in values.items():
         is_hits = kind_of_metric(name) == "hits"
         if not is_hits and name != "MR":
             continue
-        part = (WHOLE if is_hits else setting.step) / n
-        low, high = math.ceil(value.low / part) * part, math.floor(value.high / part) * part
+        mean_step = (WHOLE if is_hits else setting.step) / n
+        low, high = math.ceil(value.low / mean_step) * mean_step, math.floor(value.high / mean_step) * mean_step
         if low <= high:
             kept[name] = replace(value, low=low, high=high)
             continue
         del kept[name]
-        below, above = high / part, low / part
+        below, above = high / mean_step, low / mean_step
         neighbours = f"{_text(below)}/{n} = {_text(high)} and {_text(above)}/{n} = {_text(low)}"
-        if part * n != 1:
+        if mean_step * n != 1:
             neighbours = f"{_text(below / 2)}/{n} = {_text(high)} and {_text(above / 2)}/{n} = {_text(low)}"
         proviso = "" if is_hits else setting.proviso
         message = (
@@ -173,9 +177,9 @@ def _decreasing(hits: dict[int, Value]) -> list[Finding]:
 
 
 def _mrr_or_hmr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
-    """Return the range of MRR that the reported MRR and HMR allow, and a finding if they contradict each other.
+    """Return the range of MRR that the reported MRR and HMR allow, and a finding if MRR and HMR contradict each other.
 
-    HMR = 1 / MRR.
+    By definition HMR = 1 / MRR.
     """
     mrr, hmr = values.get("MRR"), values.get("HMR")
     if hmr is None:
@@ -191,9 +195,10 @@ def _mrr_or_hmr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
 
 
 def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | None, list[Finding]]:
-    """Return the range of MR that the reported MR and AMRI allow, and a finding if they contradict each other.
+    """Return the range of MR that the reported MR and AMRI allow, and a finding if MR and AMRI contradict each other.
 
-    AMRI = 1 - (MR - 1) / (E[MR] - 1). E[MR] - 1 is half the mean number of rivals, so at most (C - 1) / 2.
+    AMRI = 1 - (MR - 1) / (E[MR] - 1), where E[MR] is the MR of random scores. E[MR] - 1 is half the mean number of
+    rivals, so at most (C - 1) / 2, where C is the number of candidates.
     """
     mr, amri, n = values.get("MR"), values.get("AMRI"), setting.n_candidates
     if amri is None or n is None:
@@ -204,14 +209,14 @@ def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | Non
     if mr.low > most:
         message = (
             f"{_at_least(mr)} exceeds {_text(most)}, the most that {_at_least(amri)} and {n} candidates allow: "
-            "1 + (1 - AMRI) (C - 1)/2"
+            f"1 + (1 - AMRI) * ({n} - 1)/2"
         )
         return mr, [Finding(("MR", "AMRI"), message)]
     return replace(mr, high=min(mr.high, most)), []
 
 
 def _mrr_against_hits(mrr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Compare MRR with the least and the largest MRR that hits@k allow."""
+    """Return a finding if MRR is below the least or above the largest MRR that the hits@k allow."""
     if mrr is None:
         return []
     least, most = bands.least_mrr(), bands.most_mrr()
@@ -226,7 +231,7 @@ def _mrr_against_hits(mrr: Value | None, bands: Bands, given: list[str], setting
 
 
 def _mr_against_hits(mr: Value | None, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Compare MR with the least and the largest MR that hits@k allow."""
+    """Return a finding if MR is below the least or above the largest MR that the hits@k allow."""
     if mr is None:
         return []
     least, most = bands.least_mr(), bands.most_mr()
@@ -240,7 +245,7 @@ def _mr_against_hits(mr: Value | None, bands: Bands, given: list[str], setting: 
 
 
 def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Setting) -> list[Finding]:
-    """Compare MR with the least and the largest MR that MRR and hits@k together allow."""
+    """Return a finding if MR is below the least or above the largest MR that MRR and hits@k together allow."""
     line = bands.least_mr_given(mrr.high, mr.high)
     if mr.high < line.mr:
         allowed = _allowed([_at_most(mrr), *given], None)
@@ -257,7 +262,7 @@ def _both(mr: Value, mrr: Value, bands: Bands, given: list[str], setting: Settin
 def _geometric(
     gmr: Value | None, mr: Value | None, mrr: Value | None, bands: Bands, given: list[str], setting: Setting
 ) -> list[Finding]:
-    """Compare GMR with MR, 1 / MRR and hits@k.
+    """Return a finding if GMR is above MR, below 1 / MRR, or outside the range that the hits@k allow.
 
     Bounds from hits@k have the relative tolerance `FLOAT_SLACK`, because logarithms are rounded floats.
     """
@@ -311,13 +316,16 @@ def _highest_mr(mr: Value) -> str:
 
 
 def _allowed(given: Iterable[str], top: int | None) -> str:
-    """Return the list of the numbers from which a bound is computed, as part of a sentence."""
+    """Return the numbers that imply a bound, as part of a sentence: "hits@1 0.2, hits@10 0.5 and ranks up to 99"."""
     parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _formula(bands: Bands, corner: Corner, sign: str) -> str:
-    """Return the formula of a bound, a sum over the bands: first in symbols, then in numbers."""
+    """Return the formula of a bound in symbols and in numbers, for example ``H1 + (1 - H1)/2 = 0.2 + 0.8/2``.
+
+    The formula has one term per band (the ranks between two cut-offs k); H1 is hits@1.
+    """
     shares = [f"H{k}" for k in bands.cuts]
     symbols = [f"({b} - {a})" for a, b in zip(["0", *shares], [*shares, "1"])]
     symbols[0] = symbols[0].removeprefix("(").removesuffix(" - 0)") if shares else "1"
@@ -331,12 +339,12 @@ def _formula(bands: Bands, corner: Corner, sign: str) -> str:
 
 
 def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
-    """Return the inequality between MR and MRR, and the inequality between r and 1/r that implies it."""
+    """Return a text: an inequality for a single rank r, and the inequality between MR and MRR that follows from it."""
     slope = _text(line.slope)
     rank_ranges = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
     costs = [_text(rank + line.slope / rank) for rank in line.corner.ranks if rank is not None]
     steps = ", ".join(f"{cost} {rank_range}" for cost, rank_range in zip(costs, rank_ranges))
-    return f"r + {slope}/r is at {extreme} {steps}, so MR + {slope} MRR {relation} {_text(line.total)}"
+    return f"for a rank r, r + {slope}/r is at {extreme} {steps}, so MR + {slope} * MRR {relation} {_text(line.total)}"
 
 
 def _text(number: Any) -> str:

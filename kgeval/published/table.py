@@ -154,9 +154,10 @@ def check_table(
     exact (see `kgeval.published.bounds`). The mean may be over both sides, weighted, or over several runs. But all
     numbers of a row must be means over the same ranks, and GMR and HMR must not be means of several GMR or HMR.
 
-    For integer ranks and hits@1, 3, 10, for example,
+    For example, let ranks be integers, and let H1, H3, H10 be hits@1, hits@3, hits@10. Then
     ``H1 + (H3 - H1)/3 + (H10 - H3)/10 <= MRR <= H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11``,
-    ``MR >= H1 + (H3 - H1)*2 + (H10 - H3)*4 + (1 - H10)*11``, and ``MR + j (j + 1) MRR >= 2 j + 1`` for each j.
+    ``MR >= H1 + (H3 - H1)*2 + (H10 - H3)*4 + (1 - H10)*11``, and ``MR + j * (j + 1) * MRR >= 2 * j + 1`` for each
+    integer j.
 
     Parameters
     ----------
@@ -169,13 +170,13 @@ def check_table(
         entities. It bounds MR and AMRI.
     n_ranks : int, optional
         The number of ranks over which each mean is computed, all with equal weight (test triples times sides). Then
-        hits@k must be a multiple of 1 / n_ranks, and MR a multiple of step / n_ranks, where step is 1 or, for half
-        ranks, 1/2 (the GRIM test). The GRIM test is not applied to MRR, to several numbers together, with
-        ``ties="expected"``, or to rows with a spread (±).
+        hits@k must be a multiple of 1 / n_ranks, and MR a multiple of 1 / n_ranks or, with half ranks, of 1/2 / n_ranks
+        (the GRIM test). The GRIM test is not applied to MRR, to rows with a spread (±), or with ``ties="expected"``; it
+        checks each number alone.
     ties : str, optional
-        ``"realistic"`` allows half ranks such as 1.5; under the other policies ranks are integers, or
-        (``"expected"``) numbers are means over integer ranks. None: ranks are taken as integers, and each
-        message whose bound needs integer ranks adds this condition.
+        The tie policy of the ranks. ``"realistic"``: ranks may be halves, such as 1.5. ``"expected"``: each query
+        counts with a mean over integer ranks. Other policies: ranks are integers. None: ranks are taken as integers,
+        and a message says so if its bound holds for integer ranks only.
     places : int or mapping, optional
         Number of decimals of numbers that are not texts: one number for hits@k, MRR and AMRI, or a mapping by metric,
         ``{"hits": 3, "MR": 0}``. By default a float has the decimals of its shortest form, without zeros at the end.
@@ -187,7 +188,7 @@ def check_table(
     rounding : str
         ``"nearest"``: a number means any value within half a unit of its last decimal, both ends included,
         so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole
-        unit above the number. Every range extends at least a millionth of the number below and above it.
+        unit above the number. Every range extends at least a millionth of the number below and above the number.
 
     Returns
     -------
@@ -235,7 +236,7 @@ H1 + (H10 - H1)/10 = 0.055 + 0.24/10
 
 @dataclass(frozen=True)
 class _Table:
-    """The assumptions under which rows are judged, with the methods that judge a row."""
+    """The assumptions about a table (ranks, percentages, rounding), and the methods that check a row."""
 
     setting: Setting
     percent: bool | None
@@ -271,13 +272,16 @@ class _Table:
         return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
 
     def _for_row(self, cells: dict[str, ReportedCell]) -> _Table:
-        """Return the assumptions for one row: without `n_ranks` where a number is a mean over runs."""
+        """Return the assumptions for one row: without `n_ranks` if a number of the row is a mean over runs (±)."""
         if not any(cell.is_mean for cell in cells.values()):
             return self
         return replace(self, setting=replace(self.setting, n_ranks=None))
 
     def _first_possible(self, row: Row) -> tuple[Kinds, list[Finding]]:
-        """Return the first reading that is possible, without findings; else the first reading with its findings."""
+        """Return the first way to read the row (as shares or percentages) that is possible, and an empty list.
+
+        If no way is possible, return the first way and its findings.
+        """
         first = None
         for kinds in _readings(row, self.percent):
             findings = judge(_readings_of_values(row.cells, kinds, self.rounding), self.setting)
@@ -304,7 +308,7 @@ class _Table:
         return next((assumption for assumption, table in looser.items() if table._allows(row, row.cells)), "")
 
     def _mrr_mistakes(self, row: Row, kinds: Kinds) -> Iterator[str]:
-        """Yield the known mistake that explains MRR, if the row would be possible without MRR."""
+        """Yield a hint if a known mistake explains MRR and the row would be possible without MRR."""
         cells = row.cells
         if "MRR" not in cells or len(cells) < 2 or not self._allows(row, _without(cells, "MRR")):
             return
@@ -324,11 +328,11 @@ class _Table:
         return [f"possible if {first} and {second} are swapped" for first, second in islice(swaps, MAX_SWAPS)]
 
     def _single_number_hints(self, row: Row) -> list[str]:
-        """Return a hint that lists each number without which the rest of the row would be possible."""
+        """Return a hint that names each number without which the row would be possible; [] if there is none."""
         odd = [name for name in row.cells if self._allows(row, _without(row.cells, name))]
         if len(row.cells) < 3 or not odd:
             return []
-        return [f"the other numbers are possible together without {' or without '.join(odd)}"]
+        return [f"possible without {' or without '.join(odd)}"]
 
 
 def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
@@ -346,7 +350,7 @@ def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
 
 
 def _readings(row: Row, percent: bool | None) -> Iterator[Kinds]:
-    """Yield the ways to read a row, the most likely first: by kind of metric, whether its numbers are percentages."""
+    """Yield the ways to read a row, the most likely first: kind of metric -> whether its numbers are percentages."""
     kinds: Kinds = {}
     for name, cell in row.cells.items():
         kind = kind_of_metric(name)
@@ -366,7 +370,7 @@ def _readings_of_values(cells: dict[str, ReportedCell], kinds: Kinds, rounding: 
 
 
 def _is_inverse(values: dict[str, Value]) -> bool:
-    """Tell whether MRR is 1 / MR within rounding, where MR exceeds 1 and MRR exceeds 0."""
+    """Return whether MRR equals 1 / MR within rounding; False unless MR exceeds 1 and MRR exceeds 0."""
     mr, mrr = values.get("MR"), values.get("MRR")
     if mr is None or mrr is None or mr.low <= 1 or mrr.low <= 0:
         return False
@@ -394,7 +398,7 @@ def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, R
 
 
 def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield a hint and the corrected cells for other ways to read percentages and shares (all numbers, or one)."""
+    """Yield a hint and the corrected cells for other units: all numbers, or one of them, as shares or percentages."""
     names = [name for name in row.cells if kind_of_metric(name) in SHARES]
     small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]
 

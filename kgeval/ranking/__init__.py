@@ -1,6 +1,6 @@
-"""The ranker: for each positive, integer counts of the candidates that score above it and equal to it.
+"""The ranker: for each positive (a triple being ranked), it counts the rivals with a higher and with the same score.
 
-`kgeval.evaluation` makes a `Task` for each side (or pool of candidates) and calls `rank`.
+`kgeval.evaluation` makes `Task` objects (queries with the same candidates) and calls `rank`.
 """
 
 from kgeval.ranking.counts import RankCounts, TaskCounts

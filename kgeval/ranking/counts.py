@@ -1,11 +1,11 @@
-"""The result of ranking: integer counts of better, tied and all rivals for each positive.
+"""The result of ranking: for each positive, the number of better rivals, of tied rivals and of all rivals.
 
-The ranker stores counts instead of ranks: counts of blocks of candidates are added, and counts of known answers are
-subtracted to filter, without any rounding. The ranker makes the counts; `kgeval.results` computes ranks and metrics
-from them.
+A *positive* is a triple being ranked; its *rivals* are the other candidates of its query. With the optimistic tie
+policy the rank is ``1 + better``, with the pessimistic one ``1 + better + tied``.
 
-A *rival* of a positive is a candidate other than the positive itself. With the optimistic tie policy the rank is
-``1 + better``, with the pessimistic one ``1 + better + tied``.
+The ranker returns these counts instead of ranks, because integers are added and subtracted without rounding: the counts
+of several blocks of candidates are added, and the filter subtracts the counts of the known answers. `kgeval.results`
+computes ranks and metrics from the counts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class RankCounts:
-    """How many rivals each positive has, and how many rivals score above the positive and equal to it.
+    """For each positive: the number of its rivals, of those with a higher score, and of those with the same score.
 
-    ``a + b`` adds the counts of each positive; if `a` and `b` count two disjoint blocks of candidates, the sum counts
-    their union. ``a - b`` removes the counts of a subset of the candidates.
+    Counts of the same positives can be added (``+``) to join two sets of rivals that have no rival in common, and
+    subtracted (``-``) to remove a subset of the rivals.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class RankCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[RankCounts]) -> RankCounts:
-        """Return the counts of all positives of `parts`, concatenated in their order.
+        """Return the counts of the positives of all `parts`: first those of the first part, and so on.
 
         Parameters
         ----------
@@ -64,6 +64,10 @@ class RankCounts:
             np.concatenate([part.tied for part in parts]),
             np.concatenate([part.rivals for part in parts]),
         )
+
+    def take(self, rows: Ids) -> RankCounts:
+        """Return the counts of the positives `rows`."""
+        return RankCounts(self.better[rows], self.tied[rows], self.rivals[rows])
 
     def __add__(self, other: RankCounts) -> RankCounts:
         return RankCounts(self.better + other.better, self.tied + other.tied, self.rivals + other.rivals)
@@ -77,18 +81,20 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """The counts and scores of the positives of a task, or of some of its queries, in the order of the queries.
+    """The counts and scores of the positives of a `Task`, or of one batch of its queries.
+
+    The positives are in the order of their queries.
 
     Parameters
     ----------
     raw : RankCounts
-        Counts among all candidates.
+        Counts of all rivals.
     known : RankCounts
-        Counts among the known answers of the positive's query; the filter subtracts these counts.
+        Counts of the rivals that are known answers of the positive's query; the filter subtracts these counts.
     scores : array, shape (positives,)
         The scores of the positives, in the scorer's dtype.
     is_infinite : bool
-        Whether a candidate scored +infinity.
+        Whether at least one candidate scored +infinity.
     """
 
     raw: RankCounts
@@ -98,12 +104,12 @@ class TaskCounts:
 
     @property
     def filtered(self) -> RankCounts:
-        """The counts among the candidates that are not known answers: the filtered setting."""
+        """The counts of the rivals that are not known answers: the filtered setting."""
         return self.raw - self.known
 
     @classmethod
     def joined(cls, parts: Sequence[TaskCounts]) -> TaskCounts:
-        """Return the counts of all positives of `parts`, concatenated in their order.
+        """Return the counts of the positives of all `parts`: first those of the first part, and so on.
 
         Parameters
         ----------

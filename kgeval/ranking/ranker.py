@@ -1,8 +1,8 @@
 """The ranker: `rank` takes tasks and a scorer, and returns integer counts for every positive.
 
-`rank` cuts the queries of each task into batches and counts batch by batch: a `RowBatch` for scorers that return rows
-of scores, or a `VectorBatch` for embedding models. Batches of embedding models run on several threads. The `Evaluator`
-calls `rank`.
+`rank` cuts the queries of each task into batches and counts rivals batch by batch. The batches of embedding models
+(`VectorBatch`) run on several threads; those of all other scorers (`RowBatch`) run in the calling thread. The
+`Evaluator` calls `rank`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kgeval.ranking.tasks import Task
 from kgeval.ranking.threads import workers
 from kgeval.scorers import GeometryRows, Limits, RowScorer, check_dimensions, check_no_nan, describe_query, row_batch
 
-MIN_BATCH, BATCHES = 128, 4  # at least 128 queries in a batch, and about 4 batches for each worker
-TASKS_AT_ONCE = 2  # memory holds the candidate vectors of two tasks (the two sides, or two pools of candidates)
-MAX_SIZE = 1e145  # larger numbers are refused, because sums of their squares can overflow float64
+MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch
+TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
+MAX_SIZE = 1e145  # vectors with larger numbers raise an error, because sums of their squares can overflow float64
 
 
 def rank(
@@ -40,9 +40,9 @@ def rank(
     tasks : sequence of Task
         Each task holds queries and the candidates that these queries share.
     limits : Limits
-        Sizes of batches and blocks, and the device.
+        The sizes of batches and blocks, and the device.
     threads : int
-        The number of worker threads for embedding models; other scorers are called from one thread.
+        The number of worker threads for embedding models; other scorers run in the calling thread.
     progress : bool
         Whether to show a progress bar in a terminal.
 
@@ -54,14 +54,16 @@ def rank(
     Raises
     ------
     ScoreError
-        If a score is NaN (the message names query and candidate), or the scores have a wrong shape.
+        If a score is NaN (the message names query and candidate), if the scores have a wrong shape, or if a vector of
+        an embedding model is not finite or too large.
     ProtocolError
-        If this machine does not have the device, or `limits.device` is set for a scorer that is not an embedding model.
+        If `limits.device` is set although the scorer is not an embedding model, or if this machine does not have that
+        device.
     """
     if limits.device is not None and not isinstance(scorer, GeometryRows):
         raise ProtocolError(
-            f"device={limits.device!r} is for embedding models; {scorer.name} chooses its own device, and tensors "
-            "that it returns are counted on their device. Leave device= out"
+            f"device={limits.device!r} is for embedding models; {scorer.name} chooses its own device, and kgeval ranks "
+            "the tensors that it returns on their device. Remove device="
         )
     check_device(limits.device)
     total = sum(len(task.queries) for task in tasks)
@@ -91,7 +93,7 @@ class RowBatch:
     stop: int
 
     def count(self) -> TaskCounts:
-        """Score the queries with every candidate, and count in the rows of scores."""
+        """Score every candidate of each query, then count the rivals above each positive and tied with it."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
         rows = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
@@ -111,7 +113,7 @@ class VectorBatch:
     candidates: _Candidates
 
     def count(self) -> TaskCounts:
-        """Compute the query vectors, check them, and count."""
+        """Compute and check the query vectors, then count the rivals above each positive and tied with it."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
         vectors = self.scorer.queries(queries.side, queries.given, queries.relation)
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
@@ -122,19 +124,21 @@ class VectorBatch:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Candidate vectors, shape (candidates, d), the largest absolute value of each and of all, and the counter."""
+    """The candidate vectors of a task, their largest absolute values, and the counter that compares the vectors."""
 
-    vectors: Any
-    largest_of: Reals
-    largest: float  # stored, since every batch needs it
+    vectors: Any  # shape (candidates, dimensions)
+    largest_of: Reals  # shape (candidates,): the largest absolute value in each vector
+    largest: float  # the largest absolute value in all vectors; stored, since every batch needs it
     counter: Counter
 
 
-def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: int) -> Sequence[RowBatch | VectorBatch]:
+def _batches(
+    scorer: RowScorer, tasks: Sequence[Task], limits: Limits, size_for_threads: int
+) -> Sequence[RowBatch | VectorBatch]:
     """Cut the queries of tasks into batches.
 
-    For an embedding model, the size of a batch is `limits.batch_size` or, if this is not set, the minimum of the
-    counter's `batch_size` and `share`.
+    For an embedding model, a batch has `limits.batch_size` queries. If this is not set, it has `size_for_threads`
+    queries, but not more than the `batch_size` of the counter.
     """
     if not isinstance(scorer, GeometryRows):
         return [
@@ -143,11 +147,11 @@ def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: in
             for size in (row_batch(scorer, limits, len(task.candidates)),)
             for start in range(0, len(task.queries), size)
         ]
-    held: dict[Any, _Candidates] = {}  # tasks with the same candidate vectors share a counter
+    held: dict[Any, _Candidates] = {}  # memory of the vectors -> candidates; shared by tasks with the same vectors
     batches = []
     for task in tasks:
         candidates = _hold_candidates(scorer, task, limits, held)
-        size = limits.batch_size or min(candidates.counter.batch_size, share)
+        size = limits.batch_size or min(candidates.counter.batch_size, size_for_threads)
         batches += [
             VectorBatch(scorer, task, start, min(start + size, len(task.queries)), candidates)
             for start in range(0, len(task.queries), size)
@@ -156,7 +160,10 @@ def _batches(scorer: RowScorer, tasks: Sequence[Task], limits: Limits, share: in
 
 
 def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dict[Any, _Candidates]) -> _Candidates:
-    """Return the candidates of a task; tasks with the same vectors in memory share one entry of `held`."""
+    """Return the candidates of a task.
+
+    `held` keeps them: tasks whose candidate vectors are the same array in memory get the same `_Candidates`.
+    """
     vectors = scorer.vectors(task.queries.side, task.candidates)
     key, largest_of = address(vectors), largest_in_rows(vectors)
     if key not in held:
@@ -165,22 +172,24 @@ def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dic
         held[key] = _Candidates(vectors, largest_of, float(largest_of.max()), counter)
     if not np.array_equal(held[key].largest_of, largest_of):
         raise ScoreError(
-            f"{scorer.name}.candidate_vectors returned the same memory with different numbers for each side; both are "
-            "needed during a run, so return a separate array for each side"
+            f"{scorer.name}.candidate_vectors returned the same memory with different numbers for each side; kgeval "
+            "needs the vectors of both sides at the same time. Return a separate array for each side"
         )
     return held[key]
 
 
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
-    """Return the counts among rivals for queries ``start:stop``: each positive is removed from its own counts.
+    """Return the counts of rivals for queries ``start:stop``: remove each positive from its own counts.
 
-    A positive equals itself, so its `equal` includes the positive; if the positive is a known answer, its `known_equal`
-    includes it too.
+    `counts.equal` is the number of candidates with the score of the positive, so it includes the positive itself.
+    `counts.known_equal` includes the positive if this is a known answer.
     """
     offsets = task.queries.offsets[start : stop + 1]  # (queries + 1,): first positive of each query, and the end
     is_known = task.is_known[offsets[0] : offsets[-1]]  # (positives,)
     if (counts.equal < 1).any() or (counts.known_equal < is_known).any():
-        raise ScoreError("a positive did not equal its own score; this is a fault of kgeval, please report it")
+        raise ScoreError(
+            "a positive is missing in the count of equal scores; this is a bug in kgeval, please report it"
+        )
     # (positives,): the number of known answers of the positive's query
     n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
     n_rivals = np.full(len(is_known), len(task.candidates) - 1, dtype=np.int64)
@@ -192,21 +201,27 @@ def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> Tas
 
 
 def _check_candidates(largest: Reals, task: Task, name: str) -> None:
-    """Refuse candidate vectors with NaN, infinite or very large numbers; `largest` has the shape (candidates,)."""
+    """Raise a ScoreError if a candidate vector contains NaN, infinite or very large numbers.
+
+    `largest`, shape (candidates,), is the largest absolute value in each vector.
+    """
     bad = np.flatnonzero(~(largest < MAX_SIZE))
     if len(bad):
         label = task.dataset.entities.labels[task.candidates[bad[0]]]
-        reason = "is so large that its scores overflow float64; it"
+        reason = "so large that its scores overflow float64"
         if not np.isfinite(largest[bad[0]]):
-            reason = "is not finite; a NaN or infinite parameter"
+            reason = "not finite: it has a NaN or infinite number"
         raise ScoreError(
-            f"{name}: the vector of entity {label!r} and of {len(bad) - 1} more {reason} cannot be ranked. "
+            f"{name}: the vector of entity {label!r} (and of {len(bad) - 1} more entities) is {reason}. "
             "Did the training diverge?"
         )
 
 
 def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
-    """Refuse queries if the largest number of query plus candidates is NaN, infinite or very large."""
+    """Raise a ScoreError if a query vector contains NaN, infinite or very large numbers.
+
+    `largest`, shape (queries,), is the largest absolute value in each query vector plus that in all candidate vectors.
+    """
     is_bad = ~(largest < MAX_SIZE)
     if is_bad.any():
         i = int(np.flatnonzero(is_bad)[0])

@@ -22,15 +22,15 @@ class Task:
     Parameters
     ----------
     dataset : Dataset
-        Only its labels are used, in messages.
+        Its labels are shown in messages.
     queries : Queries
-        The positives of query i are ``queries.answers[queries.offsets[i] : queries.offsets[i + 1]]``.
+        The answers of the positives of query i are ``queries.answers[queries.offsets[i] : queries.offsets[i + 1]]``.
     candidates : int64 array, shape (candidates,)
-        Sorted distinct entity ids; the answer of every positive is among them (see `kgeval.candidates`).
+        Sorted distinct entity ids; the answer of every positive is a candidate (see `kgeval.candidates`).
     known_offsets : int64 array, shape (queries + 1,)
         The known answers of query i are ``known[known_offsets[i] : known_offsets[i + 1]]``.
     known : int64 array, shape (known answers,)
-        Ids of known answers that are candidates; sorted and distinct within a query.
+        The ids of all known answers that are candidates; for each query sorted and distinct.
     is_known : int64 array, shape (positives,)
         1 where the positive is itself a known answer of its query, else 0.
     """
@@ -44,7 +44,7 @@ class Task:
 
     @classmethod
     def of(cls, dataset: Dataset, queries: Queries, candidates: Ids, index: KnownIndex) -> Task:
-        """Make a task: look up the known answers of `queries`, and keep those that are candidates.
+        """Make a task: look up the known answers of `queries`, and store those that are candidates.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Task:
         candidates : int64 array, shape (candidates,)
             Sorted distinct entity ids.
         index : KnownIndex
-            The known triples.
+            The known triples; tells the known answers of a query.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class Task:
         Raises
         ------
         ProtocolError
-            If the candidates are not sorted distinct ids, or the answer of a positive is not among them.
+            If the candidates are not sorted distinct ids, or if the answer of a positive is not a candidate.
         """
         if not (np.diff(candidates, prepend=-1, append=len(dataset.entities)) > 0).all():
             raise ProtocolError(
@@ -70,7 +70,7 @@ class Task:
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
             )
         offsets, known = index.lookup(queries.relation, queries.given)  # (queries + 1,), (known answers,)
-        # (known answers,): the query of each known answer
+        # (known answers,): the index of the query of each known answer
         row_of = np.repeat(np.arange(len(queries)), np.diff(offsets))
         if len(candidates) < len(dataset.entities):
             is_candidate = np.zeros(len(dataset.entities), dtype=bool)
@@ -86,20 +86,20 @@ class Task:
         return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return, for the raw and the filtered setting, the number of rivals of each positive, int64 (positives,)."""
+        """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
-        # (positives,): the known answers of the positive's query, without the positive itself
+        # (positives,): the number of known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
         return {"raw": raw, "filtered": raw - n_known}
 
     def positions(self, ids: Ids) -> Ids:
-        """Return the columns of the entities `ids`: their positions in `candidates`; each id must be a candidate."""
+        """Return the position of each of `ids` in `candidates`; every id must be a candidate."""
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:
-        """Return the cells of the positives and known answers of queries ``start:stop``.
+        """Return where the positives and the known answers of queries ``start:stop`` are in the matrix of scores.
 
-        A cell is a row and a column of the matrix (these queries) x `candidates`; row 0 is the query `start`.
+        The matrix has one row per query (row 0 is query `start`) and one column per candidate.
         """
         offsets, known_offsets = self.queries.offsets[start : stop + 1], self.known_offsets[start : stop + 1]
         rows = np.arange(stop - start)
@@ -112,13 +112,16 @@ class Task:
 
 
 def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> None:
-    """Refuse queries with a positive whose answer is not a candidate; `is_candidate` has the shape (entities,)."""
+    """Raise a ProtocolError if the answer of a positive is not a candidate.
+
+    `is_candidate` has one value per entity.
+    """
     missing = np.flatnonzero(~is_candidate[queries.answers])
     if len(missing):
         i = int(np.searchsorted(queries.offsets, missing[0], side="right")) - 1
         given, answer = queries.given[i], queries.answers[missing[0]]
         s, o = (answer, given) if queries.side == "subject" else (given, answer)
         raise ProtocolError(
-            f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, and of "
-            f"{len(missing) - 1} more positives is not among its candidates; a positive's answer must be a candidate"
+            f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, is not a "
+            f"candidate of its query; the same holds for {len(missing) - 1} more positives. Every answer must be one"
         )

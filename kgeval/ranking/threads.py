@@ -1,4 +1,4 @@
-"""Threads for the ranker: `available_threads` counts processors, `workers` runs a function on threads like `map`."""
+"""Threads for the ranker: `available_threads` counts processors, and `workers` provides a `map` that uses threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
     Parameters
     ----------
     threads : int
-        The number of workers; 0 yields the built-in `map`, which runs in the calling thread.
+        The number of worker threads; 0 yields the built-in `map`, which runs in the calling thread.
 
     Returns
     -------

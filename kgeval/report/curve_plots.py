@@ -1,6 +1,6 @@
-"""Plots of curves: calibration, precision-recall and ROC; `kgeval.report.plots` passes them on to users.
+"""Plots of curves: calibration, precision-recall and ROC. Users import them from `kgeval.report.plots`.
 
-Precision-recall and ROC show single queries as faint lines and their mean as a bold line.
+Precision-recall and ROC plots show each query as a faint line, and the mean of the queries as a bold line.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ Points = tuple[Reals, Reals]
 def calibration_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width"
 ) -> Figure:
-    """Draw the share of positive labels over the mean probability per bin, and a bar chart of examples per bin.
+    """Draw a calibration curve: for each bin of probabilities, the share of positive labels over the mean probability.
+
+    A bar chart below the curve shows the number of examples in each bin.
 
     Parameters
     ----------
     labels, probabilities, bins, strategy
-        As in `kgeval.metrics.pointwise.reliability_curve`; empty bins have no dot.
+        As in `kgeval.metrics.pointwise.reliability_curve`. Empty bins are not drawn.
 
     Raises
     ------
@@ -72,25 +74,28 @@ def precision_recall(
     limit: int = MAX_FAINT,
     seed: int = 0,
 ) -> Figure:
-    """Draw interpolated precision over recall: single queries as faint lines, their mean as a bold line.
+    """Draw interpolated precision over recall: each query as a faint line, the mean of the queries as a bold line.
 
     Parameters
     ----------
     lists : Lists or EvaluationResult
-        A result gives the filtered lists of all its queries.
+        For a result, the filtered lists of all its queries are drawn.
     ties : str
         As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
-        Number of recalls at which the mean is drawn; the mean is over all queries with a relevant item.
+        Number of recall values, from 0 to 1, at which the mean is computed. The mean is over all queries with a
+        relevant item.
     limit : int
-        The largest number of queries drawn. If there are more, a random sample is drawn, and the title says so.
+        The largest number of faint lines. If there are more queries, a random sample of them is drawn, and the title
+        says so.
     seed : int
-        Seed of the sample.
+        Seed of the random sample.
 
     Raises
     ------
     MetricError
-        If no list contains a relevant item, or relevant and irrelevant items tie and `ties` does not order them.
+        If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
+        ``"expected"``, which gives tied items no order.
     """
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     check_lists(lists)
@@ -98,7 +103,7 @@ def precision_recall(
     mean = mean_pr_curve(lists, ties, points)
     curves = _split(table, "recall", "interpolated")
     if not curves:
-        raise MetricError("precision_recall needs a list that holds a relevant item; got none")
+        raise MetricError("precision_recall needs a list with a relevant item; got none")
     stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
     bold = mean["recall"].to_numpy(), mean["precision"].to_numpy()
     n = int(mean["n"].iloc[0])
@@ -108,19 +113,22 @@ def precision_recall(
 
 
 def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 0) -> Figure:
-    """Draw true over false positive rates (ROC): single queries as faint lines, their mean as a bold line.
+    """Draw ROC curves: each query as a faint line, the mean of the queries as a bold line.
+
+    A ROC curve shows the true positive rate over the false positive rate. The mean curve starts at (0, 0). At 101
+    equally spaced false positive rates, it shows the mean true positive rate of all queries that have both relevant and
+    irrelevant items.
 
     Parameters
     ----------
     lists : Lists or EvaluationResult
     limit, seed
-        As in `precision_recall`. The mean curve starts at (0, 0) and shows, at 101 equally spaced false positive rates,
-        the mean true positive rate over all queries.
+        As in `precision_recall`.
 
     Raises
     ------
     MetricError
-        If no list has relevant and irrelevant items.
+        If no list has both a relevant and an irrelevant item.
 
     References
     ----------
@@ -130,7 +138,7 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
     check_lists(lists)
     curves = _split(roc_curves(replace(lists, names=None)), "fpr", "tpr")
     if not curves:
-        raise MetricError("roc needs a list with relevant and irrelevant items; got none")
+        raise MetricError("roc needs a list with both relevant and irrelevant items; got none")
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
     # Where a curve rises vertically, np.interp returns the upper end.
     mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
@@ -141,7 +149,10 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
-    """Return the points (x, y) of each query; the column ``query`` holds the index of the query."""
+    """Return, for each query, the values of the columns `x` and `y` of its rows.
+
+    The column ``query`` of `table` says to which query a row belongs; the rows of a query are neighbours.
+    """
     if not len(table):
         return []
     query = table["query"].to_numpy()
@@ -152,7 +163,10 @@ def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
 def _faint_and_bold(
     curves: list[Points], mean: Points, heading: tuple[str, int], limit: int, seed: int, drawstyle: str = "default"
 ) -> Figure:
-    """Draw a sample of the curves as faint lines, and the mean; `heading`: title, number of queries in the mean."""
+    """Draw `mean` as a bold line, and at most `limit` of the `curves` as faint lines.
+
+    `heading` holds the title and the number of queries in the mean.
+    """
     check_positive_int("limit", limit, MetricError)
     chosen = np.arange(len(curves))
     if len(curves) > limit:

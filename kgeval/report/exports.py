@@ -35,23 +35,23 @@ TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "h
 
 
 def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
-    """Return the ranks table with labels, realistic ranks and the additional columns of the result.
+    """Return the ranks of a result as a table, with labels in place of ids, and with the columns in ``result.columns``.
 
     Parameters
     ----------
     result : EvaluationResult
     columns : bool
-        Whether to add ``result.columns`` (features of the dataset, columns of the user).
+        Whether to add the columns in ``result.columns`` (features, columns of the user).
 
     Returns
     -------
     pandas.DataFrame
-        One row per (triple, side), as from ``result.labelled()``.
+        One row per (triple, side), as ``result.labelled()`` returns them; ranks with realistic ties.
 
     Raises
     ------
     DataError
-        If an additional column has the name of a column of the ranks table.
+        If a column in ``result.columns`` has the same name as a column of the ranks table.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
 def write_ranks(
     result: EvaluationResult, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False
 ) -> None:
-    """Write `ranks_frame` to a file.
+    """Write the table that `ranks_frame` returns to a file.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def write_ranks(
     Raises
     ------
     DataError, MissingExtra
-        As `write_frame` and `ranks_frame`.
+        In the same cases as in `write_frame` and `ranks_frame`.
     """
     check_target(path, overwrite)
     write_frame(ranks_frame(result), path, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -115,7 +115,7 @@ def tidy(
     ties : str, optional
         Tie policy; None: the default policy of each metric.
     confidence : float, optional
-        Confidence level of the intervals, clustered by triple; None: no intervals.
+        Confidence level of the intervals, which are clustered by triple. None: no intervals.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def flat(
     result : EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
     prefix : str
-        Put before every key, followed by a slash.
+        Every key starts with this text and a slash; if it is empty, with neither.
     ties : str, optional
         Tie policy; None: the default policy of each metric.
 
@@ -168,13 +168,13 @@ def flat(
     -------
     dict of str to float
         Keys such as ``"filtered/both/realistic/hits_at_10"``; ``"filtered/both/n"`` is the number of ranks. Keys
-        contain only ASCII letters, digits and ``_ . / -``. Values are finite: an undefined metric has no key, since a
-        tracker would draw a number for it; ``result.value`` gives the reason.
+        contain only ASCII letters, digits and ``_ . / -``. Values are finite. An undefined metric has no key, because a
+        tracker could draw it as a number; ``result.value`` gives the reason why it is undefined.
 
     Raises
     ------
     MetricError
-        If `prefix` contains a character that keys must not contain, or two metrics get the same key.
+        If `prefix` contains a character that keys must not contain, or if two metrics would get the same key.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def flat(
 
 
 def _measured(result: EvaluationResult, key: str, confidence: float | None) -> tuple[float, float, float, str]:
-    """Return the value of the metric `key`, the ends of its interval, and the reason if one of these is undefined."""
+    """Return the value of a metric, the low and high end of its interval, and the reason why one is undefined."""
     if confidence is None:
         result_value = result.value(key)
         return result_value.value, math.nan, math.nan, result_value.reason or "no interval was requested"

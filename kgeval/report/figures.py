@@ -74,13 +74,13 @@ def line_style(i: int) -> dict[str, Any]:
 
 
 def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
-    """Return a label that can be drawn: control characters escaped, the middle of a long label replaced by "…".
+    """Return a label to draw: control characters are escaped, and the middle of a long label becomes "…".
 
     Parameters
     ----------
     label : str
     limit : int
-        The largest number of characters.
+        The largest number of characters to return.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def as_text(*texts: Text) -> None:
-    """Draw texts literally, also dollar signs; the user's settings for formulas have no effect."""
+    """Make matplotlib draw these texts literally: a dollar sign starts no formula, whatever the user's settings are."""
     for text in texts:
         text.set_parse_math(False)
         text.set_usetex(False)
@@ -128,7 +128,7 @@ def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
 
 
 def add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], **where: Any) -> None:
-    """Add a legend with literal labels, also labels that begin with an underscore or look like formulas.
+    """Add a legend that shows labels literally, even labels that begin with an underscore or look like formulas.
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ def add_legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str], **wher
 def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> None:
     """Write a figure to ``.png``, ``.svg`` or ``.pdf``; the file is written completely or not at all.
 
-    The same figure gives the same bytes with the same version of matplotlib: no date, no random names.
+    The file contains no date and no random names, so the same figure gives the same bytes as long as the version of
+    matplotlib is the same.
 
     Parameters
     ----------
@@ -161,7 +162,8 @@ def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> No
     Raises
     ------
     DataError
-        If the suffix is not one of `PICTURE_SUFFIXES`, or the file exists or cannot be written.
+        If the suffix is not one of `PICTURE_SUFFIXES`, if the file exists and `overwrite` is False, or if the file
+        cannot be written.
     """
     target = Path(path)
     suffix = target.suffix.lower()

@@ -1,7 +1,7 @@
-"""write_page(): results as one HTML file that contains everything it needs and never uses a network.
+"""`write_page`: writes results as one HTML page that contains everything it needs and loads nothing from a network.
 
-Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers; the files of `assets` hold the
-template, the style and the script.
+Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers of the page. The folder `assets`
+holds its template, its style sheet and its script.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def write_page(
 ) -> None:
     """Write results as one HTML page that works offline and loads nothing.
 
-    The same input gives the same bytes. The page contains protocol, cautions, metrics with intervals, charts, relations
-    and the hardest and easiest triples. Labels are shown as text, whatever characters they contain.
+    The page shows the protocol, cautions, metrics with intervals, charts, a table of relations, and the triples with
+    the worst and the best ranks. Labels are shown as text, whatever characters they contain. The same input gives the
+    same bytes.
 
     Parameters
     ----------
@@ -48,26 +49,26 @@ def write_page(
     path : str or Path
         The file to write, conventionally ``.html``.
     names : sequence of str, optional
-        A name for each result. By default the names in the comparison; without a comparison the names of the
-        scorers, numbered where they repeat.
+        One name per result. By default the names in `comparison`; if there is no comparison, the names of the scorers
+        (equal names get a number).
     dataset : Dataset, optional
-        The ranked dataset; adds a section about it.
+        The dataset that was ranked. It adds a section about the dataset, and the breakdowns that a result lacks.
     comparison : Comparison, optional
         The comparison of the results, as `kgeval.compare` returns it.
     overwrite : bool
         Whether an existing file may be replaced.
     title : str, optional
-        If None or empty: the names of the datasets.
+        The title of the page. By default, or if empty: ``"kgeval: "`` and the names of the datasets.
 
     Raises
     ------
     DataError
-        If `dataset` is not the ranked dataset, `comparison` is about other results or names, or the file cannot be
-        written.
+        If `dataset` is not the dataset that was ranked, if `comparison` compares other results or uses other names, or
+        if the file cannot be written.
     ProtocolError
-        If there is no result, or a name is missing or repeated.
+        If there is no result, or if `names` does not contain one distinct name per result.
     MissingExtra
-        If plotly is not installed or too old; its plotly.js draws the charts.
+        If plotly is not installed or too old. The charts need plotly.js, which the package plotly contains.
     """
     named = _named_results(results, names, comparison)
     in_order = list(named.values())
@@ -83,7 +84,7 @@ def write_page(
 def _named_results(
     results: EvaluationResult | Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> dict[str, EvaluationResult]:
-    """Return each result by its name; by default the names are those of the comparison."""
+    """Return a dict from name to result; by default with the names in `comparison`."""
     if comparison is not None and not isinstance(comparison, Comparison):
         raise DataError(f"comparison must be a Comparison, as kgeval.compare returns; got {comparison!r}")
     if names is None and comparison is not None:
@@ -95,7 +96,7 @@ def _named_results(
 
 
 def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
-    """Raise a DataError unless the comparison is about these results under these names."""
+    """Raise a DataError unless `comparison` compares exactly these results, each with the same name."""
     if sorted(comparison.names) != sorted(names):
         raise DataError(
             f"the comparison is between {', '.join(comparison.names)}, but the results have the names "
@@ -105,16 +106,16 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
     for result, name in zip(results, names):
         if not have_same_ranks(compared[name], result):
             raise DataError(
-                f"the result {name!r} is not the one that was compared under this name; pass the compared results, "
-                "each with its name"
+                f"the result named {name!r} is not the result that has this name in the comparison; pass the compared "
+                "results, with the same names"
             )
 
 
 def _plotly_js() -> str:
-    """Return the code of plotly.js, which the Python package plotly ships.
+    """Return the code of plotly.js, which the Python package plotly contains.
 
-    Versions before `MIN_PLOTLY` ship a plotly.js that loads an image at the start. The content policy of the page
-    forbids this.
+    Raises a MissingExtra if the package is older than version `MIN_PLOTLY`: older versions of plotly.js load an image
+    when they start, and the content policy of the page forbids this.
     """
     try:
         import plotly
@@ -130,7 +131,10 @@ def _plotly_js() -> str:
 
 
 def _page(data: dict[str, Any], charts: str, title: str) -> str:
-    """Return the page: the template with each @@NAME@@ replaced, in one pass, so that inserted text is not replaced."""
+    """Return the page as HTML: the template with each placeholder @@NAME@@ replaced.
+
+    All placeholders are replaced in one pass. Inserted text that looks like a placeholder therefore stays as it is.
+    """
     assets = resources.files("kgeval.report") / "assets"
     template, style, code = ((assets / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     scripts = {"PAGE_SCRIPT": _script(code), "CHART_SCRIPT": _script(charts)}
@@ -144,14 +148,15 @@ def _page(data: dict[str, Any], charts: str, title: str) -> str:
 
 
 def _script(code: str) -> str:
-    """Return code with line ends ``\\n``, as a browser reads it before it computes the hash."""
+    """Return `code` with every line end as ``\\n``; a browser does the same before it computes the hash of a script."""
     return code.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def content_policy(scripts: Sequence[str]) -> str:
-    """Return the Content-Security-Policy under which only these inline scripts run and nothing is loaded.
+    """Return the Content-Security-Policy that allows only these inline scripts to run and nothing to be loaded.
 
-    Inline styles are allowed: plotly.js sets the style of every element that it draws, and hashes cannot cover these.
+    Inline styles are allowed because plotly.js sets the style of every element that it draws, and a policy cannot list
+    hashes of such styles.
 
     Parameters
     ----------
@@ -174,7 +179,7 @@ def embedded_json(data: Any) -> str:
     Parameters
     ----------
     data : dict, list, str, number or None
-        NaN and infinity are errors.
+        Numbers must be finite: NaN and infinity raise a ValueError.
 
     Examples
     --------

@@ -36,7 +36,7 @@ RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
 MAX_RELATIONS, MAX_GROUPS, MAX_CUTS, MAX_CONTRIBUTIONS = 2_000, 40, 60, 15
 MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40
 NOT_RANKED = "this relation has no ranks"
-BIN_STARTS = (1, 2, 3, 5)  # these numbers times each power of ten are the first ranks of the bins
+BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
 
 
 def page_data(
@@ -45,7 +45,7 @@ def page_data(
     dataset: Dataset | None = None,
     comparison: Comparison | None = None,
 ) -> dict[str, Any]:
-    """Return all content of the page.
+    """Return all content of the report page as one dict that can be written as JSON.
 
     Parameters
     ----------
@@ -53,20 +53,21 @@ def page_data(
     names : sequence of str
         One name per result, all different.
     dataset : Dataset, optional
-        The ranked dataset; adds its counts per split and its doubtful rows.
+        The dataset that was ranked. It adds its counts and doubtful rows per split, and the breakdowns that a result
+        lacks.
     comparison : Comparison, optional
 
     Returns
     -------
     dict
-        Contains lists, dicts, strings, finite numbers and None. Strings are escaped by
-        `kgeval.report.tables.printable`. A number with its interval is a list: value, low, high, and the reason if one
-        of them is None.
+        Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
+        `kgeval.report.tables.printable`. A number with its interval is a list of four: the value, the low end and the
+        high end of the interval (each may be None), and the reason for a None as text (may be empty).
 
     Raises
     ------
     DataError
-        If `dataset` is not the dataset of each result.
+        If a result ranks another dataset than `dataset`.
     """
     if dataset is not None:
         _check_dataset(dataset, results, names)
@@ -113,7 +114,7 @@ def shown_label(label: str) -> str:
 
 
 def _plain_values(value: Any) -> Any:
-    """Return `value` with numpy numbers as Python numbers, NaN and infinity as None, and every string printable."""
+    """Return `value` ready for JSON: numpy numbers become Python numbers, NaN and infinity None, strings printable."""
     if isinstance(value, dict):
         return {printable(str(key)): _plain_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -128,9 +129,10 @@ def _plain_values(value: Any) -> Any:
 
 
 def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the header lines of the results.
+    """Return the header lines and the scorer names of the results.
 
-    ``"common"`` holds the lines that all results share, ``"own"`` the other lines of each result.
+    ``"common"`` holds the header lines that all results have. ``"own"`` holds, for each result, a list of its other
+    header lines. ``"scorers"`` holds the name of each result's scorer.
     """
     lines = [[*r.header(), *(f"note: {caution}" for caution in metric_cautions(r, DEFAULT_METRICS))] for r in results]
     common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
@@ -143,7 +145,10 @@ def _metrics(specs: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
-    """Return how to display each metric (decimals, log scale), by heading and by key."""
+    """Return how to show each metric: the number of decimals, and whether its axis is logarithmic.
+
+    The dict holds each metric under its key (such as ``"mrr"``) and under its heading (such as ``"MRR"``).
+    """
     keys = [
         *map(str, parse_all([*DEFAULT_METRICS, *RELATION_METRICS])),
         *([] if comparison is None else comparison.keys),
@@ -173,7 +178,11 @@ def _cell(result: EvaluationResult, key: str) -> list[Any]:
 
 
 def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one group per setting and side: a row per model, and rows with the chance level."""
+    """Return one table of metrics for each setting (filtered, raw) and side.
+
+    Each table has one row per model, then the chance level: one row if it is the same for all models, else one row per
+    model.
+    """
     groups = []
     for setting in ("filtered", "raw"):
         for side in [side for side in ("both", *SIDES) if any(side in result.rank_table.sides for result in results)]:
@@ -198,7 +207,10 @@ def _chance_cell(level: Any) -> list[Any]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the table of a comparison, and per pair of models the relations with the largest contributions."""
+    """Return the table of a comparison and, for each pair of models, the relations that contribute most.
+
+    The contributions are those to the difference between the two models in the first metric of the comparison.
+    """
     metric = next(iter(comparison.keys))
     pairs = comparison.table[["first", "second"]].drop_duplicates()
     return {
@@ -218,7 +230,10 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
 
 
 def _largest_contributions(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
-    """Return the relations with the largest absolute contributions to the difference of two models."""
+    """Return the `MAX_CONTRIBUTIONS` relations that contribute most (in absolute value) to a difference of two models.
+
+    The list is empty if the difference in `metric` cannot be split into contributions of the relations.
+    """
     try:
         frame = comparison.by_relation(metric, first, second)
     except MetricError:  # the metric has no contributions; the table of the comparison gives the reason
@@ -230,7 +245,7 @@ def _largest_contributions(comparison: Comparison, metric: str, first: str, seco
 
 
 def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dicts of values by column."""
+    """Return one dict per row of `frame`, from column name to value."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -239,7 +254,10 @@ def _max_candidates(results: Sequence[EvaluationResult]) -> int:
 
 
 def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the number of ranks in each of the bins 1, 2, 3-4, 5-9, 10-19, ..., by model and side."""
+    """Return the bins of ranks (1, 2, 3-4, 5-9, 10-19, ...) and, for each model and side, the ranks in each bin.
+
+    For each bin this is the number of filtered ranks in it.
+    """
     max_rank = _max_candidates(results)
     starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
     starts = sorted({start for start in starts if start <= max_rank})
@@ -256,13 +274,17 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return hits@k of the filtered ranks of both sides at cut-offs evenly spaced on a log scale."""
+    """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k."""
     cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
     return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results]}
 
 
 def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[Any]]]:
-    """Return four lists per metric: value, low, high and reason (empty if none), with one item per row of `frame`."""
+    """Return four lists for each metric: values, low ends and high ends of the intervals, and reasons.
+
+    Each list has one item per row of `frame`. A reason says why a value or an end is undefined; it is empty if all
+    three are defined.
+    """
     cells = []
     for key in metrics:
         ends = frame[[key, f"{key} low", f"{key} high"]]
@@ -272,7 +294,10 @@ def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[
 
 
 def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the metrics of each relation and model: ``values[model][metric]`` holds the lists of `_frame_cells`."""
+    """Return the metrics of the `MAX_RELATIONS` relations with the most ranks, for each model.
+
+    ``values[i][j]`` holds the four lists of `_frame_cells` for model i and metric j; ``n_all`` counts all relations.
+    """
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
     total: Counter[str] = Counter()
@@ -291,7 +316,10 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the metrics by each additional column of the results; all models have the same order of groups."""
+    """Return a breakdown of the metrics by each column in ``result.columns`` (features, columns of the user).
+
+    The order of the groups of a column is the same for all models.
+    """
     columns = dict.fromkeys(str(name) for result in results for name in result.columns.columns)
     return {
         "metrics": _metrics(RELATION_METRICS),
@@ -301,12 +329,15 @@ def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
 
 def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, Any]:
-    """Return the metrics by one column, for the `MAX_GROUPS` groups with the most ranks over all results."""
+    """Return the metrics by one column, for the `MAX_GROUPS` groups with the most ranks in all results together.
+
+    ``"models"`` holds None for a result that does not have the column.
+    """
     groups_of = [dict(rank_groups(result, [column])) if column in result.columns else None for result in results]
     total: Counter[Any] = Counter()
     for groups in groups_of:
         total.update({group: len(rows) for group, rows in (groups or {}).items()})
-    largest = dict(total.most_common(MAX_GROUPS))  # equal counts keep the order of `rank_groups`
+    largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
     order = _groups_in_order(list(largest), [result.columns[column] for result in results if column in result.columns])
     parsed = parse_all(RELATION_METRICS)
     models: list[dict[str, Any] | None] = [None] * len(results)
@@ -332,11 +363,21 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
 
 
 def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
-    """Return groups sorted by number, or in the order of their categories; other groups keep their order."""
+    """Return the groups of a column in the order in which the page shows them.
+
+    Groups of numeric columns are sorted by number. Groups of categorical columns have the order of the categories. All
+    other groups keep the order of `groups`.
+
+    Parameters
+    ----------
+    groups : sequence of tuples that hold one str
+    columns : sequence of pandas.Series
+        The column by which the results are grouped, once for each result that has it.
+    """
     if all(pd.api.types.is_numeric_dtype(column) for column in columns):
         values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
     elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
-        # The longest list comes first: of two lists of degree buckets, the longer one begins with the shorter one.
+        # Longest list first: a longer list of degree buckets starts with all buckets of a shorter one.
         lists = sorted((list(column.cat.categories) for column in columns), key=len, reverse=True)
         values = [value for categories in lists for value in categories]
     else:
@@ -346,7 +387,11 @@ def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[A
 
 
 def _triples(result: EvaluationResult) -> dict[str, Any]:
-    """Return the triples with the worst and the best filtered ranks, and their best rivals if the result has them."""
+    """Return the triples with the worst and with the best filtered ranks, each with its best rivals.
+
+    ``"rivals"`` is ``"kept"`` if the result contains rivals, ``"not kept"`` if it does not, and ``"none"`` if no triple
+    has a rival.
+    """
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
     rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] > 0).any() else "none"
@@ -381,7 +426,7 @@ def _position_of_rival(rival: float, score: float) -> str:
 
 
 def _score(score: float) -> float | str:
-    """Return a score; an infinite score as text, since JSON has no infinity."""
+    """Return a finite score as a number and any other score as text, since JSON has no infinity."""
     return float(score) if math.isfinite(score) else str(float(score))
 
 
@@ -398,13 +443,19 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
 
 
 def _over_splits(result: EvaluationResult) -> str:
-    """Return the note that cardinality and pattern are computed from all splits; empty if it is not needed."""
+    """Return the note that cardinality and pattern are computed from all splits.
+
+    The note is empty if the result has neither column, or if the notes of the result already name the splits.
+    """
     names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
     return names and f"{names} {'are' if ' ' in names else 'is'} computed from all splits"
 
 
 def _audit(dataset: Dataset) -> dict[str, Any]:
-    """Return the counts and the doubtful rows of each split."""
+    """Return the counts of a dataset and of each split, and the numbers of doubtful rows.
+
+    Doubtful are duplicate rows, rows that also occur in another split, and rows with a label that is not in train.
+    """
     splits = []
     for split, triples in dataset.splits.items():
         used = np.unique(np.concatenate([triples.s, triples.o]))

@@ -52,7 +52,9 @@ GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.D
 
 
 def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
-    """Draw for each model the share of ranks (filtered, realistic ties) up to each rank; the rank axis is logarithmic.
+    """Draw the distribution of ranks: over each rank r, the share of ranks of a model that are at most r.
+
+    The ranks are filtered, with realistic ties. The rank axis is logarithmic.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     Returns
     -------
     matplotlib.figure.Figure
-        One stepped line per model, from (best rank, 0) to the worst rank of all models.
+        One stepped line per model, from (best rank of the model, 0) to (worst rank of all models, 1).
 
     Raises
     ------
@@ -129,13 +131,13 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int 
 def relation_comparison(
     groups: GroupTables, metric: str = "mrr", *, names: Sequence[str] | None = None, limit: int = 30
 ) -> Figure:
-    """Draw a metric per relation: one row of dots per relation, one marker per model, with intervals.
+    """Draw a metric per relation: each relation has one row, with a marker and an interval for each model.
 
     Parameters
     ----------
     groups : EvaluationResult or DataFrame, or sequence of them
-        Tables as from ``result.by("relation")``: columns ``n``, the metric, and optionally ``"<metric> low"`` and
-        ``"<metric> high"``.
+        Results, or tables such as ``result.by("relation")`` returns: one row per relation, with the columns ``n``, the
+        metric and, optionally, ``"<metric> low"`` and ``"<metric> high"``.
     metric : str
     names : sequence of str, optional
         One name per model.
@@ -145,7 +147,7 @@ def relation_comparison(
     Raises
     ------
     MetricError
-        If the tables lack the metric, or hold no finite value.
+        If a table has no column for the metric or no column ``n``, or if no table has a finite value of the metric.
     """
     check_positive_int("limit", limit, MetricError)
     frames, key = _grouped(groups, "relation", metric, names)
@@ -173,17 +175,18 @@ def degree_curve(
     Parameters
     ----------
     groups : EvaluationResult or DataFrame, or sequence of them
-        Tables as from ``result.by("degree_given")``; buckets are sorted by their first number.
+        Results, or tables such as ``result.by("degree_given")`` returns: one row per bucket. Buckets are drawn in the
+        order of their first number.
     metric : str
     column : str
-        The column by which results are grouped.
+        The column by which the ranks of a result are grouped.
     names : sequence of str, optional
         One name per model.
 
     Raises
     ------
     MetricError
-        If the tables lack the metric, or hold no finite value.
+        If a table has no column for the metric or no column ``n``, or if no table has a finite value of the metric.
     """
     frames, key = _grouped(groups, column, metric, names)
     first = next(iter(frames.values()))
@@ -206,9 +209,10 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
     Parameters
     ----------
     table : pandas.DataFrame or Comparison
-        Has the columns ``difference``, ``low``, ``high``. In the table of a comparison, which also has ``first``,
-        ``second`` and ``metric``, each metric gets separate axes. A table of ``comparison.by_relation`` has one row
-        per relation, which the index names.
+        A table with the columns ``difference``, ``low`` and ``high``. If it also has the columns ``first``, ``second``
+        and ``metric``, as the table of a comparison has, each metric is drawn in separate axes, and each row is named
+        by its two models. Otherwise the index names the rows, for example the relations in a table that
+        ``comparison.by_relation`` returns.
     limit : int
         Only the first `limit` rows are drawn; the title gives the number of all rows.
 
@@ -222,7 +226,7 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
     missing = [name for name in ("difference", "low", "high") if name not in table.columns]
     if missing:
         raise MetricError(
-            f"a table of differences needs the columns difference, low and high; it lacks {', '.join(missing)}"
+            f"a table of differences needs the columns difference, low and high; missing: {', '.join(missing)}"
         )
     rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
@@ -252,7 +256,10 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
 def _ranks_of_results(
     plot: str, results: Results, names: Sequence[str] | None
 ) -> dict[str, tuple[EvaluationResult, Reals]]:
-    """Return each result by name, with its filtered ranks (realistic ties); raise a MetricError if it has no ranks."""
+    """Return a dict from name to (result, filtered ranks of the result with realistic ties).
+
+    Raises a MetricError if a result has no ranks; its message names `plot`, the function that needs the ranks.
+    """
     named = name_results(results, names)
     empty = [name for name, result in named.items() if not len(result.table)]
     if empty:
@@ -289,7 +296,10 @@ def _label_results(
 def _grouped(
     groups: GroupTables, column: str, metric: str, names: Sequence[str] | None
 ) -> tuple[dict[str, pd.DataFrame], str]:
-    """Return the table of each model and the metric's column; raise a MetricError if they cannot be drawn."""
+    """Return a dict from model name to its table of groups, and the name of the column with the values of the metric.
+
+    Raises a MetricError if a table lacks a needed column or has several rows for a group, or if no value is finite.
+    """
     key = str(parse(metric))
     listed = [groups] if isinstance(groups, (EvaluationResult, pd.DataFrame)) else list(groups)
     results = [item for item in listed if isinstance(item, EvaluationResult)]
@@ -308,7 +318,7 @@ def _grouped(
         missing = [wanted for wanted in ("n", key) if wanted not in frame.columns]
         if missing:
             raise MetricError(
-                f"the table of {name!r} lacks {' and '.join(missing)}; "
+                f"the table of {name!r} has no column {' or '.join(missing)}; "
                 f"make it with result.by({column!r}, metrics={metric!r})"
             )
         if frame.index.nlevels > 1 or not frame.index.is_unique:
@@ -319,7 +329,11 @@ def _grouped(
 
 
 def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str, along: str) -> list[Any]:
-    """Draw each model's values and intervals, group i near position i of the axis `along`; return the handles."""
+    """Draw the values and intervals of each model, and return the handles for the legend.
+
+    The groups are at the positions 0, 1, ... of the axis `along`, ``"x"`` or ``"y"``; markers of different models are
+    shifted a little, so that they do not overlap.
+    """
     handles = []
     step = min(0.16, 0.7 / len(frames))
     for i, frame in enumerate(frames.values()):
@@ -353,7 +367,7 @@ def _first_number(bucket: Any) -> tuple[float, bool]:
 
 
 def _difference_rows(axes: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
-    """Draw one row per difference, from the top."""
+    """Draw one row per difference, the first at the top."""
     positions = np.arange(len(rows))
     difference, low, high = (rows[name].to_numpy(dtype=np.float64) for name in ("difference", "low", "high"))
     known, is_clear = np.isfinite(low) & np.isfinite(high), (low > 0) | (high < 0)

@@ -1,6 +1,6 @@
 """Tables as files that keep every label and digit: CSV, tab-separated text, Parquet and strict JSON.
 
-`kgeval.report.exports` passes these functions on to users.
+Users import these functions from `kgeval.report.exports`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－
 def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
     """Write a table to ``.csv``, ``.tsv`` or ``.parquet``; the file is written completely or not at all.
 
-    Labels are written without change and numbers with all their digits. To read text files, set the types:
+    Labels are written unchanged, and numbers with all their digits. To read a text file back, tell pandas the types:
     ``pandas.read_csv(path, dtype={...}, keep_default_na=False)``. Otherwise pandas changes labels such as NA and 007.
 
     Parameters
@@ -33,16 +33,19 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
     frame : pandas.DataFrame
         A named index is written as columns.
     path : str or path
-        The suffix determines the format. ``.csv``: as `format_csv`. ``.tsv``: UTF-8, one line per row, nothing quoted,
-        as `kgeval.read_dataset` reads; labels with tabs or line ends cannot be written. ``.parquet``: with pyarrow.
+        The suffix determines the format. ``.csv``: the text that `format_csv` returns. ``.tsv``: UTF-8, one line per
+        row, nothing quoted, as `kgeval.read_dataset` reads it; labels with tabs or line ends cannot be written.
+        ``.parquet``: needs pyarrow.
     overwrite : bool
+        Whether an existing file may be replaced.
     spreadsheet : bool
-        As in `format_csv`; for ``.csv`` only, because it changes labels.
+        As in `format_csv`. For ``.csv`` only, because it changes labels.
 
     Raises
     ------
     DataError
-        If the suffix is unknown, the file exists or cannot be written, or a label does not fit the format.
+        If the suffix is unknown, if `spreadsheet` is True for another suffix than ``.csv``, if the file exists and
+        `overwrite` is False, if the file cannot be written, or if the format cannot hold a label.
     MissingExtra
         If the suffix is ``.parquet`` and pyarrow is not installed.
     """
@@ -73,8 +76,8 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
         A named index becomes columns. Missing values and NaN become empty cells, empty labels become ``""``.
     spreadsheet : bool
         Whether to put an apostrophe before labels and headings (never numbers) that a spreadsheet would read as a
-        formula: those that begin with = + - @ (also full-width), a tab, a line end or a null. This changes the labels,
-        so it is off by default.
+        formula: those that begin with = + - @ (also full-width), a tab, a line end or a null
+        character. This changes the labels, so it is off by default.
 
     References
     ----------
@@ -101,8 +104,9 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 def format_json(frame: pd.DataFrame) -> str:
     """Return a table as strict JSON: a list with one object per row, ASCII only.
 
-    NaN, infinite and missing values become null. The row then has a field ``"reason"``: the text in the
-    table's column ``"reason"``, if it is not empty; else the names of the undefined or infinite columns.
+    NaN, infinite and missing values become null. The row then has a field ``"reason"``. It holds the text of the
+    table's column ``"reason"``; if that text is missing or empty, it names the undefined columns. It always names
+    infinite columns.
 
     Parameters
     ----------
@@ -161,7 +165,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _plain_text(value: Any) -> str:
-    """Return a value other than a label as text: a number with all its digits, a missing value as an empty text."""
+    """Return a value that is not a label as text: a number with all its digits, a missing value as an empty text."""
     return "" if _is_missing(value) else repr(float(value)) if isinstance(value, float) else str(value)
 
 

@@ -1,6 +1,6 @@
 """Tables of metrics as aligned text, JSON, CSV, Markdown or LaTeX.
 
-The commands of `kgeval.cli`, the checks of published numbers and TREC tables, and users call these functions.
+Users and the commands of `kgeval.cli` call these functions. `kgeval.published` and `kgeval.trec` use `printable`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 
 
 def printable(label: str) -> str:
-    """Return a label with control and direction characters escaped, safe to print to a terminal.
+    """Return a label that is safe to print in a terminal: control and text-direction characters are escaped.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
     Returns
     -------
     pandas.DataFrame
-        Indexed by ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``; columns as ``result.summary``.
+        The index holds ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``. The columns are the same as in
+        ``result.summary()``.
     """
     frame = result.summary(metrics, ties)
     names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
@@ -78,10 +79,12 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
 def format_frame(frame: pd.DataFrame, style: str) -> str:
     """Return a table of metrics in one of `FORMATS`.
 
-    ``"csv"`` and ``"json"``, for programs, have the keys of the metrics and numbers at full precision. An undefined
-    number is an empty field or null, and the column ``"reason"`` tells why. The other styles, for people, have
-    headings, few decimals and ``-`` for an undefined number (`undefined_lines` tells why). The columns
-    ``"<metric> low"`` and ``"<metric> high"`` become an interval after the metric.
+    The styles ``"csv"`` and ``"json"`` are for programs. Columns are named by the keys of the metrics, and numbers have
+    full precision. An undefined number is an empty field (csv) or null (json); the column ``"reason"`` says why.
+
+    The other styles are for people. Columns have headings, and numbers have few decimals. An undefined number is ``-``;
+    `undefined_lines` returns the reasons. The columns ``"<metric> low"`` and ``"<metric> high"`` are shown as an
+    interval after the value of the metric.
 
     Parameters
     ----------
@@ -124,31 +127,32 @@ def format_comparison(
     legend: Mapping[str, str] | None = None,
     digits: int | None = None,
 ) -> str:
-    """Return a table of models and metrics; the best values are bold, significant values have marks.
+    """Return a table of models and metrics as text; the best values are bold, and values can have marks.
 
     Parameters
     ----------
     values : pandas.DataFrame
-        One row per model, one column per metric; NaN where undefined, shown as ``-``. Columns ``"<metric> low"``
-        and ``"<metric> high"``, as in the values of a comparison, become intervals after the metric.
+        One row per model, one column per metric. NaN is shown as ``-``. Columns ``"<metric> low"`` and
+        ``"<metric> high"`` (as in ``comparison.values``) are shown as intervals after the value of the metric.
     style : str
         ``"markdown"``; ``"latex"``, which needs no package; or ``"table"``, where a star stands for bold.
     best : mapping of str to bool
-        Whether higher is better, per metric; other columns have no best value. All values equal to the best value
-        after rounding are bold. If fewer than two models have a finite value, none is bold.
+        For each metric, whether higher is better. A metric that is not in `best` gets no bold value. All values that
+        equal the best value after rounding are bold. If fewer than two models have a finite value, no value is bold.
     marks : mapping of (model, metric) to str, optional
-        Characters such as ``"†"``, shown as superscripts of the value.
+        Characters such as ``"†"``, shown as a superscript after the value of this model and metric.
     legend : mapping of str to str, optional
-        The meaning of each character of the marks (comparison, level, correction), printed below the table.
+        For each character in `marks`, its meaning (comparison, level, correction). Printed below the table.
     digits : int, optional
-        Number of decimals of all values except counts; by default as in `format_frame`.
+        Number of decimals of all values except counts; by default the number depends on the metric.
 
     Raises
     ------
     ProtocolError
         If `style` is unknown.
     MetricError
-        If there is no model or metric, `best` or `marks` names one that the table lacks, or `legend` lacks a mark.
+        If the table has no model or no metric, or a repeated name; if `best` or `marks` names a model or a metric that
+        is not in the table; or if `legend` does not explain a mark.
 
     Examples
     --------
@@ -168,7 +172,7 @@ def format_comparison(
     _check_comparison_table(values, metrics, [*best, *(metric for _, metric in marks)], [model for model, _ in marks])
     used = {character for mark in marks.values() for character in mark}
     if used - set(legend):
-        raise MetricError(f"the legend must explain each mark; it lacks {min(used - set(legend))!r}")
+        raise MetricError(f"the legend must explain each mark; it does not explain {min(used - set(legend))!r}")
     escape, bold, raised = _STYLES[style]
     bests = {metric: _best_text(values[metric], higher, digits) for metric, higher in best.items()}
     rows = [[escape(part) for part in _index_parts(model)] for model in values.index]
@@ -191,21 +195,21 @@ def format_comparison(
 def significance_marks(
     p_values: pd.DataFrame, *, against: str, alpha: float = 0.05, mark: str = "†", how: str = "Holm"
 ) -> tuple[dict[tuple[Any, str], str], dict[str, str]]:
-    """Return `marks` and `legend` for `format_comparison` from adjusted p-values.
+    """Return the arguments `marks` and `legend` of `format_comparison`, made from adjusted p-values.
 
     Parameters
     ----------
     p_values : pandas.DataFrame
-        One row per model, one column per metric, already corrected for multiple testing; NaN where there was no
-        test, as in the row of the baseline.
+        One row per model, one column per metric. The p-values are already corrected for multiple testing; NaN means
+        that there was no test, as in the row of the baseline.
     against : str
-        The baseline: the model or models with which each row is compared.
+        The name of the baseline (the model or models with which each row is compared), for the legend.
     alpha : float
         A p-value of at most `alpha` gets the mark.
     mark : str
-        One character.
+        The mark, one character.
     how : str
-        The correction, for the legend.
+        The name of the correction, for the legend.
 
     Examples
     --------
@@ -224,7 +228,9 @@ def significance_marks(
 
 
 def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> str:
-    """Return the values of the compared models; the best is bold, a mark means a difference from all other models.
+    """Return the values of the compared models as a table; the best value of each metric is bold.
+
+    A mark means that the model differs significantly from every other model.
 
     Parameters
     ----------
@@ -232,7 +238,7 @@ def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> st
     style : str
         As in `format_comparison`.
     alpha : float
-        The level for the adjusted p-values.
+        A difference is significant if its p-value (Holm) is at most `alpha`.
     """
     p_values = pd.DataFrame(float("nan"), index=compared.values.index, columns=list(compared.keys))
     for name in compared.names:
@@ -277,7 +283,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return the reasons why values or intervals are undefined: one line per reason, with the first affected rows.
+    """Return one line for each reason why values or intervals are undefined, with the names of the first such rows.
 
     Parameters
     ----------
@@ -297,7 +303,7 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
 
 
 def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
-    """Return one line per filtered rank: rank, number of candidates, score, triple, best rival above the positive.
+    """Return one line per filtered rank: rank, number of candidates, score, triple, best-scored rival above it.
 
     Parameters
     ----------
@@ -358,7 +364,7 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
 
 
 def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
-    """Tell whether a column holds an end of the intervals of another column."""
+    """Return whether `column` is the low or the high end of the intervals of another column."""
     metric = column.removesuffix(" low") if column.endswith(" low") else column.removesuffix(" high")
     return metric != column and all(name in columns for name in (metric, f"{metric} low", f"{metric} high"))
 
@@ -366,7 +372,7 @@ def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
 def _check_comparison_table(values: pd.DataFrame, metrics: list[Any], named: list[Any], models: list[Any]) -> None:
     if not len(values) or not metrics:
         raise MetricError(
-            f"a comparison needs a model and a metric; got {len(values)} models and {len(metrics)} metrics"
+            f"a comparison needs at least one model and one metric; got {len(values)} models and {len(metrics)} metrics"
         )
     if not values.index.is_unique or not values.columns.is_unique:
         raise MetricError("the models and the metrics of a comparison must have different names")
@@ -376,12 +382,12 @@ def _check_comparison_table(values: pd.DataFrame, metrics: list[Any], named: lis
     ):
         if name not in known:
             raise MetricError(
-                f"best and marks must name {kind} of the table, {', '.join(map(str, known))}; got {name!r}"
+                f"best and marks must name {kind} of the table ({', '.join(map(str, known))}); got {name!r}"
             )
 
 
 def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | None) -> str | None:
-    """Return the text of the best value of a column; None unless at least two values are finite."""
+    """Return the text of the best value of a column, or None if fewer than two values are finite."""
     finite = [value for value in column.tolist() if math.isfinite(value)]
     if len(finite) < 2:
         return None
@@ -389,7 +395,10 @@ def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | Non
 
 
 def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[list[str]]:
-    """Return the text of each value of a metric, with its interval where both ends are known."""
+    """Return, for each value of a metric, its text and, if both ends of its interval are finite, that of the interval.
+
+    Each value gets a list of one or two texts.
+    """
     ends = [f"{metric} low", f"{metric} high"]
     texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]
     if all(name in values.columns for name in ends):
@@ -404,7 +413,10 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
 
 
 def _markdown(text: str) -> str:
-    """Return text that Markdown shows literally; underscores between letters and most brackets need no escape."""
+    """Return `text` escaped so that Markdown shows it literally.
+
+    Underscores between letters, and most brackets, need no escape.
+    """
     return re.sub(r"[\\`*<>|~&$]|\](?=\()|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", printable(text))
 
 

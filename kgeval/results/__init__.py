@@ -1,4 +1,4 @@
-"""Results: EvaluationResult, the rank table and its metrics, keys, columns to break down by, explanations and files."""
+"""Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations, files."""
 
 from kgeval.results.columns import dataset_of, group_labels, group_names, join_columns, same_columns, says_splits
 from kgeval.results.display import show_html, show_text, with_headings

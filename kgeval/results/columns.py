@@ -20,7 +20,7 @@ from kgeval.metrics import Group
 
 # The key columns that hold entities or relations, and the vocabulary that each of them uses.
 KEYS = {"s": "entity", "p": "relation", "o": "entity", "relation": "relation", "given": "entity", "asked": "entity"}
-PLACES = (*KEYS, "side", "split")
+PLACES = (*KEYS, "side", "split")  # all key columns
 TAKEN_OVER = ": taken over "  # occurs in the note that names the splits from which columns were computed
 
 
@@ -38,7 +38,7 @@ def join_columns(
     columns : pandas.DataFrame or mapping of str to array
         The user's columns. The columns named in `PLACES` are keys: they tell to which ranks a row belongs.
     table : pandas.DataFrame
-        The ranks (or the classified triples), as ids.
+        The table of ranks (or of classified triples), with ids in the columns s, p, o.
     entities, relations : Vocabulary
     taken : collection of str
         Column names that are already in use.
@@ -48,14 +48,14 @@ def join_columns(
     frame : pandas.DataFrame
         The new columns without the keys; row i belongs to row i of `table`.
     notes : list of str
-        One note with the number of ranks without a matching row and of rows without a matching rank; empty if all
-        match.
+        Empty if everything matches; otherwise one note, which tells how many ranks have no matching row, and how many
+        rows match no rank.
 
     Raises
     ------
     DataError
-        If the number of rows or the keys do not match the table, a key occurs twice, or a column name is already in
-        use.
+        If the number of rows or the keys do not match the table, if two rows have the same keys, or if a column name is
+        already in use.
     """
     frame = _as_frame(columns, table.index)
     frame.columns = [str(name) for name in frame.columns]
@@ -66,7 +66,7 @@ def join_columns(
         raise DataError(
             f"the column name {clash[0]!r} is already in use; rename the column"
             if clash
-            else "expected at least one column to break down by, besides the keys "
+            else "expected at least one column to break down by, besides the key columns "
             f"{', '.join(PLACES)}; got {', '.join(keys) or 'no column'}"
         )
     if not keys:
@@ -81,11 +81,12 @@ def join_columns(
     if given_keys.duplicated().any():
         first = frame.loc[given_keys.duplicated(keep=False).to_numpy(), keys].iloc[0]
         raise DataError(
-            f"{', '.join(keys)} = {', '.join(map(repr, first))} occurs more than once; keep one row of each"
+            f"{', '.join(keys)} = {', '.join(map(repr, first))} occurs more than once; "
+            "keep one row per combination of keys"
         )
     # matches (rows of the table,): the index of the matching row in `frame`; -1 if no row matches.
     matches = pd.MultiIndex.from_frame(given_keys).get_indexer(pd.MultiIndex.from_frame(table_keys))
-    # Integers and booleans become objects; otherwise a missing row would turn the column into floats.
+    # Integers and booleans are stored as objects, because a missing value would turn the column into floats.
     plain = {name: frame[name].astype(object) if frame[name].dtype.kind in "iub" else frame[name] for name in values}
     # The index len(frame) does not exist in `frame`, so `reindex` fills its row with missing values.
     joined = pd.DataFrame(plain).reindex(np.where(matches < 0, len(frame), matches)).reset_index(drop=True)
@@ -104,8 +105,8 @@ def join_columns(
 def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
     """Return the user's columns as a frame with the index 0, 1, ...
 
-    `index` is the index of the table of ranks. Without key columns, a column with another index than `index` or
-    0, 1, ... raises a DataError, because the order of its rows is unclear.
+    If there are no key columns, rows are matched by their order. Each Series must then have the index 0, 1, ... or the
+    index of the table of ranks (`index`). With any other index the order is unclear, and a DataError is raised.
     """
     columns = columns.to_frame() if isinstance(columns, pd.Series) else columns
     if not isinstance(columns, (pd.DataFrame, Mapping)):
@@ -124,12 +125,12 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
 
 
 def _is_row_index(index: pd.Index[Any], table_index: pd.Index[Any]) -> bool:
-    """Return whether an index is 0, 1, ... or equals the index of the table."""
+    """Return whether `index` is 0, 1, ... or equals the index of the table."""
     return index.equals(pd.RangeIndex(len(index))) or index.equals(table_index)
 
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the values of `keys` in each row of the table: ids, or the names of side and split."""
+    """Return the key columns `keys` of the table of ranks, as ids or as the names of sides and splits."""
     triples = table[["s", "p", "o"]].to_numpy()
     available = {**dict(zip("spo", triples.T)), "relation": triples[:, 1]}
     if "side" in table.columns:
@@ -143,7 +144,7 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
-    """Return the user's keys as ids, or as the names of side and split.
+    """Return the key columns of the user's frame, as ids or as the names of sides and splits.
 
     A label that is not in the vocabulary becomes a negative number that differs in each row. The row then matches no
     rank, and it is not a duplicate of another row.
@@ -164,11 +165,12 @@ def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary,
 
 
 def _check_not_ambiguous(name: str, vocabulary: Vocabulary) -> None:
-    """Raise a DataError if integers could be ids or labels: all labels are numbers, and differ from the ids."""
+    """Raise a DataError if integers could be ids or labels: all labels are digits, and not all equal their id."""
     if any(label != str(i) for i, label in enumerate(vocabulary.labels)) and all(map(str.isdigit, vocabulary.labels)):
         raise DataError(
-            f"column {name!r} holds integers, and the labels are numbers too, so these could be labels or ids. Convert "
-            "labels to text (.astype(str)), and each id i to its label (vocabulary.labels[i])"
+            f"column {name!r} holds integers, and the labels are numbers too, so they could be labels or ids. If "
+            "they are labels, convert them to text (.astype(str)); if they are ids, replace each id i by its label "
+            "(vocabulary.labels[i])"
         )
 
 
@@ -180,13 +182,13 @@ def dataset_of(
     Parameters
     ----------
     about : mapping
-        `about` of the result, with ``dataset`` (name) and ``dataset_fingerprint``.
+        The attribute `about` of the result; has the keys ``dataset`` (the name) and ``dataset_fingerprint``.
     dataset : Dataset, optional
-        The dataset that the user gave; used if it is not None.
+        The dataset that the user passed.
     at_hand : Dataset, optional
-        The dataset that was evaluated, if it is still in memory.
+        The dataset that was evaluated, if it is still in memory; used if `dataset` is None.
     wanted : iterable of str
-        The names of the features; shown in the error message.
+        The names of the features to compute; shown in the error message.
 
     Returns
     -------
@@ -195,7 +197,7 @@ def dataset_of(
     Raises
     ------
     DataError
-        If both datasets are None, or if the result was computed from another dataset.
+        If `dataset` and `at_hand` are None, or if the result was computed from another dataset.
     """
     dataset = dataset or at_hand
     if dataset is None:
@@ -214,7 +216,7 @@ def dataset_of(
 def says_splits(notes: Sequence[str]) -> bool:
     """Return whether a note names the splits from which columns were computed.
 
-    Without such a note, the columns were computed from all splits.
+    If there is no such note, the columns were computed from all splits.
 
     Parameters
     ----------
@@ -251,8 +253,8 @@ def group_names(columns: Sequence[str | Sequence[str]]) -> list[str]:
 def group_labels(columns: Mapping[str, Any], n_rows: int) -> list[tuple[Group, Ids]]:
     """Return the groups of rows that have the same values in every column.
 
-    Larger groups come first; groups of equal size are sorted by their values. If a column is an ordered Categorical,
-    such as buckets of degrees, all groups are sorted by their values.
+    If a column is an ordered Categorical (such as buckets of degrees), the groups are sorted by their values. Otherwise
+    larger groups come first, and groups of equal size are sorted by their values.
 
     Parameters
     ----------
@@ -324,8 +326,8 @@ def text_codes(values: Any) -> tuple[list[str], Ids]:
     Returns
     -------
     texts : list of str
-        In the order of the categories; without categories, numbers in ascending order, then other values as texts.
-        Values with the same text share one entry.
+        For a Categorical, in the order of its categories; otherwise first the numbers in ascending order, then all
+        other values, sorted as texts. Values with the same text share one entry.
     codes : int64 array, shape (rows,)
         Indices into `texts`; -1 for missing values.
 
@@ -343,8 +345,8 @@ def text_codes(values: Any) -> tuple[list[str], Ids]:
         # codes (rows,): the index of each value in distinct_values, which are in the order of their first occurrence.
         codes, distinct_values = pd.factorize(plain, sort=False)
         categories = list(distinct_values)
-        # order (distinct values,): the indices that sort them. new_codes: the inverse (old code -> new code), with -1
-        # at the end, so that code -1 (a missing value) stays -1.
+        # order (distinct values,): the indices that sort the distinct values. new_codes: the inverse of order (old
+        # code -> new code), with -1 at the end, so that code -1 (a missing value) stays -1.
         order = sorted(range(len(categories)), key=lambda i: _sort_key(categories[i]))
         new_codes = np.empty(len(order) + 1, dtype=np.int64)
         new_codes[order], new_codes[-1] = np.arange(len(order)), -1

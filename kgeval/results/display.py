@@ -13,7 +13,7 @@ from kgeval.metrics import REASON, display_of
 
 
 def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with readable headings instead of metric keys; an empty column ``reason`` is left out.
+    """Return a table with readable headings instead of metric keys; a column ``reason`` without any text is left out.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heading(column: str) -> str:
-    """Return the heading of a column; interval limits keep their ending: ``"mrr low"`` becomes ``"MRR low"``."""
+    """Return the heading of a column; for the limit of an interval, ``"mrr low"`` becomes ``"MRR low"``."""
     for end in (" low", " high"):
         if column.endswith(end):
             return display_of(column.removesuffix(end)).heading + end
@@ -36,7 +36,7 @@ def _heading(column: str) -> str:
 
 
 def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return header lines and a table as one text; numbers have four decimals.
+    """Return one text: the header lines, then the table; numbers have four decimals.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
 
 
 def show_html(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return header lines and a table as HTML; numbers have four decimals, and all texts are escaped.
+    """Return HTML: the header lines, then the table; numbers have four decimals, and all texts are escaped.
 
     Parameters
     ----------

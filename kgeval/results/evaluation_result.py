@@ -75,13 +75,14 @@ class EvaluationResult:
     ----------
     table : pandas.DataFrame
         One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive, and counts of
-        rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). Each
-        count is a column with the ending ``_raw`` and one with ``_filtered``.
+        rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). There
+        are two columns for each count, for example ``better_raw`` and ``better_filtered``.
     entities, relations : Vocabulary
     protocol : Protocol
     about : dict
-        JSON-able: dataset name, fingerprint and observations, scorer, version of kgeval; ``n_read``: the number of
-        (triple, side) rows that were read, which is the number of ranked rows plus the number of dropped rows.
+        Facts that JSON can store: name, fingerprint and observations of the dataset, name of the scorer, version of
+        kgeval, and counts. The count ``n_read`` is the number of (triple, side) rows that were read: the ranked rows
+        plus the dropped rows.
     dropped : dict of str to int
         For each reason, the number of (triple, side) rows that were read but not ranked.
     notes : sequence of str
@@ -89,14 +90,16 @@ class EvaluationResult:
     columns : pandas.DataFrame, optional
         Additional columns to break down by, one row per row of `table`; see `with_columns`.
     rivals : pandas.DataFrame, optional
-        The best rivals of the worst and best ranks, from a saved file; see `kgeval.results.kept_rivals`.
+        The best rivals for the rows with the worst and the best ranks, if a saved file contains them; see
+        `kgeval.results.kept_rivals`.
     source : Source, optional
-        Dataset and scorer, if they are in memory; not saved.
+        The dataset and the scorer, if they are in memory; a saved file does not contain them.
 
     Attributes
     ----------
     rank_table : RankTable
-        The table with its protocol; computes counts, clusters and moments of chosen rows, for further statistics.
+        The table with its protocol; its methods return ranks, counts, clusters and moments (the terms of a metric) of
+        chosen rows, for further statistics.
 
     Examples
     --------
@@ -139,7 +142,7 @@ class EvaluationResult:
             raise DataError(f"counts of rows must be integers of at least 0; got {counts}")
         if n + sum(self.dropped.values()) != n_read:
             raise DataError(
-                f"{n_read} rows were read, but {n} ranked and {sum(self.dropped.values())} dropped; "
+                f"{n_read} rows were read, but {n} were ranked and {sum(self.dropped.values())} dropped; "
                 "ranked and dropped rows must add up to the rows read"
             )
         if len(self.columns) != n:
@@ -148,11 +151,11 @@ class EvaluationResult:
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
 
     def __replace__(self, **changes: Any) -> EvaluationResult:
-        """Return a copy with some parameters of the class changed."""
+        """Return a copy of the result in which the parameters of the class named in `changes` have new values."""
         return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a saved file contains: name -> value."""
+        """Return the parameters of the class that are saved to a file, which are all except `source`: name -> value."""
         names = ("table", "protocol", "entities", "relations", "about", "dropped", "notes", "columns")
         return {**{name: getattr(self, name) for name in names}, "rivals": self._rivals}
 
@@ -179,7 +182,7 @@ class EvaluationResult:
 
     @property
     def tie_rate(self) -> float:
-        """Share of filtered ranks whose positive ties with at least one rival."""
+        """Share of rows whose positive has the same score as at least one rival, in the filtered setting."""
         return self.rank_table.tie_rate
 
     def __getitem__(self, key: str | Metric) -> float:
@@ -202,7 +205,7 @@ class EvaluationResult:
         return self.rank_table.value(key)
 
     def chance(self, key: str | Metric) -> MetricValue:
-        """Return the value of the metric `key` that is expected for a random ranking.
+        """Return the expected value of the metric `key` for a random ranking.
 
         Parameters
         ----------
@@ -263,22 +266,24 @@ class EvaluationResult:
         )
 
     def weighted(self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE) -> Interval:
-        """Return the metric `key` over weighted ranks, for example with lower weights for popular entities.
+        """Return the metric `key` with an interval, when each rank has a weight (such as less for popular entities).
 
         Parameters
         ----------
         key : str or Metric
-            A metric of ranks; ``query.`` metrics, the median, ``z(...)`` and expected GMR have no weighted form.
+            A metric of ranks. Some metrics have no weighted form: ``query.`` metrics, the median, ``z(...)``,
+            ``expected.gmr`` and ``adjusted(gmr)``.
         weights : float array, shape (rows,)
-            One weight per row of `table`, at least 0, not all 0; for example from `kgeval.features.popularity_weights`.
+            One weight per row of `table`, at least 0; not all weights of the ranked side may be 0. For example from
+            `kgeval.features.popularity_weights`.
         confidence : float
             Nominal coverage, between 0 and 1.
 
         Raises
         ------
         MetricError
-            If the number of weights is not the number of rows, a weight is negative or not finite, or the metric has no
-            weighted form.
+            If there is not one weight per row, if a weight is negative or not finite, if all weights of the side are 0,
+            or if the metric has no weighted form.
 
         Examples
         --------
@@ -292,20 +297,21 @@ class EvaluationResult:
         parsed = Key.parse(key)
         if not isinstance(parsed.metric, RankMetric):
             raise MetricError(f"query-level metrics cannot be weighted; got {parsed.metric}")
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != (len(self.table),) or not np.isfinite(given).all() or (given < 0).any():
+        row_weights = np.asarray(weights, dtype=np.float64)
+        if row_weights.shape != (len(self.table),) or not np.isfinite(row_weights).all() or (row_weights < 0).any():
             raise MetricError(
                 f"weights must be finite and at least 0, one for each of the {len(self.table)} rows of the table; "
-                f"got shape {given.shape}, from {given.min(initial=np.inf):g} to {given.max(initial=-np.inf):g}"
+                f"got shape {row_weights.shape}, values from {row_weights.min(initial=np.inf):g} to "
+                f"{row_weights.max(initial=-np.inf):g}"
             )
         rows = self.rank_table.rows_of(parsed.side)
-        if not given[rows].any():
+        if not row_weights[rows].any():
             raise MetricError(f"the weights of all {len(rows)} ranks of {key!r} are 0")
         if parsed.metric.has_moments and not parsed.metric.is_weightable(parsed.ties):
             raise MetricError(
                 f"{parsed.metric} under {parsed.ties} ties has no weighted form: it depends on the number of ranks"
             )
-        moments = self.rank_table.moments(parsed, rows).weighted(given[rows])
+        moments = self.rank_table.moments(parsed, rows).weighted(row_weights[rows])
         return robust_interval(moments, self.rank_table.clusters("triple", rows), confidence, parsed.metric.bounds)
 
     def summary(
@@ -314,7 +320,7 @@ class EvaluationResult:
         ties: str | None = None,
         confidence: float | None = None,
     ) -> pd.DataFrame:
-        """Return a table of metrics for each setting and side.
+        """Return a table of metrics, one row per setting and side.
 
         Parameters
         ----------
@@ -327,9 +333,9 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            One row per setting and side. Columns: ``n``; each metric under its key (``"mrr"``); if `confidence` is
-            given, the limits of its interval (``"mrr low"``, ``"mrr high"``); and ``reason``: why a value is NaN or has
-            no interval.
+            One row per setting and side. Columns: ``n`` (number of ranks); each metric under its key (``"mrr"``); if
+            `confidence` is given, the limits of its interval (``"mrr low"``, ``"mrr high"``); and ``reason``: why a
+            value is NaN or has no interval.
         """
         _check_choices(ties, confidence)
         groups: dict[Group, tuple[str, Ids]] = {
@@ -365,8 +371,9 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            One row per group (relations by label): larger groups first, buckets in ascending order. Columns: ``n``
-            (number of ranks), ``share`` (``n`` divided by the number of all ranks), and the metrics as in `summary`.
+            One row per group, indexed by its labels. Larger groups come first; buckets come in ascending order.
+            Columns: ``n`` (number of ranks), ``share`` (``n`` divided by the number of all ranks), and the metrics as
+            in `summary`.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -401,7 +408,7 @@ class EvaluationResult:
         pandas.DataFrame
             Row ``micro``: the metric over all ranks. Row ``macro``: the unweighted mean of the metric over the groups.
             Columns: ``n`` (``micro``: number of ranks; ``macro``: number of groups), and the metrics as in `summary`.
-            The interval of ``macro`` describes the sampling of triples within these groups, not the choice of groups.
+            The interval of ``macro`` treats the triples as a sample, and the groups as fixed.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -421,8 +428,8 @@ class EvaluationResult:
     def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
-        The list of a query contains all its candidates; the ranked answers of the query are the relevant items. In the
-        filtered setting, the list does not contain the other known answers of the query.
+        The relevant items of a list are the ranked answers of its query. In the raw setting, the other items are all
+        other candidates of the query; in the filtered setting, known answers are not among these other items.
 
         Parameters
         ----------
@@ -439,7 +446,8 @@ class EvaluationResult:
         Raises
         ------
         MetricError
-            If the setting is filtered and a ranked split is not in ``filter_splits`` of the protocol.
+            If the side was not ranked; or if the setting is filtered, and the filter of the protocol contains some
+            splits, but not all ranked splits.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         check_one_of("side", side, SIDE_WORDS, MetricError)
@@ -478,8 +486,8 @@ class EvaluationResult:
         Returns
         -------
         pandas.DataFrame
-            Indexed by side, relation and given entity (labels). Columns: ``n`` (number of answers), the metrics, and
-            ``reason``.
+            Indexed by side, relation and given entity (labels). Columns: ``n`` (number of ranked answers of the query),
+            the metrics, and ``reason``.
         """
         lists = self.lists(side, setting)
         specs = split_list(metrics)
@@ -539,7 +547,7 @@ class EvaluationResult:
         Raises
         ------
         DataError
-            If there is no dataset, or the result was computed from another dataset.
+            If no dataset was passed and none is in memory, or if the result was computed from another dataset.
         """
         dataset = dataset_of(self.about, dataset, self._source.dataset if self._source else None, names or FEATURES)
         features, feature_notes = features_of(
@@ -549,7 +557,7 @@ class EvaluationResult:
         if over_splits and splits_for_means is not None:
             splits = [splits_for_means] if isinstance(splits_for_means, str) else splits_for_means
             feature_notes.append(f"{' and '.join(over_splits)}{TAKEN_OVER}{'+'.join(splits)}")
-        # If columns are replaced, the note that names their splits is removed too.
+        # If cardinality or pattern is computed again, the old note with the splits of these columns is removed.
         notes = [note for note in self.notes if not (over_splits and TAKEN_OVER in note)]
         kept = self.columns.drop(columns=[name for name in features if name in self.columns])
         notes += [note for note in feature_notes if note not in notes]
@@ -558,7 +566,7 @@ class EvaluationResult:
     def explain(
         self, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
     ) -> pd.DataFrame:
-        """Return the candidates with a higher or the same score as a positive; the scorer re-scores the query.
+        """Return the candidates that score above a positive or equal to it; the scorer scores the query again.
 
         Parameters
         ----------
@@ -574,15 +582,17 @@ class EvaluationResult:
         pandas.DataFrame
             Best candidate first, the positive last. Columns ``candidate`` (label), ``id``, ``score``, ``stands``
             (``"above"``, ``"tied"``, or ``"answer"`` for the positive), ``known_in`` (the filter splits that contain
-            the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank).
-            ``attrs`` has ``n_above``, ``n_tied``, ``n_above_counting``, ``n_tied_counting`` and ``n_candidates``.
+            the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank). The
+            attribute ``attrs`` of the table has the total numbers: ``n_candidates``; ``n_above`` and ``n_tied``; and
+            ``n_above_counting`` and ``n_tied_counting``, of the candidates that count in the filtered rank.
 
         Raises
         ------
         DataError
-            If the triple was not ranked, or the result was loaded from a file and has no scorer.
+            If the triple was not ranked, if the result has no scorer (because it was loaded from a file), or if `limit`
+            is not an integer of at least 0.
         ScoreError
-            If re-scoring gives another rank than the stored rank.
+            If re-scoring gives other counts than the stored counts.
         """
         if self._source is None:
             raise DataError(
@@ -591,14 +601,14 @@ class EvaluationResult:
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 
     def labelled(self) -> pd.DataFrame:
-        """Return the table with labels instead of ids, plus realistic ranks (``rank_raw``, ``rank_filtered``)."""
+        """Return the table with labels instead of ids, and with the realistic ranks ``rank_raw``, ``rank_filtered``."""
         frame = with_labels(self.table, self.entities, self.relations)
         for setting in SETTINGS:
             frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
         return frame
 
     def header(self, ties: str = "realistic") -> list[str]:
-        """Return the lines above a table of metrics: dataset, protocol, dropped rows, cautions.
+        """Return the lines to show above a table of metrics: dataset, protocol, dropped rows, notes.
 
         Parameters
         ----------
@@ -633,9 +643,9 @@ class EvaluationResult:
         ----------
         path : path
         details : bool
-            Whether to save also the features of the dataset and the rivals of the worst and best ranks. Requires
-            dataset and scorer in memory, and re-scores about 20 queries. If the scores have changed since the
-            evaluation, rivals are not saved, and a note tells this.
+            Whether to save also the features of the dataset, and the best rivals for the worst and the best ranks. This
+            has an effect only if dataset and scorer are in memory, and it scores about 20 queries again. If the scores
+            have changed since the evaluation, no rivals are saved, and a note in the file says so.
         overwrite : bool
             Whether to replace an existing file.
         """
@@ -666,7 +676,7 @@ class EvaluationResult:
         return check_one_of("by", name, known, MetricError)
 
     def _row(self, s: str | int, p: str | int, o: str | int, side: str) -> int:
-        """Return the index of the first row of the table that contains a triple on a side."""
+        """Return the index of the first row of the table in which the triple is ranked on `side`."""
         ids = triple_ids(self.entities, self.relations, (s, p, o))
         is_triple = (self.table[["s", "p", "o"]].to_numpy() == ids).all(axis=1)
         is_match = is_triple & (self.table["side"] == side).to_numpy()
@@ -691,7 +701,7 @@ class EvaluationResult:
 
 
 def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | str) -> list[str]:
-    """Return the cautions that apply to metrics of a result, such as a metric with few rivals.
+    """Return the cautions that apply to metrics of a result, for example to hits@10 among at most 10 candidates.
 
     Parameters
     ----------
@@ -748,8 +758,8 @@ def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Gr
 def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) -> EvaluationResult:
     """Return the result with every feature that can be computed; the result itself if there is no dataset.
 
-    Existing columns do not change. If a note names the splits from which features in `OVER_SPLITS` were computed, no
-    further features in `OVER_SPLITS` are added, since those would be computed from other splits.
+    Existing columns do not change. If a note tells that cardinality or pattern (`OVER_SPLITS`) was computed from chosen
+    splits, neither of the two is added, because the new column would be computed from all splits.
 
     Parameters
     ----------
@@ -769,7 +779,7 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
-    """Return the best rivals of the rows with the worst and the best ranks, without known answers.
+    """Return the best rivals, without known answers, for the rows with the worst and the best ranks.
 
     Parameters
     ----------
@@ -778,10 +788,10 @@ def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
     Returns
     -------
     rivals : pandas.DataFrame
-        Columns: ``row`` (index in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``. Empty if the
-        result was saved without rivals, has no scorer in memory, or if re-scoring gives other counts.
+        Columns: ``row`` (index in the table), ``place`` (1 is the best rival), ``entity`` (id), ``score``. Empty if
+        there are no saved rivals and no scorer in memory, or if re-scoring gives other counts than the stored counts.
     reason : str
-        Why re-scoring gave no rivals; empty if it succeeded or was not needed.
+        Why re-scoring gave no rivals; empty if it succeeded or was not tried.
     """
     if result._rivals is not None:
         return result._rivals, ""
@@ -802,7 +812,7 @@ def _check_choices(ties: str | None, confidence: float | None) -> None:
 
 
 def _read_evaluation(arrays: dict[str, Any], header: dict[str, Any], version: int) -> EvaluationResult:
-    """Check and return the result that `EvaluationResult.save` wrote."""
+    """Check the content of a saved file, and make the `EvaluationResult` from it."""
     return EvaluationResult(**unpack_ranks(arrays, header, version))
 
 

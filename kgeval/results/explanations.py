@@ -20,7 +20,7 @@ from kgeval.results.files import RIVAL_COLUMNS
 from kgeval.results.rank_table import RankTable
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES
 
-N_EXAMPLES, N_RIVALS = 10, 5  # a saved result keeps 5 rivals of the 10 worst and of the 10 best ranks
+N_EXAMPLES, N_RIVALS = 10, 5  # a saved result contains 5 rivals for each of the 10 worst and 10 best ranks
 
 
 class Source(typing.Protocol):
@@ -32,7 +32,7 @@ class Source(typing.Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the score of a triple does not depend, to the last bit, on the other triples of the same call."""
+        """Whether scoring a triple again gives exactly the same score, whatever else is scored in the same call."""
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
         """Re-score the query of a triple, and return its candidates and their scores.
@@ -54,7 +54,7 @@ class Source(typing.Protocol):
 
 @dataclass(frozen=True)
 class _ScoredQuery:
-    """A re-scored query: its candidates, their scores, and their order around the positive.
+    """A re-scored query: its candidates, their scores, and which of them are above the positive or tied with it.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ class _ScoredQuery:
 
     @classmethod
     def of(cls, source: Source, side: str, triple: Ids, row: int | None) -> _ScoredQuery:
-        """Re-score a query; raise a DataError if the positive is not among the candidates."""
+        """Re-score the query of a triple on a side; raise a DataError if the answer is not a candidate."""
         _, answers = given_and_asked(triple[None], side)
         candidates, scores = source.candidate_scores(side, triple, row)
         answer = int(np.searchsorted(candidates, answers[0]))
         if answer == len(candidates) or candidates[answer] != answers[0]:
             label = source.dataset.entities.labels[answers[0]]
             raise DataError(
-                f"{label!r} is not a candidate: it does not occur in train, or the table has no score for it"
+                f"{label!r} is not a candidate: it does not occur in train, or the table of scores does not contain it"
             )
         return cls(side, triple, candidates, scores, answer, Order.around(scores, answer))
 
@@ -94,13 +94,13 @@ class _ScoredQuery:
 def explain_triple(
     source: Source, protocol: Protocol, side: str, triple: Ids, row: int | None = None, limit: int | None = None
 ) -> pd.DataFrame:
-    """Return the candidates with a higher or the same score as a triple; see `kgeval.EvaluationResult.explain`.
+    """Return the candidates that score above a triple or equal to it; see `kgeval.EvaluationResult.explain`.
 
     Parameters
     ----------
     source : Source
     protocol : Protocol
-        Answers that occur in its ``filter_splits`` are known.
+        The triples in its ``filter_splits`` are the known triples.
     side : str
     triple : int64 array, shape (3,)
     row : int, optional
@@ -115,14 +115,14 @@ def explain_triple(
     Raises
     ------
     DataError
-        If the entity of the triple is not a candidate, or `limit` is not an integer of at least 0.
+        If the answer of the query is not a candidate, or if `limit` is not an integer of at least 0.
     """
     _check_limit(limit)
     return _explained_frame(_ScoredQuery.of(source, side, triple, row), source.dataset, protocol, limit)
 
 
 def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -> pd.DataFrame:
-    """Return the table of `explain_triple` for a ranked row, after re-scoring has confirmed the stored counts.
+    """Return the table of `explain_triple` for a ranked row; first check that re-scoring gives the stored counts.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def explain_row(ranks: RankTable, source: Source, row: int, limit: int | None) -
     Raises
     ------
     DataError
-        If the row was not scored, or `limit` is not an integer of at least 0.
+        If the row has no score, or if `limit` is not an integer of at least 0.
     ScoreError
         If re-scoring gives other counts than the stored counts.
     """
@@ -156,9 +156,9 @@ def _check_limit(limit: int | None) -> None:
 def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, limit: int | None) -> pd.DataFrame:
     """Return the table of `explain_triple` for a re-scored query."""
     order = query.order
-    # Four arrays of shape (n,), for the candidates above, the tied candidates, and the positive, in this order.
-    # columns: index in `candidates`; stands: above, tied or answer; known: the splits in which the triple with this
-    # candidate is known; counts: whether the candidate counts in the filtered rank.
+    # Four arrays with one element per candidate: first the candidates above, then the tied ones, then the answer.
+    # columns: its index in `candidates`; stands: above, tied or answer; known: the splits in which the triple with this
+    # candidate is known, or ""; counts: whether the candidate counts in the filtered rank.
     columns = np.concatenate([order.above, order.tied, [query.answer]])
     stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
     known = np.array(_known_in(dataset, protocol.filter_splits or (), query, query.candidates[columns]))
@@ -200,7 +200,7 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     rows : int64 array
         Indices in the table of ranks.
     n : int
-        Largest number of rivals per row.
+        The largest number of rivals to return for a row.
 
     Returns
     -------
@@ -234,9 +234,10 @@ def no_rivals() -> pd.DataFrame:
 
 
 def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
-    """Return the indices of the rows with the `n` worst and the `n` best filtered ranks, worst first.
+    """Return the indices of the rows with the `n` worst and the `n` best filtered ranks.
 
-    If ranks are equal, the rank among more rivals counts as better. Rows without a score are left out.
+    The worst ranks come first, starting with the worst; the best ranks follow, starting with the best. Of two equal
+    ranks, the rank among more rivals counts as better. Rows without a score are left out.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
 
     Returns
     -------
-    int64 array, shape (at most 2 n,)
+    int64 array, shape (at most 2 * n,)
         No row occurs twice.
     """
     counts = ranks.counts("filtered")
@@ -256,7 +257,10 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
 
 
 def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
-    """Re-score a row of the table of ranks; raise a ScoreError if its raw counts differ from the stored counts."""
+    """Re-score the query of a row of the table; raise a ScoreError if the raw counts are not the stored counts.
+
+    If the scorer does not always return exactly the same scores, differences that rounding can explain are allowed.
+    """
     stored = ranks.frame.iloc[row]
     side, triple = stored["side"], np.array([stored["s"], stored["p"], stored["o"]], dtype=np.int64)
     labels = triple_labels(source.dataset, *triple)
@@ -269,20 +273,20 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
     stored_counts = int(stored["better_raw"]), int(stored["tied_raw"])
     new_counts = len(query.order.above), len(query.order.tied)
     is_same = stored_counts == new_counts
-    if not is_same and not source.is_exact:  # rounding may depend on the batch, so allow a tolerance
-        share = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
-        is_same = Order.could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, share)
+    if not is_same and not source.is_exact:  # rounding may depend on what is scored together
+        tolerance = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
+        is_same = Order.could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, tolerance)
     if not is_same:
         raise ScoreError(
-            f"{labels}, {side} side, had {stored_counts[0]} candidates above it and {stored_counts[1]} tied; "
-            f"re-scored, it has {new_counts[0]} above and {new_counts[1]} tied. Has the model changed since? "
+            f"{labels}, {side} side, was ranked with {stored_counts[0]} candidates above it and {stored_counts[1]} "
+            f"tied; re-scoring gives {new_counts[0]} above and {new_counts[1]} tied. Has the model changed since? "
             "Evaluate it again"
         )
     return query
 
 
 def _known_in(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery, entities: Ids) -> list[str]:
-    """Return, for each entity, the names of the splits in which it is an answer of the query, joined by ``+``."""
+    """Return one text per entity: the splits in which it is an answer of the query, joined by ``+``; "" if in none."""
     splits_of: list[list[str]] = [[] for _ in entities]
     (query_given,), _ = given_and_asked(query.triple[None], query.side)
     for split in splits:

@@ -43,7 +43,7 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
         Kind of result: a key of `READERS`.
     arrays : dict of str to array
     header : dict
-        JSON-able.
+        Values that JSON can store.
     overwrite : bool
         Whether to replace an existing file.
     """
@@ -65,7 +65,8 @@ def load_result(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If the file is missing, damaged, not a result of kgeval, or written by a later version of kgeval.
+        If the file does not exist, if it is damaged or not a result of kgeval, or if a later version of kgeval wrote
+        it.
     """
     arrays, header = read_archive(path)
     kinds = "|".join(READERS)
@@ -97,7 +98,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
     -------
     arrays : dict of str to array
     header : dict
-        JSON-able.
+        Values that JSON can store.
     """
     table, columns, rivals = parts["table"], parts["columns"], parts["rivals"]
     header: dict[str, Any] = {
@@ -167,7 +168,7 @@ def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
-    """Return the array of a column and its description: the name and, unless the column is numeric, the categories."""
+    """Return the array of a column and its description: its name, and its categories if it is not numeric."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy(), {"name": str(column.name)}
     texts, codes = text_codes(column.array)
@@ -176,14 +177,14 @@ def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
 
 
 def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return the parts that `pack_ranks` packed; reads files of kgeval 0.1.0 too.
+    """Return the parts that `pack_ranks` packed; files of kgeval 0.1.0 can be read too.
 
     Parameters
     ----------
     arrays : dict of str to array
     header : dict
     version : int
-        Version of the file format; in version 1, ``n_read`` is a key of the header, later of ``about``.
+        Version of the file format. In version 1, ``n_read`` is a key of the header; in later versions, of ``about``.
 
     Returns
     -------
@@ -199,7 +200,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     missing += [name for name in _HEADER_KEYS if name not in header]
     missing += ["n_read"] if "n_read" not in (header if version == 1 else header.get("about", {})) else []
     if missing:
-        raise DataError(f"lacks {', '.join(missing)}")
+        raise DataError(f"lacks the keys {', '.join(missing)}")
     check_about(header["about"], _ABOUT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
@@ -231,7 +232,7 @@ def check_about(about: Any, wanted: Sequence[str]) -> None:
     """
     missing = [name for name in wanted if not isinstance(about, dict) or name not in about]
     if missing:
-        raise DataError(f"'about' lacks {', '.join(missing)}")
+        raise DataError(f"'about' lacks the keys {', '.join(missing)}")
 
 
 def unpack_columns(arrays: Arrays, header: dict[str, Any], n_rows: int) -> pd.DataFrame | None:
@@ -293,6 +294,6 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
             for name in ("better", "tied", "rivals")
         )
         if (better + tied > rivals).any():
-            raise DataError(f"better_{setting} + tied_{setting} exceed rivals_{setting}")
+            raise DataError(f"better_{setting} + tied_{setting} exceeds rivals_{setting}")
     if any((arrays[f"{name}_filtered"] > arrays[f"{name}_raw"]).any() for name in ("better", "tied", "rivals")):
         raise DataError("filtered counts exceed raw counts")

@@ -19,7 +19,7 @@ SIDE_WORDS = {"both": "both", **SIDE_NAMES}
 class Key:
     """A metric with its setting, side and tie policy, written ``[setting.][side.][ties.]metric``.
 
-    ``str(key)`` does not contain parts that have their default value.
+    ``str(key)`` leaves out the parts with default values.
 
     Parameters
     ----------

@@ -14,11 +14,10 @@ from kgeval.metrics.retrieval import Lists
 
 
 def no_lists(protocol: Protocol, setting: str) -> str:
-    """Return why ranked lists cannot be computed from the counts; an empty string if they can be computed.
+    """Return the reason why ranked lists cannot be computed from the counts; an empty string if they can.
 
-    In the filtered setting, the rivals of an answer must include either all other answers of the query (there is no
-    filter) or none of these answers (the filter contains all ranked splits). In the raw setting, the rivals of an
-    answer always include all other answers.
+    They can be computed if the rivals of a ranked answer include all other ranked answers of its query (in the raw
+    setting, or without a filter), or none of them (the filter contains all ranked splits).
 
     Parameters
     ----------
@@ -35,7 +34,7 @@ def no_lists(protocol: Protocol, setting: str) -> str:
     if setting == "raw" or not filters or not missing:
         return ""
     return (
-        "filtered query-level metrics need the ranked splits among filter_splits, or no filter at all; "
+        "filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; "
         f"{'+'.join(missing)} is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
     )
 
@@ -46,7 +45,7 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     Parameters
     ----------
     table : pandas.DataFrame
-        Rows of a table of ranks; an answer that occurs twice counts once.
+        Rows of a table of ranks; an answer that occurs twice for the same query counts once.
     protocol : Protocol
     setting : str
         ``"raw"`` or ``"filtered"``.
@@ -54,9 +53,9 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     Returns
     -------
     lists : Lists
-        Sorted by side, relation and given entity.
+        One list per query; the queries are sorted by side, relation and given entity.
     rows : pandas.DataFrame
-        One row of `table` per query, which contains the side, relation and given entity of the query.
+        For each query, one row of `table` that contains the side, relation and given entity of the query.
     """
     side = table["side"].cat.codes.to_numpy().astype(np.int64)
     is_subject = (table["side"] == "subject").to_numpy()

@@ -46,18 +46,19 @@ INTERVALS = ("robust", *BOOTSTRAPS)
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
-    """The table of ranks, with counts of rivals in one row per (triple, side), and the protocol.
+    """The table of ranks and its protocol; computes all metrics of an `EvaluationResult`.
 
     A query is a given entity, a relation and a side. The positive is the triple being ranked, and its rivals are the
-    other candidates of the query. This class computes all metrics of an `EvaluationResult`. In its methods, ``key``
-    selects the metric, setting, side and tie policy; ``rows`` are indices of rows, by default all rows of the side.
+    other candidates of the query. The table has one row per (triple, side) and stores the number of rivals. In the
+    methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are indices of rows, by default all rows of
+    the side.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive, and counts of rivals: with a higher score
-        (``better``), with the same score (``tied``), and all rivals (``rivals``). Each count is a column with the
-        ending ``_raw`` and one with ``_filtered``.
+        (``better``), with the same score (``tied``), and all rivals (``rivals``). There are two columns for each
+        count, for example ``better_raw`` and ``better_filtered``.
     protocol : Protocol
         The protocol under which the rivals were counted.
     """
@@ -70,13 +71,13 @@ class RankTable:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """``"both"`` and the two sides; or only the side that was ranked, if there is one side."""
+        """``"both"`` and the two sides if both sides were ranked; otherwise only the ranked side."""
         sides = tuple(self.protocol.sides)
         return ("both", *sides) if len(sides) > 1 else sides
 
     @property
     def tie_rate(self) -> float:
-        """Share of filtered ranks whose positive ties with at least one rival."""
+        """Share of rows whose positive has the same score as at least one rival, in the filtered setting."""
         return float((self.frame["tied_filtered"] > 0).mean()) if len(self) else float("nan")
 
     def rows_of(self, side: str) -> Ids:
@@ -116,8 +117,8 @@ class RankTable:
         RankCounts
             int64 arrays ``better``, ``tied``, ``rivals``, each of shape (rows,).
         """
-        columns = (self.frame[f"{name}_{setting}"].to_numpy() for name in ("better", "tied", "rivals"))
-        return RankCounts(*(column if rows is None else column[rows] for column in columns))
+        counts = RankCounts(*(self.frame[f"{name}_{setting}"].to_numpy() for name in ("better", "tied", "rivals")))
+        return counts if rows is None else counts.take(rows)
 
     def ranks(self, setting: str = "filtered", ties: str = "realistic", rows: Ids | None = None) -> Reals:
         """Return the ranks of `rows`, by default of all rows.
@@ -157,9 +158,9 @@ class RankTable:
         key : str, Metric or Key
         rows : int64 array, optional
         at_chance : bool
-            True: return the value that is expected for a random ranking instead.
+            If True, return the expected value of the metric for a random ranking.
         lists : Lists, optional
-            The ranked lists of `rows` if they are already computed; used by query-level metrics.
+            The ranked lists of `rows`, if the caller has computed them already; only query-level metrics use them.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -176,7 +177,7 @@ class RankTable:
         return metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
 
     def moments(self, key: str | Metric | Key, rows: Ids | None = None, lists: Lists | None = None) -> Moments:
-        """Return the metric `key` as a function of means, for intervals, tests and other statistics.
+        """Return the terms whose means give the metric `key`, for intervals, tests and other statistics.
 
         Parameters
         ----------
@@ -191,7 +192,7 @@ class RankTable:
         Raises
         ------
         MetricError
-            If the metric is undefined, or is not a function of means.
+            If the metric is undefined, or if it is not a function of means (such as the median).
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -218,7 +219,8 @@ class RankTable:
         Returns
         -------
         int64 array, shape (rows,)
-            Clusters are numbered 0, 1, ... in the sorted order of their columns.
+            The number of the cluster of each row: 0, 1, ..., sorted by (s, p, o) or by (side, relation,
+            given entity).
         """
         check_one_of("cluster", by, CLUSTERS, MetricError)
         rows = np.arange(len(self)) if rows is None else rows
@@ -254,8 +256,8 @@ class RankTable:
         confidence : float
             Nominal coverage, between 0 and 1.
         clusters : int64 array, shape (rows,), optional
-            The cluster of each row; by default rows of the same triple form a cluster. For query-level metrics each
-            query is one cluster.
+            The cluster of each row; by default the rows of a triple form one cluster. Query-level metrics ignore this:
+            each query is one cluster.
         method : str
             One of `INTERVALS`.
         n_resamples, seed : int
@@ -264,7 +266,7 @@ class RankTable:
         Returns
         -------
         Interval
-            With a reason and NaN limits if no interval can be computed.
+            If no interval can be computed, its limits are NaN and its field ``reason`` tells why.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -273,7 +275,7 @@ class RankTable:
             return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed)
         try:
             moments = self.moments(key, rows, lists)
-        except MetricError as error:  # without a value there is no interval, for the same reason
+        except MetricError as error:  # no value, so no interval: both for the same reason
             return Interval(np.nan, np.nan, np.nan, confidence, method, 0, reason=str(error))
         if isinstance(key.metric, QueryLevel):
             clusters = np.arange(len(moments))
@@ -308,9 +310,9 @@ class RankTable:
         Parameters
         ----------
         groups : mapping of tuple of str to (str, int64 array)
-            Labels of a group -> its setting and the indices of its rows.
+            The labels of a group -> the setting of its metrics, and the indices of its rows.
         names : sequence of str
-            The names of the index levels, one per label of a group.
+            The names of the levels of the table's index: what each label of a group means, such as ``"relation"``.
         metrics : iterable of RankMetric or QueryLevel
         ties : str, optional
             Tie policy; by default the default policy of each metric.
@@ -348,7 +350,7 @@ class RankTable:
     def macro(self, key: Key, groups: Iterable[Ids], confidence: float) -> Interval:
         """Return the macro average: the unweighted mean of the metric `key` over groups of rows.
 
-        The interval describes the sampling of rows within these groups, not the choice of the groups.
+        The interval treats the rows as a sample, and the groups as fixed.
 
         Parameters
         ----------
@@ -364,18 +366,18 @@ class RankTable:
         Raises
         ------
         MetricError
-            If the metric is undefined in a group, or is not a function of means.
+            If the metric is undefined in a group, or if it is not a function of means (such as the median).
         """
         rows_of_groups = list(groups)
         if not rows_of_groups:
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason="no groups")
         parts = [self.moments(key, rows) for rows in rows_of_groups]
         value = float(np.mean([moments.number for moments in parts]))
-        n, k = sum(map(len, parts)), len(parts)
-        # values (n,): one value per observation; their mean is the macro average. Each value is the macro average plus
-        # the influence of the observation on it: its influence on the metric of its group, times n / (k * size of the
-        # group). The influences sum to 0.
-        values = np.concatenate([value + influences(moments) * (n / (k * len(moments))) for moments in parts])
+        n, n_groups = sum(map(len, parts)), len(parts)
+        # values (n,): for each of the n observations of all groups, the macro average plus the influence of the
+        # observation on the macro average. This is its influence on the metric of its group, multiplied by
+        # n / (n_groups * size of the group). The influences sum to 0, so the mean of values is the macro average.
+        values = np.concatenate([value + influences(moments) * (n / (n_groups * len(moments))) for moments in parts])
         is_list = isinstance(key.metric, QueryLevel)
         clusters = np.arange(n) if is_list else self.clusters("triple", np.concatenate(rows_of_groups))
         return robust_interval(Moments(values[:, None]), clusters, confidence, key.bounds)

@@ -1,8 +1,8 @@
 """The three kinds of scorers, and the adapters that give all kinds the same interface (`RowScorer`).
 
-A scorer is a function of triples (`FunctionRows`), an object that scores whole rows (`MatrixRows`) or an embedding
-model (`GeometryRows`). `as_row_scorer` chooses the adapter; `evaluate`, `classify` and `check_scorer` call it.
-`score_triples` scores single triples, for `classify`.
+A scorer is a function of triples (adapter `FunctionRows`), an object that scores each query with many candidates in one
+call (adapter `MatrixRows`) or an embedding model (adapter `GeometryRows`). `as_row_scorer` chooses the adapter;
+`evaluate`, `classify` and `check_scorer` call it. `score_triples` scores single triples, for `classify`.
 """
 
 from __future__ import annotations
@@ -38,37 +38,38 @@ from kgeval.kernels import (
 )
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
-MAX_PAIRS = 1 << 17  # ids and scores of so many triples fit a processor's cache
+MAX_PAIRS = 1 << 17  # the ids and scores of this many triples fit in the cache of a processor
 ROW_BATCH_BYTES = 1 << 26
 FUNCTION_BATCH_BYTES = 1 << 23
 MAX_QUERIES = 1024
 
 
 class TripleScorer(typing.Protocol):
-    """The simplest scorer: a function of three equal-length int64 arrays, one score per triple."""
+    """The simplest scorer: a function of the subject, relation and object ids of n triples (int64 arrays)."""
 
     def __call__(self, s: Ids, p: Ids, o: Ids, /) -> Any:
-        """Return scores, shape (n,); higher is more plausible."""
+        """Return one score per triple, shape (n,); a higher score means that the triple is more plausible."""
 
 
 class GeometryScorer(typing.Protocol):
-    """An embedding model that names the geometry of its scores; the exact kernels rank it.
+    """An embedding model: gives vectors of queries and candidates; kgeval computes and ranks their exact scores.
 
-    ``geometry`` is ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"`` (see `kgeval.kernels.geometry`).
-    The methods are never called in parallel; candidate vectors must not change during a run.
+    ``geometry`` names the formula that computes a score from two vectors: ``"dot"``, ``"l1"``, ``"l2"`` or
+    ``"modulus"`` (see `kgeval.kernels.geometry`). The methods are never called in parallel. Candidate vectors must not
+    change during a run.
     """
 
     geometry: str
 
     def query_vectors(self, side: str, given: Ids, relation: Ids) -> Reals:
-        """Return one vector per query of `side`, shape (n, d); a row must not depend on other rows."""
+        """Return one vector per query, shape (n, d); a vector must not depend on the other queries of the call."""
 
     def candidate_vectors(self, side: str) -> Vectors:
-        """Return one vector per entity, shape (entities, d)."""
+        """Return the vectors of all entities as candidates for `side`, shape (entities, d)."""
 
 
 class RowScorer(typing.Protocol):
-    """The interface of all adapters."""
+    """The interface of all adapters: `rows` scores queries with candidates."""
 
     @property
     def kind(self) -> str:
@@ -99,12 +100,12 @@ class RowScorer(typing.Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """How much work is done at a time; no limit changes a score or a count.
+    """Limits of the work that is done at a time, and the device of the work; they do not change scores or ranks.
 
     Parameters
     ----------
     batch_size : int, optional
-        Number of queries at a time.
+        Number of queries at a time; if None, `row_batch` chooses the number.
     block_size : int, optional
         Number of candidates at a time, if the scorer can score a part of the candidates.
     max_pairs : int
@@ -121,7 +122,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class FunctionRows:
-    """Rows of scores from a function ``score(s, p, o)``."""
+    """The adapter of a function ``score(s, p, o)``: returns one row of scores per query."""
 
     function: TripleScorer
     limits: Limits
@@ -136,7 +137,7 @@ class FunctionRows:
         for top in range(0, len(given), height):
             for left in range(0, len(candidates), width):
                 r, c = slice(top, top + height), slice(left, left + width)
-                part = self._block(side, given[r], relation[r], candidates[c])  # the scores in the rows r and columns c
+                part = self._block(side, given[r], relation[r], candidates[c])  # queries r with candidates c
                 if part.shape == (len(given), len(candidates)):
                     return part
                 if result is None:
@@ -168,7 +169,7 @@ class FunctionRows:
 
 @dataclass(frozen=True)
 class MatrixRows:
-    """Rows of scores from an object with ``score_objects`` and ``score_subjects``."""
+    """The adapter of an object with ``score_objects`` and ``score_subjects``: returns one row of scores per query."""
 
     scorer: Any
     n_entities: int
@@ -194,7 +195,10 @@ class MatrixRows:
         return result
 
     def takes_candidates(self, side: str) -> bool:
-        """Tell whether the method of `side` has a parameter ``candidates``, and so can score a part of the entities."""
+        """Tell whether the scorer can score a part of the entities on `side`.
+
+        It can if its method (``score_objects`` or ``score_subjects``) has a parameter ``candidates``.
+        """
         try:
             return "candidates" in inspect.signature(self._method(side)).parameters
         except (TypeError, ValueError):
@@ -226,7 +230,10 @@ class MatrixRows:
 
 @dataclass(frozen=True)
 class GeometryRows:
-    """Exact rows of scores from an embedding model; the ranker's faster kernels give the same counts."""
+    """The adapter of an embedding model: returns one row of exact scores per query.
+
+    The ranker uses faster kernels, which lead to the same ranks.
+    """
 
     model: GeometryScorer
     n_entities: int
@@ -235,7 +242,7 @@ class GeometryRows:
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def queries(self, side: str, given: Ids, relation: Ids) -> Any:
-        """Return checked query vectors, float64, shape (n, d), as an array or tensor like the model's."""
+        """Check and return the vectors of n queries, float64, shape (n, d); an array or a tensor, as in the model."""
         with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", len(given), "queries"):
             vectors = self._numbers(self.model.query_vectors(side, given.copy(), relation.copy()))
             vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
@@ -246,9 +253,9 @@ class GeometryRows:
         return vectors
 
     def vectors(self, side: str, candidates: Ids) -> Any:
-        """Return checked candidate vectors in the model's precision, shape (candidates, d).
+        """Check and return the vectors of `candidates`, shape (candidates, d), in the precision of the model.
 
-        If all entities are candidates, the result is the model's array or tensor itself, not a copy.
+        If all entities are candidates, a float32 or float64 table is not copied.
         """
         with _naming_the_scorer(f"{self.name}.candidate_vectors", self.n_entities, "entities"):
             raw = self._numbers(self.model.candidate_vectors(side))
@@ -268,7 +275,7 @@ class GeometryRows:
         return raw if len(candidates) == self.n_entities else raw[candidates]
 
     def _numbers(self, values: Any) -> Any:
-        """Return vectors as a numeric array; a float tensor is returned as a tensor."""
+        """Check and return vectors: a float tensor as a tensor, all other values as a numpy array."""
         tensor = float_tensor(values)
         return as_scores(values, self.name) if tensor is None else tensor
 
@@ -276,7 +283,7 @@ class GeometryRows:
         """See `RowScorer`."""
         q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
         check_dimensions(q, e, self.name)
-        scores = np.empty((len(q), len(e)))  # float64; filled for one block of candidates at a time
+        scores = np.empty((len(q), len(e)))  # float64; filled with one block of candidates at a time
         for part in pair_parts(len(e), e.shape[1]):
             for i in range(len(q)):
                 scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
@@ -286,8 +293,8 @@ class GeometryRows:
 def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:
     """Wrap a scorer in its adapter.
 
-    The first method in this list that the scorer has decides: ``query_vectors`` (`GeometryRows`), ``score_objects`` or
-    ``score_subjects`` (`MatrixRows`), ``__call__`` (`FunctionRows`).
+    A scorer with the method ``query_vectors`` gets `GeometryRows`; without it, a scorer with ``score_objects`` or
+    ``score_subjects`` gets `MatrixRows`; any other function or callable object gets `FunctionRows`.
 
     Parameters
     ----------
@@ -305,17 +312,20 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
     Raises
     ------
     ScoreError
-        If `scorer` has none of these methods.
+        If `scorer` is a class, if it has none of these methods, if it has only one of ``query_vectors`` and
+        ``candidate_vectors``, or if its ``geometry`` is unknown.
     """
     name = getattr(scorer, "__name__", type(scorer).__name__)
     limits = limits or Limits()
     if isinstance(scorer, type):
         raise ScoreError(f"expected a scorer; got the class {name}. Make an instance of it first")
     if hasattr(scorer, "query_vectors") != hasattr(scorer, "candidate_vectors"):
-        lacks = (
+        missing_method = (
             "candidate_vectors(side)" if hasattr(scorer, "query_vectors") else "query_vectors(side, given, relation)"
         )
-        raise ScoreError(f"{name} lacks {lacks}; an embedding model has geometry, query_vectors and candidate_vectors")
+        raise ScoreError(
+            f"{name} has no {missing_method}; an embedding model needs geometry, query_vectors and candidate_vectors"
+        )
     if hasattr(scorer, "query_vectors"):
         check_one_of(f"{name}.geometry", getattr(scorer, "geometry", None), GEOMETRIES, ScoreError)
         return GeometryRows(scorer, n_entities, name)
@@ -330,13 +340,13 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 
 
 def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
-    """Return how many queries are scored at a time, each with all candidates.
+    """Return the number of queries that are scored at a time, each with all candidates.
 
     Parameters
     ----------
     rows : RowScorer
     limits : Limits
-        If ``batch_size`` is set, it is the result.
+        ``limits.batch_size`` is returned unless it is None.
     n_candidates : int
         Number of candidates of each query.
 
@@ -346,13 +356,13 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
         At least 1.
     """
     n_bytes = ROW_BATCH_BYTES
-    if isinstance(rows, FunctionRows):  # a batch takes several calls anyway, and a small batch stays in the cache
+    if isinstance(rows, FunctionRows):  # several calls per batch anyway; small batches stay in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
     return limits.batch_size or max(1, min(MAX_QUERIES, n_bytes // (8 * n_candidates)))
 
 
 def pair_side(rows: RowScorer) -> str:
-    """Return the missing side of the queries with which single triples are scored.
+    """Return which side of a triple is treated as missing when single triples are scored as queries.
 
     Parameters
     ----------
@@ -367,10 +377,11 @@ def pair_side(rows: RowScorer) -> str:
 
 
 def score_triples(rows: RowScorer, triples: Ids) -> Scores:
-    """Return the score of each triple; equal to the ranker's score on the side `pair_side`.
+    """Return the score of each triple.
 
-    A function is called with at most ``max_pairs`` triples at a time. Other scorers get each distinct query
-    once, in batches; embedding models are scored exactly in float64.
+    The score equals the score that the triple gets in ranking when the side ``pair_side(rows)`` is missing. A function
+    is called with at most ``max_pairs`` triples at a time. Other scorers get each distinct query once, in batches. The
+    scores of embedding models are exact, in float64.
 
     Parameters
     ----------
@@ -404,7 +415,10 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
 
 
 def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]:
-    """Yield row numbers of `triples` and the scores of these rows; the next step may overwrite the scores."""
+    """Yield the scores of `triples` in parts: pairs of row numbers of `triples`, and the scores of these rows.
+
+    Use the scores before the next part is requested: a scorer may reuse its memory for the next part.
+    """
     if isinstance(rows, FunctionRows):
         for start in range(0, len(triples), rows.limits.max_pairs):
             row_numbers = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
@@ -420,9 +434,9 @@ def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]
 
 
 def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
-    """Return the score of each answer of `queries`, in the order of ``queries.answers``."""
-    # row_of, (answers,): the query of each answer. `answers` becomes the distinct entities; column_of, (answers,): the
-    # position of each answer's entity among them.
+    """Return the score of each triple of `queries`; the entities on the missing side are ``queries.answers``."""
+    # row_of (triples,): index of the query of each triple. answers: the distinct entities on the missing side.
+    # column_of (triples,): for each triple, the index of its entity in `answers`.
     row_of = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
     answers, column_of = np.unique(queries.answers, return_inverse=True)
     if isinstance(rows, GeometryRows):
@@ -435,7 +449,7 @@ def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
 
 
 def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: RowScorer) -> None:
-    """Refuse scores that cannot be compared: NaN, and infinity from an embedding model.
+    """Raise a ScoreError if a score is NaN, or if a score of an embedding model is infinite.
 
     Parameters
     ----------
@@ -449,16 +463,17 @@ def check_triple_scores(scores: Scores, triples: Ids, dataset: Dataset, rows: Ro
     Raises
     ------
     ScoreError
-        If there is such a score; the message names its first triple.
+        The message names the first triple with such a score.
     """
     wrong = np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)
     if wrong.any():
         position = int(np.argmax(wrong))
+        kinds = "NaN" if rows.kind != "geometry" else "NaN or infinite"
         shown = "NaN" if np.isnan(scores[position]) else str(scores[position])
         raise ScoreError(
-            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[position])} and such a score for "
-            f"{int(wrong.sum()) - 1} more of the {len(scores)} triples; it cannot be compared. "
-            "Check the parameters of these entities, or run kgeval.check_scorer"
+            f"{rows.name} gave {shown} for {triple_labels(dataset, *triples[position])} "
+            f"({kinds} scores: {int(wrong.sum())} of {len(scores)}); such a score cannot be compared. "
+            "Check the parameters of these entities and this relation, or run kgeval.check_scorer"
         )
 
 
@@ -472,17 +487,20 @@ def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
         The scorer's name.
     """
     if queries.shape[1] != candidates.shape[1]:
-        raise ScoreError(f"{name}: query vectors have {queries.shape[1]} dimensions, candidates {candidates.shape[1]}")
+        raise ScoreError(
+            f"{name}: query vectors have {queries.shape[1]} dimensions, candidate vectors {candidates.shape[1]}"
+        )
 
 
 def missing_ids(scorer: Any, what: str) -> Ids:
-    """Return the ids for which `scorer` has no vector.
+    """Return the ids of the entities or relations for which `scorer` has no vector.
 
     Parameters
     ----------
     scorer : function, object or model
     what : str
-        ``"entities"`` or ``"relations"``: the attribute ``missing_entities`` or ``missing_relations`` is read.
+        ``"entities"`` (the ids are read from ``scorer.missing_entities``) or ``"relations"`` (from
+        ``scorer.missing_relations``).
 
     Returns
     -------
@@ -493,8 +511,12 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 
 @contextmanager
-def _naming_the_scorer(name: str, n: int, what: str) -> Iterator[None]:
-    """Run a call of a scorer: errors name the scorer and its input; torch, if imported, records no gradients."""
+def _naming_the_scorer(name: str, n: int, unit: str) -> Iterator[None]:
+    """Wrap a call of a scorer that is given `n` triples, queries or entities (`unit`).
+
+    An error of the call becomes a ScoreError that names the scorer, `n` and `unit`. If torch is imported, it records no
+    gradients.
+    """
     torch = sys.modules.get("torch")
     try:
         with torch.no_grad() if torch else nullcontext():
@@ -502,4 +524,4 @@ def _naming_the_scorer(name: str, n: int, what: str) -> Iterator[None]:
     except ScoreError:
         raise
     except Exception as error:
-        raise ScoreError(f"{name} raised {type(error).__name__} when given {n} {what}: {error}") from error
+        raise ScoreError(f"{name} raised {type(error).__name__} when given {n} {unit}: {error}") from error

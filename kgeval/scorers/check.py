@@ -1,6 +1,7 @@
 """The check of a scorer: the scores of a few queries are computed in several ways and must agree.
 
-Users call `check_scorer`. `evaluate` and `classify` call `check_missing` and `probe` before the whole run.
+Users call `check_scorer`. `evaluate` and `classify` call `check_missing` and `probe` before they score
+the whole dataset.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ class ScorerReport:
 
 
 def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) -> ScorerReport:
-    """Probe `scorer` on a few queries of `dataset`.
+    """Check `scorer` on a few queries of `dataset`.
 
-    The check covers the dtype, NaN and the shape; the number of queries never equals the number of candidates, so a
-    transposed array is noticed. A triple must get the same score in two calls, and also alone and in a batch. Every
-    entity and relation of train must have a vector.
+    The scores must be real numbers without NaN, in an array of the expected shape. The number of queries never equals
+    the number of candidates, so that a transposed array has the wrong shape. A triple must get the same score in two
+    equal calls, and the same score whether its query is scored alone or in a batch. Every entity and relation of the
+    train split must have a vector.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
         See `kgeval.evaluate`.
     dataset : Dataset
     sides : sequence of str
-        The sides whose queries the scorer will score.
+        The missing sides of the queries: ``"subject"``, ``"object"`` or both.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     Raises
     ------
     ScoreError
-        If a check fails. The message names query and candidate by label, the expected and the actual value.
+        If a check fails. A message about a single score names the query and the candidate by label.
 
     Examples
     --------
@@ -81,7 +83,10 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     usable &= ~np.isin(triples[:, 1], missing_ids(scorer, "relations"))
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     if not usable.any():
-        raise ScoreError(f"{rows.name} has vectors for no triple of {dataset.name!r}; do its labels fit the dataset's?")
+        raise ScoreError(
+            f"dataset {dataset.name!r} has no triple whose entities and relation all have a vector in {rows.name}; "
+            "do the model and the dataset use the same labels?"
+        )
     return probe(rows, dataset, triples[usable], candidates, sides)
 
 
@@ -91,18 +96,19 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
     Parameters
     ----------
     scorer : function, object or model
-        Only an `EmbeddingModel`, or a scorer with ``missing_entities`` or ``missing_relations``, can fail.
+        Scorers other than an `EmbeddingModel` are checked only if they have an attribute ``missing_entities`` or
+        ``missing_relations``.
     dataset : Dataset
 
     Raises
     ------
     ScoreError
-        If a table has a wrong number of rows, or an entity or relation of train has no row (of any split, if the
-        dataset has no train split).
+        If a table has a wrong number of rows, or if an entity or relation of the train split has no vector. If the
+        dataset has no train split, all its entities and relations must have a vector.
     """
     if isinstance(scorer, EmbeddingModel) and scorer.n_relations != len(dataset.relations):
         doubled = scorer.n_relations == 2 * len(dataset.relations)
-        hint = "; does its table hold inverse relations? Then set inverse_relations='after' or 'alternating'"
+        hint = "; does the model have inverse relations? Then set inverse_relations='after' or 'alternating'"
         raise ScoreError(
             f"{type(scorer).__name__} has rows for {scorer.n_relations} relations, dataset {dataset.name!r} has "
             f"{len(dataset.relations)}{hint if doubled else ''}"
@@ -120,8 +126,8 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
         wrong = missing[is_seen[missing]] if "train" in dataset else missing
         if len(wrong):
             raise ScoreError(
-                f"the model has no vector for {len(wrong)} {what} that it should know, first "
-                f"{vocabulary.labels[wrong[0]]!r}; was it trained on another dataset?"
+                f"the model has no vector for {len(wrong)} {what} that it should know "
+                f"(such as {vocabulary.labels[wrong[0]]!r}); was it trained on another dataset?"
             )
 
 
@@ -147,7 +153,7 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     Raises
     ------
     ScoreError
-        If a score is NaN, or two ways of scoring a triple differ by more than rounding.
+        If a score is NaN, or if two scores of the same triple differ by more than rounding errors.
     """
     notes: list[str] = []
     dtype = ""
@@ -159,29 +165,28 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
         check_no_nan(together, queries, columns, dataset, rows.name)
         dtype = str(together.dtype)
         again = _fetched(rows, queries, columns)
-        notes += _compare_scores(
-            together, again, rows, dataset, queries, columns, "called twice", "is dropout still on?"
-        )
+        ways = "in a first call", "in a second, equal call"
+        notes += _compare_scores(together, again, rows, dataset, queries, columns, ways, "is dropout still on?")
         # 2. Each query alone: the scores must equal row i of `together`.
         for i in range(len(queries)):
             query = queries.part(i, i + 1)
             alone = _fetched(rows, query, columns)
-            how = "scored alone and in a batch"
-            hint = "does it normalise over the batch?"
-            notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, how, hint)
-        # 3. All queries with the first and the last column only, if the scorer accepts a part of the candidates.
+            ways = "in a batch", "alone"
+            hint = "does the scorer normalise over the batch?"
+            notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, ways, hint)
+        # 3. All queries with only the first and the last candidate, if the scorer can score a part of the candidates.
         end_columns = np.unique(columns[[0, -1]])
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
             end_scores = _fetched(rows, queries, end_columns)
             same_scores = together[:, np.searchsorted(columns, end_columns)]
-            how = "scored among few candidates and among many"
-            hint = "does it depend on the other candidates, or score positions instead of ids?"
-            notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, how, hint)
+            ways = "among many candidates", "among few"
+            hint = "does the score depend on the other candidates, or does the scorer take positions for ids?"
+            notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, ways, hint)
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
 
 def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
-    """Return a few queries, never as many as candidates, so that a transposed array has a wrong shape."""
+    """Return a few queries; not exactly `n_candidates` queries, so that a transposed array has a wrong shape."""
     n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
     given, answers = given_and_asked(picked, side)
@@ -206,15 +211,19 @@ def _compare_scores(
     dataset: Dataset,
     queries: Queries,
     columns: Ids,
-    how: str,
+    ways: tuple[str, str],
     hint: str,
 ) -> list[str]:
     """Return a note if two arrays of scores differ by rounding alone; raise a ScoreError if they differ by more.
 
-    `how` describes the difference of the two calls, `hint` a possible cause; both are part of the message.
+    `ways` says how the scores of the first and of the second array were computed, for example ``("in a batch",
+    "alone")``. `hint` is a question about the likely cause of a difference. Both are part of the message.
     """
     if expected.dtype != repeated.dtype:
-        raise ScoreError(f"{rows.name} {how} gave {expected.dtype} and {repeated.dtype} scores; keep to one dtype")
+        raise ScoreError(
+            f"{rows.name} gave {expected.dtype} scores {ways[0]} and {repeated.dtype} scores {ways[1]}; "
+            "keep to one dtype"
+        )
     # a, b: both arrays as float64, shape (queries, columns). `difference` is 0 for equal infinities, and infinite if
     # only one of two scores is infinite.
     a, b = expected.astype(np.float64), repeated.astype(np.float64)
@@ -229,7 +238,10 @@ def _compare_scores(
     if difference[i, j] > (TOLERANCE_OF_HALVES if expected.dtype.itemsize == 2 else TOLERANCE) * scale:
         query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
         raise ScoreError(
-            f"{rows.name}: {query} with candidate {dataset.entities.labels[columns[j]]!r}, {how}, scored "
-            f"{a[i, j]:.9g} and {b[i, j]:.9g}; a score must depend on its triple alone: {hint}"
+            f"{rows.name}: {query} with candidate {dataset.entities.labels[columns[j]]!r} got the score "
+            f"{a[i, j]:.9g} {ways[0]} and {b[i, j]:.9g} {ways[1]}; a score must depend only on its triple: {hint}"
         )
-    return [f"scores {how} differ by up to {difference[i, j]:.1g}; ranks of near ties may depend on the batch"]
+    return [
+        f"scores {ways[0]} and {ways[1]} differ by up to {difference[i, j]:.1g}; the ranks of nearly equal scores may "
+        "depend on the batch"
+    ]

@@ -17,7 +17,7 @@ from kgeval.kernels import Array, fetched, first_nan, is_on_device, kind_of, lar
 
 
 def as_rows(values: Any, name: str) -> Array:
-    """Return scores as a numpy array; tensors on other devices than the CPU are returned as detached tensors.
+    """Return scores as a numpy array, or as a detached tensor if they are a tensor on another device than the CPU.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def as_scores(values: Any, name: str) -> Scores:
     Returns
     -------
     numpy array, same shape
-        The dtype stays: float or integer.
+        Float or integer; the dtype of `values` is kept.
 
     Raises
     ------
     ScoreError
-        If `values` is None, rows differ in length, or the dtype cannot be ranked exactly (bool, complex, object,
-        string, masked, dates).
+        If `values` is None or a masked array, if its rows differ in length, or if its dtype is neither float nor
+        integer.
     """
     if values is None:
         raise ScoreError(f"{name} returned None; is a return statement missing?")
@@ -86,18 +86,20 @@ def _dtype_name(values: Any) -> str:
     return str(values.dtype).removeprefix("torch.")
 
 
-def check_same_dtype(name: str, one: Array, other: Array) -> None:
+def check_same_dtype(name: str, earlier: Array, later: Array) -> None:
     """Raise a ScoreError if two calls of a scorer returned different dtypes.
 
     Parameters
     ----------
     name : str
         The scorer's name.
-    one, other : arrays or tensors
-        The scores of the earlier call, and the scores of the later call.
+    earlier, later : arrays or tensors
+        The scores of the two calls.
     """
-    if one.dtype != other.dtype:
-        raise ScoreError(f"{name} gave {_dtype_name(one)} scores, then {_dtype_name(other)}; keep to one dtype")
+    if earlier.dtype != later.dtype:
+        raise ScoreError(
+            f"{name} gave {_dtype_name(earlier)} scores, then {_dtype_name(later)} scores; keep to one dtype"
+        )
 
 
 def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Dataset, name: str) -> float:
@@ -122,7 +124,7 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     Raises
     ------
     ScoreError
-        If a score is NaN; the message names the first query and candidate.
+        If a score is NaN; the message names the query and the candidate of the first NaN.
     """
     if 0 in scores.shape:
         return -math.inf
@@ -133,9 +135,9 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     row, column, n = first
     query = describe_query(dataset, queries.side, queries.given[row], queries.relation[row])
     raise ScoreError(
-        f"{name} gave NaN for {query} at candidate {dataset.entities.labels[candidates[column]]!r} and "
-        f"{n - 1} more of the {math.prod(scores.shape)} scores of {len(scores)} queries; a NaN cannot be ranked. "
-        "Check the parameters of these entities, or run kgeval.check_scorer"
+        f"{name} gave NaN for {query} with candidate {dataset.entities.labels[candidates[column]]!r} "
+        f"(NaN scores: {n} of the {math.prod(scores.shape)} scores of {len(scores)} queries); NaN cannot be ranked. "
+        "Check the parameters of these entities and this relation, or run kgeval.check_scorer"
     )
 
 

@@ -2,7 +2,7 @@
 
 The statistic is a function of means (`Moments`). Observations of the same cluster may depend on each other;
 observations of different clusters must be independent. `RankTable` and `kgeval.compare` call `robust_interval` and
-`bootstrap_interval`; `paired.py` and `quantiles.py` use the smaller functions.
+`bootstrap_interval`; `paired.py` and `quantiles.py` call the other functions.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from kgeval.stats.student import student_quantile
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
-# Number of cluster draws that a bootstrap keeps in memory at a time: few enough for the cache of a processor.
+# Number of drawn clusters that a bootstrap holds in memory at a time; so many fit in the cache of a processor.
 DRAWS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The cluster of each observation; clusters are numbered without gaps.
+    """The cluster of each observation; the clusters have the indices 0, 1, 2 and so on.
 
     Parameters
     ----------
     numbers : int64 array, shape (observations,)
-        Number of the observation's cluster, in ``0 .. count - 1``.
+        For each observation, the index of its cluster, from 0 to ``count - 1``.
     count : int
-        Number of clusters.
+        How many clusters there are.
     """
 
     numbers: Ids
@@ -44,7 +44,7 @@ class Clusters:
 
     @classmethod
     def of(cls, labels: npt.ArrayLike, n: int) -> Clusters:
-        """Return the clusters of `n` observations from the label of each observation's cluster.
+        """Return the clusters of `n` observations, given one cluster label per observation.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class Clusters:
         Raises
         ------
         DataError
-            If the shape is not ``(n,)`` or a label is NaN.
+            If the shape of `labels` is not (n,), or if a label is NaN.
 
         Examples
         --------
@@ -78,9 +78,9 @@ class Clusters:
         return np.bincount(self.numbers, minlength=self.count).astype(np.float64)
 
     def sums(self, values: Reals) -> Reals:
-        """Return the sum of each column of `values`, shape (observations, k), within each cluster.
+        """Sum the rows of `values` within each cluster.
 
-        The result is float64, shape (clusters, k).
+        `values` has the shape (observations, k), the result (float64) has the shape (clusters, k).
 
         Examples
         --------
@@ -93,7 +93,7 @@ class Clusters:
 
 
 def check_confidence(confidence: float) -> float:
-    """Check the nominal coverage `confidence` and return it.
+    """Check `confidence`, the nominal coverage of an interval, and return it.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def cluster_variance(sums: Reals, n: int) -> float:
     Returns
     -------
     float
-        ``G / (G - 1) * (sums**2).sum() / n**2`` for G clusters.
+        ``G / (G - 1) * (sums**2).sum() / n**2``, where G is the number of clusters.
     """
     return float(len(sums) / (len(sums) - 1) * np.square(sums).sum() / float(n) ** 2)
 
@@ -135,11 +135,13 @@ def robust_interval(
 ) -> Interval:
     """Return the cluster-robust interval: the statistic, plus and minus Student's t times the standard error.
 
-    The influences of the observations (see `influences`) are summed within each of G clusters. The variance is
-    ``G / (G - 1)`` times the sum of the squares of these sums, divided by the squared number of observations; t has
-    G - 1 degrees of freedom. Observations may depend on each other in any way within a cluster, but not across
-    clusters. If the statistic is a plain mean of zeros and ones, it is a share. Its interval is then Wilson's, which is
-    also accurate for shares near 0 and 1, and `method` is ``"wilson"``.
+    Let n be the number of observations and G the number of clusters. The influences of the observations (see
+    `influences`) are summed within each cluster. The variance of the statistic is ``G / (G - 1) / n**2`` times the sum
+    of the squares of these sums. Student's t has G - 1 degrees of freedom. Observations of the same cluster may depend
+    on each other in any way; observations of different clusters must be independent.
+
+    A share, that is a plain mean of zeros and ones, gets Wilson's interval instead, which is also accurate for shares
+    near 0 and 1; `method` is then ``"wilson"``.
 
     Parameters
     ----------
@@ -150,13 +152,13 @@ def robust_interval(
     confidence : float
         Nominal coverage.
     bounds : two floats
-        The smallest and the largest possible value of the statistic; the limits are clipped to these.
+        The smallest and the largest possible value of the statistic; the limits of the interval are clipped to them.
 
     Returns
     -------
     Interval
-        The limits are NaN and `reason` is not empty if there is no observation or only one cluster, or if the
-        statistic is undefined.
+        If there is no observation, if there is only one cluster, or if the statistic is undefined or is not smooth at
+        the means, then the limits are NaN and `reason` says why.
 
     References
     ----------
@@ -190,7 +192,7 @@ def robust_interval(
 
 
 def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
-    """Return the value of the statistic, and the reason why it has no interval.
+    """Return the value of a statistic and, if an interval cannot be computed, the reason.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
     Returns
     -------
     value : float
-        NaN if there is no observation or the statistic is undefined.
+        NaN if there is no observation, or if the statistic is undefined.
     reason : str
         Empty if an interval can be computed.
     """
@@ -224,16 +226,16 @@ def is_binary(values: Reals) -> bool:
 
 
 def effective_size(hits: Reals, groups: Clusters) -> float:
-    """Return the effective sample size of a share of clustered observations.
+    """Return the effective sample size of a share that is estimated from clustered observations.
 
     The effective sample size is the number of independent observations that would estimate the share with the same
-    variance: ``share (1 - share) / variance``, or the number of observations divided by the design effect. If the
-    variance is 0, the number of clusters is returned.
+    variance: ``share * (1 - share) / variance``. This is the number of observations divided by the design effect. If
+    the variance is 0, the number of clusters is returned.
 
     Parameters
     ----------
     hits : float64 array, shape (observations,)
-        Zeros and ones.
+        Zeros and ones; the share is their mean.
     groups : Clusters
         At least two clusters.
 
@@ -247,15 +249,18 @@ def effective_size(hits: Reals, groups: Clusters) -> float:
     Counts Estimated from Survey Data, Survey Methodology 24.
     """
     n, n_hits = len(hits), float(hits.sum())
-    # (clusters,): n times (hits of the cluster - share * size of the cluster). With the factor n all terms are integers
-    # in float64, so that clusters with equal shares give exactly 0; the next line divides by n ** 2 again.
+    # (clusters,): n * (hits of the cluster - share * size of the cluster). The factor n makes all terms integers in
+    # float64, so that the result is exactly 0 if all clusters have the same share. The next line divides by n ** 2.
     deviations = n * groups.sums(hits[:, None])[:, 0] - groups.sizes * n_hits
     variance = cluster_variance(deviations, n) / float(n) ** 2
     return n_hits / n * (1.0 - n_hits / n) / variance if variance > 0.0 else float(groups.count)
 
 
 def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interval:
-    """Return Wilson's interval of a share, with the effective sample size and Student's t.
+    """Return Wilson's interval of a share, for clustered observations.
+
+    The formula takes the effective sample size instead of the number of observations, and the quantile of Student's t
+    instead of the normal quantile.
 
     Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference, JASA 22; Franco et al.
     (2019), Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys, Journal of Survey
@@ -267,7 +272,8 @@ def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interva
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink
     reach = t / shrink * sqrt(variance + t * t / (4.0 * size * size))
-    # Rounding may move a limit below 0 or above 1, or move a limit so that a share of 0 or 1 is outside its interval.
+    # Rounding errors could put a limit below 0 or above 1, or put a share of 0 or 1 outside its interval. `min` and
+    # `max` prevent both.
     low, high = max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
     return Interval(share, low, high, confidence, "wilson", groups.count, sqrt(variance))
 
@@ -283,10 +289,9 @@ def bootstrap_interval(
 ) -> Interval:
     """Return the bootstrap interval: quantiles of the statistic over resamples of whole clusters.
 
-    Each resample draws G of the G clusters with replacement. Only the sums within clusters are needed, so the cost
-    depends on the number of clusters and resamples, not on the number of observations. The interval depends
-    on the values and the seed, not on the order of the observations, the labels of the clusters or the block size of
-    the draws.
+    Each resample draws as many clusters as there are, with replacement. Only the sums within clusters are needed, so
+    the cost depends on the number of clusters and resamples, not on the number of observations. The interval depends
+    on the values and the seed, but not on the order of the observations or on the labels of the clusters.
 
     Parameters
     ----------
@@ -297,21 +302,22 @@ def bootstrap_interval(
     confidence : float
         Nominal coverage.
     method : str
-        ``"percentile"``; or ``"bca"``, which corrects for bias, and for skewness by a jackknife over clusters. If
-        BCa is undefined (all resamples on one side of the statistic, or all jackknife values equal), the percentile
-        interval is returned, with `method` ``"percentile"``.
+        ``"percentile"``, or ``"bca"`` (BCa, bias-corrected and accelerated: it corrects for bias, and for skewness,
+        which is estimated by a jackknife over clusters). If BCa is undefined (for example because all resamples are on
+        the same side of the statistic, or all jackknife values are equal), the percentile interval is returned, and
+        the `method` of the result is ``"percentile"``.
     n_resamples : int
         At least 1; a few thousand resamples give limits that are stable to two digits.
     seed : int
     bounds : two floats
-        The smallest and the largest possible value of the statistic; the limits are clipped to these.
+        The smallest and the largest possible value of the statistic; the limits of the interval are clipped to them.
 
     Returns
     -------
     Interval
-        `error` is the standard deviation over the resamples. The limits are NaN and `reason` is not empty if there is
-        no observation or only one cluster, or if the statistic is undefined for the observations or for a resample.
-        The width is zero if all observations are equal.
+        `error` is the standard deviation of the statistic over the resamples. If there is no observation, if there is
+        only one cluster, or if the statistic is undefined for the observations or for a resample, then the limits are
+        NaN and `reason` says why. If all observations are equal, both limits equal the statistic.
 
     References
     ----------
@@ -333,7 +339,7 @@ def bootstrap_interval(
         return Interval(value, nan, nan, confidence, method, groups.count, reason=reason)
     if (moments.values == moments.values[0]).all():
         return Interval(value, value, value, confidence, method, groups.count, 0.0)
-    # sizes (clusters,); means (k,). sums (clusters, k): sums of the deviations from the means within each cluster.
+    # sizes (clusters,); means (k,). sums (clusters, k): for each cluster, the sums of the deviations from the means.
     sizes, means = groups.sizes, moments.values.mean(axis=0)
     sums = groups.sums(moments.values - means)
     # (clusters, k + 1): sums and size of each cluster; the order of the rows does not depend on the cluster labels.
@@ -344,14 +350,14 @@ def bootstrap_interval(
         totals = np.concatenate([counts @ rows for counts in drawn_counts(groups.count, n_resamples, seed)])
         # (resamples,): the statistic of each resample.
         resampled = np.asarray(moments.finish(means + totals[:, :-1] / totals[:, -1:]))
-        # (clusters,): the statistic without each cluster (jackknife). All deviations sum to 0, so the deviations of the
-        # other clusters sum to -sums.
+        # (clusters,): for each cluster, the statistic of all observations outside the cluster (jackknife). The
+        # deviations of all observations sum to 0, so those outside a cluster sum to minus the sum of the cluster.
         left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
     return between_quantiles(value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None)
 
 
 def in_order(rows: Reals) -> Ids:
-    """Return an order of the rows that depends only on their values, and not on cluster labels.
+    """Return an order of `rows` (one row per cluster) that depends on the values in the rows, not on cluster labels.
 
     Parameters
     ----------
@@ -360,7 +366,7 @@ def in_order(rows: Reals) -> Ids:
     Returns
     -------
     int64 array, shape (n,)
-        Indices that sort the rows by the first column, then by the second, and so on. Before the comparison, values
+        Indices that sort the rows by the first column, then by the second, and so on. Before the comparison, the values
         are divided by the largest absolute value of their column and rounded to ten decimals, so that rounding errors
         of sums do not change the order.
 
@@ -378,12 +384,12 @@ def in_order(rows: Reals) -> Ids:
 
 
 def drawn_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
-    """Yield the number of times that each cluster is drawn in each resample, one block of resamples at a time.
+    """Yield how often each cluster is drawn in each resample, for one block of resamples at a time.
 
     Parameters
     ----------
     n_clusters : int
-        Number of clusters, and of draws with replacement in each resample.
+        Number of clusters. Each resample draws this many clusters, with replacement.
     n_resamples : int
     seed : int
 
@@ -397,7 +403,7 @@ def drawn_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals
     block = max(1, DRAWS_AT_ONCE // n_clusters)
     for start in range(0, n_resamples, block):
         n_rows = min(block, n_resamples - start)
-        # (rows, clusters): for each draw, the number of the drawn cluster.
+        # (rows, clusters): for each draw, the index of the drawn cluster.
         draws = rng.integers(n_clusters, size=(n_rows, n_clusters))
         # Row r is shifted by r * n_clusters, so that one `bincount` counts the draws of all rows separately.
         draws += (np.arange(n_rows) * n_clusters)[:, None]
@@ -407,7 +413,7 @@ def drawn_counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals
 
 def between_quantiles(
     value: float,
-    found: Reals,
+    resampled: Reals,
     n_clusters: int,
     confidence: float,
     bounds: tuple[float, float] = ANYWHERE,
@@ -419,7 +425,7 @@ def between_quantiles(
     ----------
     value : float
         The statistic of all observations.
-    found : float64 array, shape (resamples,)
+    resampled : float64 array, shape (resamples,)
         The statistic of each resample.
     n_clusters : int
     confidence : float
@@ -427,31 +433,33 @@ def between_quantiles(
     bounds : two floats
         The limits are clipped to these two values.
     left_out : float64 array, shape (clusters,), optional
-        The statistic without each cluster (jackknife). If given, the interval is BCa's, unless BCa is undefined.
+        For each cluster, the statistic of all observations outside the cluster (jackknife). If given, the method is
+        BCa (bias-corrected and accelerated), unless BCa is undefined; otherwise it is the percentile method.
 
     Returns
     -------
     Interval
-        The limits are NaN and `reason` is not empty if the statistic is undefined in a resample.
+        If the statistic is undefined for a resample, the limits are NaN and `reason` says why.
     """
     alpha = (1.0 - confidence) / 2.0
-    shares = None if left_out is None else _corrected_shares(value, found, left_out, alpha)
+    shares = None if left_out is None else _corrected_shares(value, resampled, left_out, alpha)
     method = "percentile" if shares is None else "bca"
-    undefined = int(np.count_nonzero(~np.isfinite(found)))
+    undefined = int(np.count_nonzero(~np.isfinite(resampled)))
     if undefined:
-        reason = f"the value is undefined in {undefined} of {len(found)} resamples"
+        reason = f"the value is undefined in {undefined} of {len(resampled)} resamples"
         return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
-    limits = np.quantile(found, shares or (alpha, 1.0 - alpha), method="weibull")
+    limits = np.quantile(resampled, shares or (alpha, 1.0 - alpha), method="weibull")
     low, high = (float(limit) for limit in np.clip(limits, *bounds))
-    error = float(found.std(ddof=1)) if len(found) > 1 else nan
+    error = float(resampled.std(ddof=1)) if len(resampled) > 1 else nan
     return Interval(value, low, high, confidence, method, n_clusters, error)
 
 
 def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
-    """Return the shares of the two quantiles of `resampled` that BCa uses instead of `alpha` and ``1 - alpha``.
+    """Return the two shares for the BCa interval (bias-corrected and accelerated), or None if BCa is undefined.
 
-    Return None if BCa is undefined. A resample that equals `value`, apart from rounding errors, counts one half as
-    below `value` and one half as above `value`.
+    The limits of the BCa interval are the quantiles of `resampled` at these shares; the limits of the percentile
+    interval are the quantiles at `alpha` and ``1 - alpha``. A resample that equals `value`, apart from rounding errors,
+    counts half as below and half as above `value`.
     """
     # (clusters,): deviations of the jackknife values from their mean; the acceleration follows from their skewness.
     deviations = left_out.mean() - left_out

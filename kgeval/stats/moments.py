@@ -1,7 +1,7 @@
 """`Moments`, a statistic that is a function of means, and `Interval`, a value with its confidence interval.
 
 Metrics return `Moments`. `intervals.py` and `paired.py` compute intervals and tests from `Moments`, so that these
-modules need no code for single metrics.
+modules need no code for particular metrics.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kgeval.checks import Reals
 
 
 def first_mean(means: Reals) -> Reals:
-    """Return the first mean unchanged; this is `finish` of a statistic that is a plain mean.
+    """Return the first of the k means; this is the function `finish` of a statistic that is a plain mean.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Moments:
     Parameters
     ----------
     values : float64 array, shape (observations, k)
-        The terms of each observation, one column for each mean.
+        Each row holds the k values of one observation; the means are taken over the rows.
     finish : function
         Computes the statistic from the means; takes a float64 array of shape (..., k), returns one of shape (...).
 
@@ -60,7 +60,7 @@ class Moments:
         return np.asarray(self.finish(self.values.mean(axis=0)))
 
     def weighted(self, weights: Reals) -> Moments:
-        """Return the same statistic of weighted means, ``finish(sum(w v) / sum(w))``.
+        """Return the same statistic with weighted means: ``finish(sum(w * v) / sum(w))`` for values v and weights w.
 
         Parameters
         ----------
@@ -75,8 +75,8 @@ class Moments:
         finish = self.finish
 
         def of_weighted(means: Reals) -> Reals:
-            # means (..., k + 1): the k means of w * v, then the mean of w. (mean of w * v) / (mean of w) is a weighted
-            # mean.
+            # means (..., k + 1): the k means of w * v, then the mean of w. The weighted means are the first k means
+            # divided by the last one.
             return finish(means[..., :-1] / means[..., -1:])
 
         # values (observations, k + 1): w * v for each of the k columns, then w.
@@ -86,9 +86,10 @@ class Moments:
 def influences(moments: Moments) -> Reals:
     """Return the influence of each observation on the statistic, to first order; the influences sum to zero.
 
-    An influence is the deviation of the observation from the means, times the gradient of `finish` at the means. The
-    gradient is computed by central differences. The variance of the influences gives the standard error of the
-    statistic. For two systems, the differences of the influences give the standard error of the difference.
+    The influence of an observation is the dot product of two vectors: its deviations from the means, and the gradient
+    of `finish` at the means. The gradient is computed by central differences. The variance of the influences gives the
+    standard error of the statistic. If two systems have the same observations, the variance of the differences between
+    their influences gives the standard error of the difference between the systems.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ def influences(moments: Moments) -> Reals:
     deviations = moments.values - means  # (observations, k)
     if moments.finish is first_mean:
         return np.asarray(deviations[:, 0])
-    # (k,): whether the column is not constant. Constant columns have no influence and are left out, since 0 times an
-    # undefined gradient would be NaN.
+    # (k,): True for columns that are not constant. Constant columns have no influence; they are left out, since 0 times
+    # an undefined gradient would be NaN.
     varies = (moments.values != moments.values[0]).any(axis=0)
     return np.asarray(deviations[:, varies] @ _gradient(moments.finish, means, deviations)[varies])
 
@@ -122,17 +123,18 @@ def influences(moments: Moments) -> Reals:
 def _gradient(finish: Callable[[Reals], Reals], means: Reals, deviations: Reals) -> Reals:
     """Return the gradient of `finish` at `means` by central differences, shape (k,).
 
-    The step of each mean is eps ** (1 / 3) times the standard deviation of its column. With this step, the
-    error of the difference formula and the rounding error of the subtraction are about equal.
+    The step of each mean is eps ** (1 / 3) times the standard deviation of its column, where eps is the machine epsilon
+    of float64. With this step, the error of the difference formula and the rounding error of the subtraction are about
+    equal.
     """
     small = float(np.cbrt(np.finfo(np.float64).eps))
     # (k,): the step of each mean; at least eps ** (2 / 3) times the mean, for columns that hardly vary.
     steps = small * np.maximum(deviations.std(axis=0), small * np.abs(means))
-    # (k, k): a diagonal matrix, so that row i of `above` and `below` changes mean i only.
+    # (k, k): a diagonal matrix, so that row i of `above` and row i of `below` change only mean i.
     steps = np.diag(np.where(steps > 0, steps, small))
     above, below = means + steps, means - steps
     with np.errstate(all="ignore"):
-        # The diagonal of above - below is twice the steps after rounding.
+        # The diagonal of above - below holds twice each step, as it is after rounding.
         return np.asarray((finish(above) - finish(below)) / np.diagonal(above - below))
 
 
@@ -145,13 +147,13 @@ class Interval:
     value : float
         The value of the statistic; NaN if it is undefined.
     low, high : float
-        The limits of the interval; NaN if there is no interval, see `reason`.
+        The limits of the interval; NaN if there is no interval (see `reason`).
     confidence : float
         The nominal coverage, for example 0.95.
     method : str
         How the interval was computed: ``"robust"``, ``"wilson"``, ``"percentile"``, ``"bca"`` or ``"woodruff"``.
     n_clusters : int
-        Number of clusters: independent groups of observations.
+        Number of clusters; a cluster is a group of observations that is independent of the other groups.
     error : float
         The standard error.
     reason : str

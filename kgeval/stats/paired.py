@@ -19,11 +19,12 @@ from kgeval.stats.intervals import ONE_CLUSTER, Clusters, check_confidence, clus
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.student import student_quantile
 
-# With at most 13 clusters, all swap patterns are tried: 2 ** 13 is less than the default number of random patterns.
+# A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are
+# tried: 2 ** 13 is less than the default number of random patterns.
 MAX_ENUMERATED = 13
-# Largest number of entries (8 bytes each) of a block of swap patterns.
+# Swap patterns are handled in blocks; a block has at most this many entries (8 bytes each).
 SWAPS_AT_ONCE = 2**20
-# Relative rounding error of sums within a cluster; a smaller relative difference of two sums counts as 0.
+# Largest relative rounding error of a sum within a cluster. If two such sums differ by less, they count as equal.
 SWAP_ROUNDING = 2.0**-46
 
 
@@ -34,9 +35,9 @@ class Difference:
     Parameters
     ----------
     value : float
-        First system minus second.
+        The value of the first system minus the value of the second.
     low, high : float
-        The limits of the cluster-robust interval of the difference; NaN if there is no interval, see `reason`.
+        The limits of the cluster-robust interval of the difference; NaN if there is no interval (see `reason`).
     error : float
         The standard error of the difference.
     p_value : float
@@ -45,14 +46,14 @@ class Difference:
         The minimum detectable difference: the smallest true difference that a test at significance level
         ``1 - confidence`` detects with probability `power`.
     n_clusters : int
-        Number of clusters: independent groups of observations.
+        Number of clusters; a cluster is a group of observations that is independent of the other groups.
     n_differing : int
-        Number of clusters in which the two systems differ in at least one statistic of the same `compare_paired` call;
-        in the other clusters a swap has no effect.
+        Number of clusters in which the two systems differ in at least one statistic of the same `compare_paired` call.
+        In the other clusters, exchanging the two systems has no effect.
     n_resamples : int
-        Number of swap patterns that were tried.
+        Number of swap patterns that were tried; a swap pattern exchanges the two systems in some of the clusters.
     is_exact : bool
-        Whether all possible patterns were tried, so that the p-value has no simulation error.
+        Whether all possible swap patterns were tried, so that the p-value has no simulation error.
     confidence, power : float
         The coverage of the interval, and the power that defines `detectable`.
     reason : str
@@ -91,12 +92,15 @@ def compare_paired(
 ) -> list[Difference]:
     """Compare two systems in several statistics, on the same observations in the same order.
 
-    The interval comes from the influences of the observations on the difference (see `robust_interval`). The p-value
-    comes from a paired randomization test: a swap pattern exchanges all values of the two systems in randomly chosen
-    clusters, and the p-value is the share of patterns whose absolute difference is at least the observed absolute
-    difference. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as
-    the observed values. All statistics of a call use the same patterns. The result depends on the values and the seed,
-    not on the order of the observations, the labels of the clusters or which system comes first.
+    The interval is computed from the influences of the observations on the difference (see `robust_interval`). The
+    p-value comes from a paired randomization test: a swap pattern exchanges all values of the two systems in randomly
+    chosen clusters, and the p-value is the share of patterns whose absolute difference is at least the observed
+    absolute difference. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as
+    the observed values. All statistics of a call use the same patterns.
+
+    The result depends on the values and the seed, but not on the order of the observations or on the labels of the
+    clusters. If `first` and `second` are exchanged, the difference and its interval change their sign; the p-value and
+    the other results stay the same.
 
     Parameters
     ----------
@@ -108,7 +112,8 @@ def compare_paired(
     confidence : float
         Nominal coverage of the intervals; ``1 - confidence`` is the significance level of `detectable`.
     n_resamples : int
-        Number of random swap patterns. If 13 or fewer clusters differ, all patterns are tried instead.
+        Number of random swap patterns. If the two systems differ in at most 13 clusters, all patterns are tried
+        instead.
     seed : int
     power : float
         Probability that the test detects a true difference of size `detectable`.
@@ -118,12 +123,12 @@ def compare_paired(
     list of Difference
         One for each pair ``first[i]``, ``second[i]``. Let b be the number of patterns whose absolute difference is at
         least the observed absolute difference. With random patterns, the p-value is ``(1 + b) / (1 + n_resamples)``;
-        with all patterns, the p-value is b divided by their number.
+        with all patterns, the p-value is b divided by the number of patterns.
 
     Raises
     ------
     DataError
-        If `first` and `second` have different lengths, or different numbers of observations.
+        If `first` and `second` have different lengths, or if the shapes of their values differ.
     MetricError
         If `confidence`, `power` or `n_resamples` is out of range.
 
@@ -156,22 +161,23 @@ def compare_paired(
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
-    """Return the number of observations; raise a DataError unless lengths and shapes of both sequences agree."""
+    """Return the number of observations; raise a DataError if the lengths or the shapes of the two sequences differ."""
     if len(first) != len(second):
         raise DataError(f"first and second must have the same length; got {len(first)} and {len(second)}")
     for index, (in_first, in_second) in enumerate(zip(first, second)):
         shapes = in_first.values.shape, in_second.values.shape
         if shapes[0] != shapes[1] or len(in_first) != len(first[0]):
             raise DataError(
-                f"pair {index}: values have shapes {shapes[0]} and {shapes[1]}, pair 0 has {len(first[0])} rows; "
-                "a paired comparison needs the same observations, in the same order, for all statistics of both systems"
+                f"the values of first[{index}] and second[{index}] have shapes {shapes[0]} and {shapes[1]}, the values "
+                f"of first[0] have {len(first[0])} rows; a paired comparison needs the same observations, in the same "
+                "order, for all statistics of both systems"
             )
     return len(first[0]) if first else 0
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A statistic of both systems: its difference, with the sums for the interval and the test.
+    """One statistic of both systems: the difference, and the sums that its interval and its test need.
 
     Parameters
     ----------
@@ -179,10 +185,10 @@ class _Pair:
     value : float
         The difference, first minus second.
     gaps : float64 array, shape (clusters, k)
-        For each cluster, the sum of the values of `first` minus the sum of the values of `second`; rounding errors are
-        replaced by 0.
+        For each cluster, the sum of the values of `first` minus the sum of the values of `second`; 0 if the two sums
+        differ only by rounding errors, or if `value` is undefined.
     influence_sums : float64 array, shape (clusters,)
-        Sum of the influences on the difference within each cluster.
+        For each cluster, the sum of the influences of its observations on the difference.
     """
 
     first: Moments
@@ -203,22 +209,23 @@ class _Pair:
         return cls(first, second, value, gaps, influence_sums)
 
     def shifted(self, shifts: Reals) -> Reals:
-        """Return the difference of the statistic in each swap pattern, shape (patterns,).
+        """Return the difference between the two systems after each swap pattern, shape (patterns,).
 
-        In a pattern, the means of the first system are the average of both systems plus `shifts`, shape (patterns, k);
-        the means of the second system are this average minus `shifts`.
+        After a swap pattern, the means of the first system are the average of both systems' means plus a shift, and the
+        means of the second system are this average minus the same shift. `shifts` has shape (patterns, k).
         """
         middle = (self.first.values.mean(axis=0) + self.second.values.mean(axis=0)) / 2.0
         return np.asarray(self.first.finish(middle + shifts) - self.second.finish(middle - shifts))
 
     @property
     def tolerance(self) -> float:
-        """The largest rounding error by which a pattern's difference can be below an equal observed difference.
+        """A bound of the rounding errors in the comparison of a swap pattern's difference with the observed difference.
 
-        A sum of m terms is exact to ``m * eps`` times the sum of their absolute values (Higham 2002, Accuracy and
-        Stability of Numerical Algorithms, 4.2). The terms are the influences summed within clusters; the two
-        statistics are rounded too. A pattern within this tolerance counts as extreme, which makes the p-value larger,
-        never smaller.
+        A swap pattern counts as extreme if its absolute difference is at least the observed absolute difference minus
+        this tolerance; the tolerance can make the p-value larger, never smaller. The rounding error of a sum of m terms
+        is at most ``m * eps`` times the sum of their absolute values, where eps is the machine epsilon (Higham 2002,
+        Accuracy and Stability of Numerical Algorithms, 4.2). The terms here are the influences summed within clusters;
+        the rounding of the two statistics is added.
         """
         sizes = abs(float(self.first.number)) + abs(float(self.second.number))
         sizes += float(np.abs(self.influence_sums).sum()) / len(self.first)
@@ -227,7 +234,10 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Swaps:
-    """The result of the randomization test of several statistics; the attributes are those of `Difference`."""
+    """The result of the randomization test of several statistics.
+
+    The attributes have the same meaning as in `Difference`; `n_patterns` is called `n_resamples` there.
+    """
 
     p_values: list[float]
     n_differing: int
@@ -236,20 +246,21 @@ class _Swaps:
 
     @classmethod
     def of(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Swaps:
-        """Run the test; the p-value of a pair is NaN if its difference is undefined."""
+        """Run the test for all `pairs`; the p-value of a pair is NaN if the pair's difference is undefined."""
         # (differing clusters, columns): the gaps of all pairs side by side.
         gaps = _in_order_of_size(np.concatenate([pair.gaps for pair in pairs], axis=1))
         is_exact = len(gaps) <= MAX_ENUMERATED
         n_patterns = 2 ** len(gaps) if is_exact else n_resamples
-        # (pairs - 1,): the column at which the gaps of each further pair start.
+        # (pairs - 1,): for each pair after the first, the column at which its gaps start.
         borders = np.cumsum([pair.gaps.shape[1] for pair in pairs])[:-1]
-        # For each pair, the smallest absolute difference with which a pattern counts as extreme.
+        # For each pair, the smallest absolute difference that makes a pattern count as extreme.
         limits = [abs(pair.value) - pair.tolerance for pair in pairs]
-        # (pairs,): number of extreme patterns so far.
+        # (pairs,): for each pair, the number of extreme patterns so far.
         extreme = np.zeros(len(pairs), dtype=np.int64)
         for swaps in all_patterns(len(gaps)) if is_exact else random_patterns(len(gaps), n_resamples, seed):
-            # (patterns, columns): how far the means of the first system lie above the average of both systems. Without
-            # swaps, this is half of the sum of the gaps; each swapped cluster subtracts its gap.
+            # (patterns, columns): the means of the first system minus the average of both systems' means. Without
+            # swaps, this is half of the sum of the gaps, divided by the number of observations; each swapped cluster
+            # subtracts its gap from the half.
             shifts = (gaps.sum(axis=0) / 2.0 - swaps @ gaps) / len(pairs[0].first)
             for index, part in enumerate(np.split(shifts, borders, axis=1)):
                 # ~(x < limit) instead of x >= limit: a pattern whose difference is NaN counts as extreme.
@@ -261,10 +272,11 @@ class _Swaps:
 
 
 def _in_order_of_size(gaps: Reals) -> Reals:
-    """Return the nonzero rows in sorted order, each with the sign that makes its first nonzero value positive.
+    """Return the rows that are not all zero, sorted, each with the sign that makes its first nonzero value positive.
 
-    A swap is as likely as no swap, so the sign of a row does not matter. With these signs and this order, a random
-    pattern swaps the same rows for all labels of the clusters and for both orders of the systems.
+    The test does not depend on the sign of a row, because a swap is as likely as no swap. After this function, the rows
+    are the same for all labels of the clusters, and also if the first and the second system are exchanged; so a given
+    random swap pattern has the same effect.
 
     Examples
     --------
@@ -288,14 +300,15 @@ def all_patterns(n_clusters: int) -> Iterator[Reals]:
     Yields
     ------
     float64 array, shape (2 ** n_clusters, clusters)
-        1 where the pattern swaps the cluster, else 0.
+        1 if the pattern exchanges the two systems in the cluster, else 0.
 
     Examples
     --------
     >>> next(all_patterns(2)).tolist()
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     """
-    # (patterns, clusters): the lowest bit is bit c of the pattern's number; it is 1 if the pattern swaps cluster c.
+    # (patterns, clusters): element (i, c) is i shifted right by c bits. The lowest bit of the element is 1 if pattern i
+    # swaps cluster c.
     patterns = np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters)
     yield (patterns & 1).astype(np.float64)
 
@@ -303,21 +316,21 @@ def all_patterns(n_clusters: int) -> Iterator[Reals]:
 def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Reals]:
     """Yield random swap patterns, one block of patterns at a time.
 
-    Each pattern takes whole 64-bit words of one stream of random numbers, so the block size does not change the
-    patterns.
+    Each pattern consumes a whole number of 64-bit words of one stream of random numbers, so the size of the blocks does
+    not change the patterns.
 
     Parameters
     ----------
     n_clusters : int
         At least 1.
     n_resamples : int
-        Number of patterns in all blocks together.
+        Total number of patterns, over all blocks.
     seed : int
 
     Yields
     ------
     float64 array, shape (patterns of the block, clusters)
-        1 where the pattern swaps the cluster, else 0.
+        1 if the pattern exchanges the two systems in the cluster, else 0.
     """
     rng = np.random.default_rng(seed)
     n_words = -(-n_clusters // 64)
@@ -369,13 +382,14 @@ def holm(p_values: npt.ArrayLike) -> Reals:
     """Return p-values corrected for multiple testing, by Holm's step-down method.
 
     The smallest of m p-values is multiplied by m, the next by m - 1 and so on. Each corrected value is at least the
-    previous corrected value, and at most 1. Rejecting the tests with a corrected p-value of at most alpha keeps the
-    probability of any false rejection at or below alpha, however the tests depend on each other.
+    previous corrected value, and at most 1. If the tests with a corrected p-value of at most alpha are rejected, the
+    probability of even one false rejection is at most alpha, whether or not the tests depend on each other.
 
     Parameters
     ----------
     p_values : array_like of floats, shape (tests,)
-        NaN for a test that was not possible; its result is NaN, and m does not count it.
+        NaN stands for a test that was not possible. Its corrected p-value is NaN, and it does not count in m, the
+        number of tests.
 
     Returns
     -------
@@ -385,7 +399,7 @@ def holm(p_values: npt.ArrayLike) -> Reals:
     Raises
     ------
     DataError
-        If a p-value is not between 0 and 1.
+        If `p_values` does not have one dimension, or if a p-value is not between 0 and 1.
 
     References
     ----------
@@ -406,7 +420,7 @@ def holm(p_values: npt.ArrayLike) -> Reals:
     tests = np.flatnonzero(~np.isnan(array))
     # (m,): indices of the tests, from the smallest p-value to the largest.
     order = tests[np.argsort(array[tests], kind="stable")]
-    # (m,): the sorted p-values times m, m - 1, ..., 1; their running maximum, at most 1, is the corrected p-value.
+    # (m,): the sorted p-values times m, m - 1, ..., 1. The running maximum of these products, at most 1, is the result.
     stepped = array[order] * np.arange(len(order), 0, -1)
     adjusted = np.full_like(array, nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)

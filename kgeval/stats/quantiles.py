@@ -33,9 +33,9 @@ def quantile_interval(
 ) -> Interval:
     """Return Woodruff's interval of a quantile: the limits of a share, converted to values.
 
-    The share of observations up to the quantile has a standard error, which includes the design effect. This gives a
-    lower and an upper limit of the share. The limits of the quantile are the quantiles at these two shares, so each
-    limit is an observed value.
+    The share of observations up to the quantile has a standard error, which includes the design effect. The standard
+    error gives a lower and an upper limit of the share. The limits of the interval are the quantiles at these two
+    shares, so each limit is an observed value.
 
     Parameters
     ----------
@@ -44,16 +44,18 @@ def quantile_interval(
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     share : float
-        Which quantile: 0.5 is the median, the mean of the two middle values if the number of values is even.
+        The share of values below the quantile: 0.5 for the median. If the number of values is even, the median is the
+        mean of the two middle values.
     confidence : float
         Nominal coverage.
 
     Returns
     -------
     Interval
-        `error` is the width of the interval divided by twice Student's t. The limits are NaN and `reason` is not
-        empty if there is no observation or only one cluster, or so few clusters that a limit would be outside the
-        range of the observations (fewer than 7 clusters for a median with confidence 0.95).
+        `error` is the width of the interval divided by twice the quantile of Student's t. If there is no observation,
+        if there is only one cluster, or if there are too few clusters (fewer than 7 for the median with confidence
+        0.95), then the limits are NaN and `reason` says why. With too few clusters, a limit would be outside the range
+        of the observations.
 
     References
     ----------
@@ -100,7 +102,8 @@ def quantile_bootstrap(
     clusters : array_like, shape (observations,)
         The label of each observation's cluster.
     share : float
-        Which quantile: 0.5 is the median, the mean of the two middle values if the number of values is even.
+        The share of values below the quantile: 0.5 for the median. If the number of values is even, the median is the
+        mean of the two middle values.
     confidence : float
         Nominal coverage.
     n_resamples : int
@@ -110,7 +113,7 @@ def quantile_bootstrap(
     Returns
     -------
     Interval
-        The limits are NaN and `reason` is not empty if there is no observation or only one cluster.
+        If there is no observation or only one cluster, the limits are NaN and `reason` says why.
 
     References
     ----------
@@ -126,25 +129,25 @@ def quantile_bootstrap(
     array, groups, value, reason = _checked_sample(values, clusters, share)
     if reason:
         return Interval(value, nan, nan, confidence, "percentile", groups.count, reason=reason)
-    # new_number (clusters,): number of each cluster after sorting the clusters by sums and size, so that the cluster
-    # labels do not change the draws.
-    new_number = np.empty(groups.count, dtype=np.int64)
+    # new_index (clusters,): position of each cluster after the clusters are sorted by sums and size. The draws use
+    # these positions, so that the draws do not depend on the cluster labels.
+    new_index = np.empty(groups.count, dtype=np.int64)
     centred = array - array.mean()
     sums = groups.sums(np.column_stack([centred, centred**2]))
-    new_number[in_order(np.column_stack([sums, groups.sizes]))] = np.arange(groups.count)
-    # ordered (observations,): the sorted values. cluster_numbers (observations,): new number of each value's cluster.
+    new_index[in_order(np.column_stack([sums, groups.sizes]))] = np.arange(groups.count)
+    # ordered (observations,): the sorted values. cluster_index (observations,): new index of each value's cluster.
     ranking = np.argsort(array, kind="stable")
-    ordered, cluster_numbers = array[ranking], new_number[groups.numbers][ranking]
-    # counts[:, cluster_numbers] (resamples, observations): how often each sorted value occurs in each resample.
+    ordered, cluster_index = array[ranking], new_index[groups.numbers][ranking]
+    # counts[:, cluster_index] (resamples, observations): how often each sorted value occurs in each resample.
     resampled = [
-        _quantiles_of_counts(ordered, counts[:, cluster_numbers], share)
+        _quantiles_of_counts(ordered, counts[:, cluster_index], share)
         for counts in drawn_counts(groups.count, n_resamples, seed)
     ]
     return between_quantiles(value, np.concatenate(resampled), groups.count, confidence)
 
 
 def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
-    """Return the values as float64, their clusters, the quantile, and the reason for no interval (may be empty)."""
+    """Return the values (float64), the clusters, the quantile, and why there is no interval (empty if there is one)."""
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
@@ -160,7 +163,7 @@ def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float
 
 
 def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
-    """Return the quantile of each resample; in resample i, sorted value j occurs ``counts[i, j]`` times.
+    """Return the quantile of each resample; resample i contains ``ordered[j]`` exactly ``counts[i, j]`` times.
 
     Parameters
     ----------
@@ -180,7 +183,7 @@ def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
     """
     # (resamples, observations): number of values of the resample that are at most each sorted value.
     reached = np.cumsum(counts, axis=1)
-    # (resamples,): number of values of the resample up to the quantile, not rounded.
+    # (resamples,): how many values of the resample are up to the quantile, not rounded.
     goals = share * reached[:, -1]
     # (resamples,) each: index of the first sorted value with reached >= goal, and with reached > goal. The two differ
     # if reached == goal for a value; the quantile is then the mean of both values.

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-# With more degrees of freedom than this, the series expansion is exact to 1e-12, and the finite sum is slow.
+# With more degrees of freedom than this, a series expansion is used: it is exact to 1e-12, and the finite sum is slow.
 MAX_SUMMED = 1000
 
 
@@ -22,7 +22,7 @@ def student_quantile(share: float, freedom: int) -> float:
     Parameters
     ----------
     share : float
-        Which quantile: the probability of a smaller value, above 0 and below 1.
+        The probability of a value below the quantile; above 0 and below 1.
     freedom : int
         Degrees of freedom, at least 1.
 
@@ -55,7 +55,10 @@ def student_quantile(share: float, freedom: int) -> float:
 
 
 def _central_share(angle: float, freedom: int) -> float:
-    """Return P(|T| <= t) with ``angle = atan(t / sqrt(freedom))``, for at least two degrees of freedom."""
+    """Return the probability that a number with Student's distribution lies between -t and t.
+
+    ``angle`` is ``atan(t / sqrt(freedom))``; `freedom` is at least 2.
+    """
     squared = cos(angle) ** 2
     if freedom % 2:
         steps = np.arange(2.0, freedom - 2, 2.0)
@@ -66,7 +69,7 @@ def _central_share(angle: float, freedom: int) -> float:
 
 
 def _expanded_quantile(z: float, freedom: int) -> float:
-    """Return the quantile of t from the normal quantile `z`, by a series in ``1 / freedom`` up to the fourth power."""
+    """Return the quantile of t, computed from the normal quantile `z` by a series in ``1 / freedom`` (to power 4)."""
     terms = (
         z,
         (z**3 + z) / 4.0,

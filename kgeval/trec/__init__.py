@@ -1,4 +1,4 @@
-"""TREC runs measured as trec_eval does: files, ranked lists, measures, tables. ``kgeval trec`` uses this package."""
+"""Measures of TREC runs as trec_eval computes them: files, ranked lists, measures, tables; for ``kgeval trec``."""
 
 from kgeval.trec.measures import parse_measures
 from kgeval.trec.run_files import read_qrels, read_run

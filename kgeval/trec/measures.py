@@ -1,8 +1,8 @@
-"""The measures of trec_eval, with their names in trec_eval, built from the metrics of `kgeval.metrics.retrieval`.
+"""The measures of trec_eval, with the names that trec_eval uses, built from the metrics of `kgeval.metrics.retrieval`.
 
-Each measure is a ratio per query. As in trec_eval, an undefined ratio counts as 0. `parse_measures` reads
-names of measures; `kgeval.trec.tables` computes them. Each `Maker` builds the measures
-with one name.
+For each query, a measure is a ratio; as in trec_eval, a ratio with denominator 0 counts as 0. `parse_measures` reads
+names of measures; `kgeval.trec.tables` computes the measures. A `Maker` is a function that makes the measures of one
+name, for example P_5 and P_10 for ``P.5,10``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class TrecMeasure:
     ratio : callable
         Returns numerator and denominator per query, as `ListMetric.ratio`.
     total : str
-        ``"mean"``; ``"geometric"``, where a value below 0.00001 counts as 0.00001; or ``"sum"``, for counts.
+        How the values of all queries are combined: ``"mean"``; ``"geometric"``, the geometric mean, in which a value
+        below 0.00001 counts as 0.00001; or ``"sum"``, for counts.
     has_expectation : bool
         Whether the exact expectation over random orders of tied documents can be computed.
     """
@@ -63,10 +64,13 @@ class TrecMeasure:
     ratio: Ratio
     total: str = "mean"
     has_expectation: bool = True
-    undefined_when: ClassVar[str] = ""  # under other ties every query has a value: 0 where the denominator is 0
+    undefined_when: ClassVar[str] = ""  # `lacking` gives the only reason; otherwise every query has a value
 
     def per_query(self, lists: Lists, ties: str) -> Reals:
-        """Return the value of the measure for each list, float64, shape (queries,); 0 where the denominator is 0."""
+        """Return the value of the measure for each list, float64, shape (queries,).
+
+        A value is 0 where the denominator is 0. All values are NaN if the measure is undefined (see `lacking`).
+        """
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(lists.under(ties))
@@ -102,8 +106,9 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
     ----------
     texts : iterable of str
         Names of trec_eval: ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``,
-        ``"all_trec"``; a query without a relevant document counts as 0. Names of kgeval: ``"ndcg@10"``,
-        ``"err(g_max=4)@20"``; such a query is left out by default. Commas separate several names in one text.
+        ``"all_trec"``. Names of kgeval: ``"ndcg@10"``, ``"err(g_max=4)@20"``. One text can hold several names,
+        with commas between them. A query without a relevant document counts as 0 in a measure of trec_eval; a metric of
+        kgeval leaves it out by default.
 
     Returns
     -------
@@ -112,7 +117,7 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
     Raises
     ------
     MetricError
-        If a name is unknown (the message lists the known ones), or a parameter is wrong.
+        If a name is unknown (the message lists the known names), or if a parameter is wrong.
 
     Examples
     --------
@@ -123,7 +128,9 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
     for text in texts:
         parts: list[str] = []
         for part in split_list(text):
-            if parts and re.fullmatch(r"[-+.=0-9]+", part):  # the 10 of P.5,10
+            if parts and re.fullmatch(
+                r"[-+.=0-9]+", part
+            ):  # a number belongs to the name before it, as the 10 in P.5,10
                 parts[-1] += f",{part}"
             else:
                 parts.append(part)
@@ -134,7 +141,7 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
 
 
 def _measures_of(text: str) -> Sequence[TrecMeasure | ListMetric]:
-    """Return the measures with one name; several for the name of a set."""
+    """Return the measures that one name means, for example P_5 and P_10 for ``"P.5,10"``."""
     if text in SETS:
         return [measure for name in SETS[text] for measure in MEASURES[name](name, "")]
     parts = re.fullmatch(rf"({'|'.join(MEASURES)})(?:\.(.*)|_([-+.=,0-9]+))?", text)
@@ -142,7 +149,9 @@ def _measures_of(text: str) -> Sequence[TrecMeasure | ListMetric]:
         return MEASURES[parts[1]](parts[1], parts[2] or parts[3] or "")
     metric = LISTS.parse(text, [*MEASURES, *SETS])
     if str(metric) in MEASURES:
-        raise MetricError(f"{text!r} would be shown as {str(metric)!r}, a measure of trec_eval; write {str(metric)!r}")
+        raise MetricError(
+            f"the short name of {text!r} is {str(metric)!r}, which is a measure of trec_eval; write {str(metric)!r}"
+        )
     return [metric]
 
 
@@ -175,7 +184,7 @@ def _parameters_in_name(ratio: Callable[[str, str], Ratio], has_expectation: boo
 
 
 def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Maker:
-    """Return a maker of one measure per cut-off, ascending."""
+    """Return a maker that makes one measure for each cut-off, in ascending order."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         cut_offs = _numbers(name, text or default, int, "positive integers", lambda k: k > 0)
@@ -185,7 +194,10 @@ def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Make
 
 
 def _per_share(ratio: Callable[[float], Ratio], default: str, largest: float, has_expectation: bool = True) -> Maker:
-    """Return a maker of one measure per share of the relevant documents, ascending, from 0 to `largest`."""
+    """Return a maker that makes one measure for each share, in ascending order.
+
+    A share is a number from 0 to `largest`. The measures multiply it by the number of relevant documents of a query.
+    """
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         shares = _numbers(name, text or default, float, f"numbers from 0 to {largest:g}", lambda c: 0 <= c <= largest)
@@ -196,7 +208,7 @@ def _per_share(ratio: Callable[[float], Ratio], default: str, largest: float, ha
 
 
 def _numbers(name: str, text: str, kind: type, expected: str, is_right: Callable[[Any], bool]) -> list[Any]:
-    """Return the numbers of a text, separated by commas; raise a MetricError if `is_right` is false for a number."""
+    """Return the comma-separated numbers in `text`; raise a MetricError if `is_right` is False for one of them."""
     try:
         numbers = [kind(part) for part in text.split(",")]
     except ValueError:
@@ -224,9 +236,9 @@ def _set_map(lists: Lists) -> tuple[Reals, Reals]:
 
 
 def _precision_at_share(share: float) -> Ratio:
-    """Return the precision among the first c R documents, where c is `share` and R the number of relevant documents.
+    """Return the precision among the first ``share * R`` documents; R is the number of relevant documents of the query.
 
-    c R is rounded up, unless it is less than 0.1 above an integer.
+    ``share * R`` is rounded up to an integer, but rounded down if it is less than 0.1 above an integer.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
@@ -239,16 +251,16 @@ def _precision_at_share(share: float) -> Ratio:
 def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
     """Return the interpolated precision, averaged over `recalls`.
 
-    The interpolated precision at recall c is the largest precision at any position where at least c R relevant
-    documents are retrieved; R is the number of relevant documents. trec_eval rounds c R to the nearest integer;
-    `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
+    Let R be the number of relevant documents of a query. The interpolated precision at recall c is the largest
+    precision at any position up to which at least ``c * R`` relevant documents are retrieved. trec_eval rounds
+    ``c * R`` to the nearest integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
         hits, total = HitCounts.of(lists), np.zeros(len(lists))
         for recall in recalls:
-            # needed: number of relevant documents to retrieve, shape (queries,). reaches: whether a hit is the one that
-            # reaches this number in its query, shape (hits,).
+            # needed, (queries,): how many relevant documents must be retrieved. reaches, (hits,): True for the hit that
+            # is number `needed` of its query.
             needed = np.maximum(np.floor(recall * lists.n_relevant + 0.5), 1)
             reaches = hits.number == needed[hits.query]
             total += lists.per_list(hits.query[reaches], hits.interpolated[reaches])
@@ -263,7 +275,7 @@ def _mean_over_recalls(name: str, text: str) -> Ratio:
 
 
 def _f_of_set(name: str, text: str) -> Ratio:
-    """Return the ratio (1 + x) P R / (R + x P), so the weight x is the square of the beta of F-beta."""
+    """Return F-beta: ``(1 + x) * P * R / (R + x * P)``, with precision P, recall R and the parameter x = beta ** 2."""
     weights = _numbers(name, text or "1", float, "a positive number", lambda x: 0 < x < math.inf)
     if len(weights) > 1:
         raise MetricError(f"{name} takes one number; got '{name}.{text}'")

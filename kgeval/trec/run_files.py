@@ -27,9 +27,9 @@ def read_qrels(file: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     file : str or path
-        UTF-8, columns separated by blanks or tabs. Names are kept as the strings in the file; the iteration is
-        ignored. A byte order mark, CRLF or CR line ends, empty lines and lines that start with ``#`` are
-        accepted.
+        UTF-8, columns separated by blanks or tabs. Names of queries and documents are read as strings, unchanged;
+        the iteration is ignored. A byte order mark and CRLF or CR line ends are accepted. Empty lines and lines
+        that start with ``#`` are ignored.
 
     Returns
     -------
@@ -40,8 +40,8 @@ def read_qrels(file: str | Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If a line does not have four columns, a grade is not an integer, a document occurs twice for a query, the
-        bytes are not UTF-8, or the file is missing, empty or UTF-16. The message names file and line.
+        If a line does not have four columns, if a grade is not an integer, or if a document occurs twice for the same
+        query (the message names file and line). Also if the file is missing or empty, or if it is not UTF-8.
     """
     path = Path(file)
     raw = _read_without_comments(path)
@@ -73,8 +73,9 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
     Raises
     ------
     DataError
-        If a line has fewer than six columns, or a score is not a number (trec_eval reads it as 0) or NaN; and in the
-        cases of `read_qrels`. The message names file and line.
+        If a line has fewer than six columns, if a score is NaN or not a number (trec_eval would read it as 0), or if a
+        document occurs twice for the same query (the message names file and line). Also if the file is missing or
+        empty, or if it is not UTF-8.
     """
     path = Path(file)
     raw = _read_without_comments(path)
@@ -84,7 +85,7 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
         scores = texts.astype(np.float64)
     except ValueError:
         scores = np.full(len(texts), np.nan)
-    # float() also accepts 1_000 and digits of other scripts, and reads 1e999 as infinity; all three are refused.
+    # float() also accepts 1_000 and digits of other scripts, and reads 1e999 as infinity; all three are errors here.
     joined = "".join(texts)
     is_odd = not np.isfinite(scores).all() or "_" in joined or not joined.isascii()
     if is_odd or (frame["tag"] == "").any() or frame.duplicated(["query", "document"]).any():
@@ -94,7 +95,7 @@ def read_run(file: str | Path) -> tuple[pd.DataFrame, str]:
 
 
 def _read_without_comments(path: Path) -> bytes:
-    """Return the bytes of the text with LF line ends, comment lines made empty, and no byte order mark."""
+    """Return the bytes of a file with LF line ends and without byte order mark; comment lines become empty lines."""
     raw = one_line_end(read_bytes(path))
     raw = _COMMENT.sub(b"", raw) if b"#" in raw else raw
     check_no_nul(path, raw)
@@ -102,8 +103,8 @@ def _read_without_comments(path: Path) -> bytes:
 
 
 def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the columns as strings, empty where a line is too short; further columns are ignored."""
-    header = " ".join(columns).encode() + b"\n"  # fixes the number of columns, whatever the first line has
+    """Return the columns of the file that are used, as strings; a value is empty where the line is too short."""
+    header = " ".join(columns).encode() + b"\n"  # pandas takes the number of columns from this line
     used = [name for name in columns if name not in ("iteration", "Q0", "rank")]
     try:
         frame = pd.read_csv(
@@ -126,7 +127,7 @@ def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFra
 
 
 def _check_lines(path: Path, raw: bytes, error_of: Callable[[list[str]], str]) -> None:
-    """Raise a DataError for the first line with an error (`error_of`) or with a repeated document of a query."""
+    """Raise a DataError for the first wrong line: `error_of` finds an error, or its query already has its document."""
     seen: dict[tuple[str, str], int] = {}
     for number, line in enumerate(raw.decode("utf-8").split("\n"), start=1):
         words = line.replace("\t", " ").split(" ")

@@ -31,12 +31,12 @@ class TrecOptions:
     ----------
     ties : str
         ``"trec"``: scores are rounded to single precision, as in version 9 of trec_eval, and tied documents
-        are sorted by name, descending. Otherwise scores are compared unchanged, and ties are handled as in
-        `kgeval.metrics.retrieval`.
+        are sorted by name, descending. The other values of `TREC_TIES`: scores are not rounded, and ties are handled as
+        in `kgeval.metrics.retrieval`.
     relevance_level : int
-        The lowest grade that counts as relevant in measures without grades (``-l``).
+        The lowest grade of a relevant document, for measures that do not use the grades themselves (``-l``).
     depth : int, optional
-        Only the first `depth` documents of each query count (``-M``).
+        Only the first `depth` documents of each query are kept (``-M``).
     judged_only : bool
         Whether documents that are not judged are removed, after the cut at `depth` (``-J``).
     complete : bool
@@ -45,7 +45,7 @@ class TrecOptions:
     Raises
     ------
     MetricError
-        If `ties` is not one of `TREC_TIES`, or `relevance_level` or `depth` is not a positive integer.
+        If `ties` is not one of `TREC_TIES`, or if `relevance_level` or `depth` is not a positive integer.
     """
 
     ties: str = "trec"
@@ -62,7 +62,7 @@ class TrecOptions:
 
 
 def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = TrecOptions()) -> Lists:
-    """Make ranked lists of a run as trec_eval does.
+    """Make the ranked list of each query of a run, as trec_eval makes it.
 
     Parameters
     ----------
@@ -76,15 +76,16 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     Returns
     -------
     Lists
-        The lists of the judged queries. ``notes`` give the numbers of queries and documents that were left out, and the
-        number of queries in which the names of documents determine the order.
+        The lists of the judged queries. ``notes`` tell how many queries and documents were left out, and in how many
+        queries the order of tied documents depends on their names.
 
     Raises
     ------
     DataError
         If no query of the run is judged.
     MetricError
-        If the last kept document (`depth`) ties with the next one, and `ties` is not ``"trec"``.
+        If `ties` of the options is not ``"trec"``, and in some query the last document that `depth` keeps has the same
+        score as the first document that it removes.
 
     Examples
     --------
@@ -97,10 +98,10 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     judged, returned = set(qrels["query"]), set(run["query"])
     if not judged & returned:
         raise DataError(
-            f"no query of the run is judged: the run has {min(returned, default='none')!r}, the judgements have "
-            f"{min(judged, default='none')!r}; do the files belong together?"
+            f"no query of the run is judged: the run has queries such as {min(returned, default='none')!r}, the "
+            f"judgements such as {min(judged, default='none')!r}; do the files belong together?"
         )
-    absent = "count 0" if options.complete else "are left out; -c counts them 0"
+    absent = "count as 0" if options.complete else "are left out; with -c they count as 0"
     notes = [
         (len(judged - returned), f"judged queries have no document in the run and {absent}"),
         (len(returned - judged), "queries of the run are not judged and are left out"),
@@ -112,7 +113,7 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     n_without_relevant = int((lists.n_relevant == 0).sum())
     notes += [
         *more_notes,
-        (n_without_relevant, "queries have no relevant document; trec_eval's measures count 0 for them"),
+        (n_without_relevant, "queries have no relevant document; they count as 0 in the measures of trec_eval"),
     ]
     if options.ties == "trec":
         notes.append((_n_tied(lists), f"queries have tied documents of different grades; {_BY_NAME}"))
@@ -122,7 +123,7 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
 def _kept_documents(
     qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions
 ) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
-    """Return the documents of the run that count, and notes (count, text) about the removed documents."""
+    """Return the documents of the run that are kept, and notes about the others as pairs (number, text)."""
     notes = []
     if options.ties == "trec":
         with np.errstate(over="ignore"):
@@ -160,8 +161,8 @@ def _first_documents(run: pd.DataFrame, depth: int) -> tuple[pd.DataFrame, list[
 def _n_tied(lists: Lists) -> int:
     """Return the number of lists in which tied items differ in grade, so that their order matters."""
     items = pd.DataFrame({"query": lists.query, "before": lists.before, "size": lists.size, "grade": lists.grade})
-    # `items`: one row per item; items of a query with the same `before` tie; `size` is the number of tied items.
-    # n_alike: for each item, the number of tied items with the same grade (the item included).
+    # `items` has one row per item. Items of a query with the same `before` form a tie group of `size` items.
+    # n_alike: for each item, how many items of its tie group have its grade (the item itself included).
     n_alike = items.groupby(["query", "before", "grade"])["size"].transform("size")
     return int(items["query"][n_alike < items["size"]].nunique())
 
@@ -173,10 +174,10 @@ class TrecTable:
     Parameters
     ----------
     frame : pandas.DataFrame
-        Indexed by query, the last row ``"all"``; one column per measure, counts int64, others float64; the last column,
-        ``reason``, tells why numbers are NaN.
+        One row per query (the index holds their names), then the row ``"all"``. One column per measure, int64 for
+        counts and float64 for the others, then the column ``reason``, which tells why values are NaN.
     notes : tuple of str
-        The measures whose mean leaves out queries.
+        One note for each measure whose mean leaves out queries.
     tag : str or None
         The tag of the run, if the measure ``runid`` was requested.
     """
@@ -194,7 +195,7 @@ def trec_table(
     Parameters
     ----------
     lists : Lists
-        As `trec_lists` returns them, with the same `ties`.
+        The result of `trec_lists`, called with the same `ties`.
     measures : sequence of TrecMeasure or ListMetric
         See `kgeval.trec.measures.parse_measures`.
     ties : str
@@ -225,7 +226,8 @@ def trec_table(
         reasons[name] = measure.lacking(lists, policy) or measure.undefined_when
         if total.excluded and not total.reason:
             notes.append(
-                f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; use empty=zero for all"
+                f"{name} is the mean over {len(lists) - total.excluded} of {len(lists)} queries; with empty=zero, the "
+                "other queries count as 0"
             )
     has_tag = columns.pop("runid", None) is not None
     reasons.pop("runid", None)
@@ -242,8 +244,8 @@ def format_trec(table: TrecTable, per_query: bool = True) -> str:
     ----------
     table : TrecTable
     per_query : bool
-        Whether lines for single queries come before those for all queries together. As in trec_eval, single
-        queries have no ``num_q`` and no ``gm_map``.
+        Whether to return lines for each query too, before the lines for all queries together. As in trec_eval, there
+        are no lines ``num_q`` and ``gm_map`` for a single query.
 
     Examples
     --------

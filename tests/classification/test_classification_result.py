@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from grids import thinned
 from made_results import replaced, saved_with
 
 import kgeval as kg
@@ -438,25 +439,28 @@ THRESHOLDS = tuple(
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        *({name: lambda values: values.astype(str)} for name in (*TABLE, *THRESHOLDS)),
-        *({name: lambda ids: ids + 0.5} for name in ("s", "p", "o", "thresholds_relation")),
-        *({name: lambda flags: flags.astype(int)} for name in ("label", "predicted")),
-        {"score": lambda scores: scores.astype(int)},
-        *({name: lambda values: values[1:]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
-        *({name: lambda values: values[None]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
-        *({name: None} for name in (*TABLE[:-1], *THRESHOLDS, "column_0", "global_threshold", "relation_labels")),
-        *({name: None} for name in ("about", "dropped", "notes")),
-        *({name: lambda ids: ids + 6} for name in ("s", "p", "o", "thresholds_relation", "column_1")),
-        *({name: lambda ids: ids - 9} for name in ("s", "p", "o", "thresholds_relation")),
-        {"entity_labels": lambda packed: packed[:-1]},
-        {"predicted": lambda flags: ~flags},
-        {"format": lambda text: text.replace("2", "1")},
-        *(
-            {"about": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
-            for name in ("seed", "version")
-        ),
-    ],
+    thinned(
+        [
+            *({name: lambda values: values.astype(str)} for name in (*TABLE, *THRESHOLDS)),
+            *({name: lambda ids: ids + 0.5} for name in ("s", "p", "o", "thresholds_relation")),
+            *({name: lambda flags: flags.astype(int)} for name in ("label", "predicted")),
+            {"score": lambda scores: scores.astype(int)},
+            *({name: lambda values: values[1:]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
+            *({name: lambda values: values[None]} for name in (*TABLE, *THRESHOLDS, "column_0", "column_1")),
+            *({name: None} for name in (*TABLE[:-1], *THRESHOLDS, "column_0", "global_threshold", "relation_labels")),
+            *({name: None} for name in ("about", "dropped", "notes")),
+            *({name: lambda ids: ids + 6} for name in ("s", "p", "o", "thresholds_relation", "column_1")),
+            *({name: lambda ids: ids - 9} for name in ("s", "p", "o", "thresholds_relation")),
+            {"entity_labels": lambda packed: packed[:-1]},
+            {"predicted": lambda flags: ~flags},
+            {"format": lambda text: text.replace("2", "1")},
+            *(
+                {"about": lambda about, name=name: {k: v for k, v in about.items() if k != name}}
+                for name in ("seed", "version")
+            ),
+        ],
+        5,
+    ),
     ids=lambda changes: next(iter(changes)),
 )
 def test_damaged_files_are_refused(tmp_path, changes):

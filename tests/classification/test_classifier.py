@@ -246,7 +246,8 @@ def test_relations_without_a_threshold_of_their_own():
     assert result.thresholds["threshold"].to_dict() == {"knows": 3.0, "likes": 3.0, "hates": 3.0}
     assert result.notes == (
         "the global threshold 3 is used for 1 of 3 relations of test (2 triples): valid has no example of them",
-        "the global threshold 3 is used for 1 of 3 relations of test (1 triples): valid has examples of one class only",
+        "the global threshold 3 is used for 1 of 3 relations of test (1 triples): "
+        "valid has only true or only false examples of them",
     )
     assert result["accuracy"] == 4 / 5
     assert "2 thresholds" not in repr(result)
@@ -277,7 +278,7 @@ def test_means_say_what_they_leave_out():
         "knows": "",
         "likes": "auc: no negative example",
     }
-    left_out = "leaves out 1 of 2 relations without a value (20.0% of the test triples)"
+    left_out = "leaves out 1 of 2 relations, for which it is undefined (20.0% of the test triples)"
     said = [f"{mean} {left_out}" for mean in ("macro AUC", "micro GAUC", "macro GAUC")]
     assert result.cautions("auc,gauc,accuracy") == said
     assert f"note: macro AUC {left_out}" in repr(result)
@@ -341,7 +342,7 @@ def test_known_and_repeated_negatives_are_kept_and_counted():
     assert result.notes == (
         "1 of 2 negatives of valid are known triples; they count as false",
         "1 of 3 negatives of test are known triples; they count as false",
-        "1 of 3 negatives of test are repetitions; each counts",
+        "1 of 3 negatives of test repeat another one; each counts",
     )
     assert len(result.table) == 5
     assert result.about["n_test_negative"] == 3
@@ -370,7 +371,9 @@ def test_too_few_candidates_are_noted():
     result = kg.classify(by_object, dataset, "uniform")
     n = len(kg.sample_negatives(dataset, "valid"))
     assert n < 3
-    assert result.notes[0] == f"valid has {3 - n} negatives fewer than positives: no unknown entity was left"
+    assert result.notes[0] == (
+        f"{3 - n} positives of valid have no negative: their queries have fewer unknown triples than positives"
+    )
 
 
 def test_the_hash_of_negatives_is_of_triples():

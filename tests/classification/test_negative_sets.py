@@ -109,12 +109,12 @@ def nan_for(entity):
     ("scorer", "message"),
     [
         (lambda s, p, o: 1 / 0, "<lambda> raised ZeroDivisionError when given"),
-        (lambda s, p, o: np.full(len(s), np.nan), "<lambda> gave NaN for ('Ada', 'knows', ?) at candidate 'Ada'"),
+        (lambda s, p, o: np.full(len(s), np.nan), "<lambda> gave NaN for ('Ada', 'knows', ?) with candidate 'Ada'"),
         (lambda s, p, o: o[:1], "must return shape"),
         (lambda s, p, o: None, "returned None"),
         (lambda s, p, o: o > 1, "must give real numbers (float or integer); got dtype bool"),
-        (lambda s, p, o: np.random.default_rng().random(len(s)), "called twice"),
-        (lambda s, p, o: o + 2**53, "which float64 cannot hold, and 1 more; thresholds are float64"),
+        (lambda s, p, o: np.random.default_rng().random(len(s)), "in a first call"),
+        (lambda s, p, o: o + 2**53, "and 1 more, beyond the precision of float64, the dtype of thresholds"),
         (3, "expected a function score(s, p, o)"),
         (TransE, "expected a scorer; got the class TransE"),
         (TransE(np.ones((5, 2)), np.ones((3, 2))), "TransE has rows for 3 relations, dataset 'small' has 2"),
@@ -131,7 +131,7 @@ def test_nan_after_the_probe_names_its_triple():
     dataset = kg.Dataset.from_arrays(valid=[[0, 0, 8], [0, 0, 9]], test=[[0, 0, 1]], **labels)
     negatives = {"valid": [[0, 0, 8], [0, 0, 5], [0, 0, 6]], "test": [[0, 0, 3]]}
     message = (
-        "<lambda> gave NaN for ('e0', 'r', 'e8') and such a score for 1 more of the 5 triples; it cannot be "
+        "<lambda> gave NaN for ('e0', 'r', 'e8') (NaN scores: 2 of 5); such a score cannot be "
         "compared. Check the parameters"
     )
     refused(ScoreError, message, nan_for(8), dataset, negatives)
@@ -148,7 +148,7 @@ def test_a_diverged_model_is_refused(value, said):
     model = TransE(entities, np.ones((1, 2)))
     refused(
         ScoreError,
-        f"TransE gave {said} for ('0', '0', '8') and such a score for 0 more of the 3 triples",
+        f"TransE gave {said} for ('0', '0', '8') (NaN or infinite scores: 1 of 3)",
         model,
         dataset,
         negatives,
@@ -164,7 +164,7 @@ def test_dtypes_may_not_change():
         return o.astype(np.float64 if (o == 8).any() else np.float32)
 
     negatives = {"valid": [[0, 0, 8]], "test": [[0, 0, 3]]}
-    message = "score gave float32 scores, then float64; keep to one dtype"
+    message = "score gave float32 scores, then float64 scores; keep to one dtype"
     refused(ScoreError, message, score, dataset, negatives, max_pairs=1)
 
 
@@ -244,7 +244,7 @@ def test_relations_without_a_vector():
     negatives = {**NEGATIVES, "valid": [[0, 0, 1], [4, 1, 1]]}
     result = kg.classify(model, small(train=[[0, 0, 4]]), negatives)
     assert result.dropped == {"valid: the model has no vector for an entity or relation": 1}
-    message = "the model has no vector for 1 relations that it should know, first 'likes'"
+    message = "the model has no vector for 1 relations that it should know (such as 'likes')"
     refused(ScoreError, message, model, small(train=[[0, 1, 4]]), negatives)
 
 

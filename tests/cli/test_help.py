@@ -53,6 +53,7 @@ def test_a_page_is_printed_as_it_is(capsys, topic):
     assert capsys.readouterr().out == PAGES[topic].read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_piped_output_equals_the_file():
     """In a process of its own, whose output is no terminal."""
     done = subprocess.run([sys.executable, "-m", "kgeval", "help", "trec"], capture_output=True, check=True)

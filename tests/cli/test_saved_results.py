@@ -213,7 +213,7 @@ def test_explain_shows_infinite_scores(capsys):
 def test_cardinality_says_its_splits(capsys):
     """All by default; others on request, and then the result notes it."""
     text = printed(capsys, "evaluate", "graph", "--score", "decision_scorers:near", "--by", "cardinality")
-    assert "note: computed from all splits (--means-from train: from train): cardinality" in text
+    assert "note: cardinality: computed from all splits; to use train only: --means-from train" in text
     call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
     assert shown["notes"] == ["cardinality and pattern: taken over test"]

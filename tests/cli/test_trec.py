@@ -76,7 +76,7 @@ def test_notes_say_what_to_do(files, capsys):
     _, notes = printed(capsys, "-m", "map", "-J", "-M", 2, "qrels", "run")
     by_name = "the order of these documents depends on their names, as in trec_eval, unless --ties expected"
     assert notes == [
-        "note: 1 judged queries have no document in the run and are left out; -c counts them 0",
+        "note: 1 judged queries have no document in the run and are left out; with -c they count as 0",
         "note: 1 queries of the run are not judged and are left out",
         "note: 2 documents after position 2 of their query are left out",
         "note: 1 queries have tied documents on both sides of position 2; which of these documents are kept "
@@ -84,7 +84,7 @@ def test_notes_say_what_to_do(files, capsys):
         "note: 1 documents are not judged and are left out",
         f"note: 1 queries have tied documents of different grades; {by_name}",
     ]
-    assert printed(capsys, "-m", "map", "-c", "qrels", "run")[1][0].endswith(" in the run and count 0")
+    assert printed(capsys, "-m", "map", "-c", "qrels", "run")[1][0].endswith(" in the run and count as 0")
 
 
 def test_output(files, capsys):
@@ -194,8 +194,11 @@ def test_names(texts, names):
         ("ndcg.0=1,1=2", "ndcg takes gains of positive grades, such as 'ndcg.1=3,2=9'; got 'ndcg.0=1,1=2'"),
         ("ndcg.10", "ndcg takes gains of positive grades, such as 'ndcg.1=3,2=9'; got 'ndcg.10'"),
         ("ndcg@0", "k of ndcg@k must be an integer of at least 1; got 0"),
-        ("MAP", "'MAP' would be shown as 'map', a measure of trec_eval; write 'map'"),
-        ("map(empty=skip)", "'map(empty=skip)' would be shown as 'map', a measure of trec_eval; write 'map'"),
+        ("MAP", "the short name of 'MAP' is 'map', which is a measure of trec_eval; write 'map'"),
+        (
+            "map(empty=skip)",
+            "the short name of 'map(empty=skip)' is 'map', which is a measure of trec_eval; write 'map'",
+        ),
     ],
 )
 def test_wrong_names(text, said):
@@ -225,7 +228,7 @@ def test_wrong_names(text, said):
         (("qrels", "run", "-m", "err"), "err: grade 2 of query 'q1' is above g_max; "),
         (
             ("other", "run"),
-            "no query of the run is judged: the run has 'q1', the judgements have '301'; do the files belong",
+            "no query of the run is judged: the run has queries such as 'q1', the judgements such as '301'; do ",
         ),
     ],
 )

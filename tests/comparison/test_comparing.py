@@ -566,7 +566,7 @@ def test_other_filters_are_refused():
     """The field, both values, the rows whose rivals it changes, and the override; then it is compared and said."""
     pair = [towns(), towns(1, kg.Protocol(filter_splits="train"))]
     field = "filter_splits: train+valid+test in A, train in B"
-    rivals = f"rivals: 3 of 6 shared rows differ in their filtered rivals, first {JACK}: 3 in A, 4 in B"
+    rivals = f"rivals: 3 of 6 shared rows have different numbers of filtered rivals, first {JACK}: 3 in A, 4 in B"
     assert refusal(pair) == [REFUSED, f"  {field} {FILTER}", f"  {rivals} {FILTER}", way_out("filter_splits")]
     assert refusal(pair, override=["queries"])[-1] == way_out("queries", "filter_splits")
     found = compare(pair, names=["A", "B"], override="filter_splits, unseen")
@@ -586,8 +586,9 @@ def test_other_unseen_policies_are_refused():
     pair = [towns(), towns(0, kg.Protocol(unseen="drop"))]
     lines = refusal(pair)
     assert lines[1] == f"  unseen: rank in A, drop in B {UNSEEN}"
-    assert lines[2] == f"  rivals: 6 of 6 shared rows differ in their raw rivals, first {JACK}: 4 in A, 3 in B {UNSEEN}"
-    assert lines[3].startswith("  rivals: 5 of 6 shared rows differ in their filtered rivals, first")
+    rivals = f"6 of 6 shared rows have different numbers of raw rivals, first {JACK}: 4 in A, 3 in B"
+    assert lines[2] == f"  rivals: {rivals} {UNSEEN}"
+    assert lines[3].startswith("  rivals: 5 of 6 shared rows have different numbers of filtered rivals, first")
     assert lines[4:] == [way_out("unseen")]
     assert list(compare(pair, names=["A", "B"], override=("unseen",)).overridden) == ["unseen", "rivals"]
 
@@ -730,7 +731,7 @@ def test_other_rivals_without_a_cause_cannot_be_overridden():
     """Nothing else differs, so nothing that may be overridden explains them."""
     result = towns()
     other = replaced(result, table=result.table.assign(rivals_raw=result.table["rivals_raw"] - 1))
-    rivals = f"6 of 6 shared rows differ in their raw rivals, first {JACK}: 4 in A, 3 in B"
+    rivals = f"6 of 6 shared rows have different numbers of raw rivals, first {JACK}: 4 in A, 3 in B"
     for override in ((), ("dataset", "unseen", "filter_splits")):
         assert refusal([result, other], override=override) == [
             REFUSED,
@@ -754,8 +755,8 @@ def test_notes_on_ties_versions_and_scorers():
     head = compare([plain, constant], names=["A", "B"]).header()
     version = plain.about["version"]
     assert (
-        "note: tie rates differ, 0.0% in A, 100.0% in B; compare also with the prefixes pessimistic. and optimistic."
-        in head
+        "note: tie rates differ: 0.0% in A, 100.0% in B; also compare metrics with prefixes pessimistic. and "
+        "optimistic." in head
     )
     assert f"note: made with different versions of kgeval: {version} in A, 0.0.9 in B" in head
     assert "note: the scorer has the same name in A and B: lookup" in head
@@ -811,12 +812,12 @@ def test_head_says_what_was_tested():
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
-        "tested: p is how often a difference at least as large, in either direction, arises when the two models swap "
-        "all their ranks of a query at random (1,234 random swaps, seed 5; all possible swaps where 13 or fewer "
-        "differ); p_holm is p corrected by Holm's method for the number of tests here, 2 (pairs of models: 1, "
-        "metrics: 2)",
-        "differences are first - second; intervals 90%, clustered by query; in query. metrics each query is its own "
-        "cluster",
+        "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
+        "either direction; all ranks of a query are swapped together (1,234 random swaps, seed 5; all possible swaps "
+        "if 13 or fewer clusters differ); p_holm is p corrected by Holm's method for the number of tests here, 2 "
+        "(pairs of models: 1, metrics: 2)",
+        "differences are first - second; intervals 90%, clustered by query; for metrics with the prefix query. each "
+        "query is one cluster",
     ]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from grids import light
+from grids import light, thinned
 from oracle import random_graph
 
 from kgeval import Dataset, TripleSet, Vocabulary, read_dataset
@@ -78,7 +78,7 @@ def test_random_frames_keep_every_row(seed):
 
 
 @pytest.mark.parametrize("names", [part.split(", ") for part in [*NAMES.upper().split("; "), "s, P, o"]])
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("order", thinned(itertools.permutations(range(3)), 4))
 @pytest.mark.parametrize("extra", [False, True])
 def test_columns_are_found_by_name(names, order, extra):
     """In any order, in any case of letters, beside other columns (which may hold anything)."""
@@ -111,7 +111,7 @@ def test_three_columns_without_known_names_go_by_position(columns):
 def test_other_columns_are_refused(columns, shown):
     """Neither known names nor three columns, or a known name out of its place: the names that would do."""
     said = refusal(Dataset.from_frames, valid=pd.DataFrame([["a"] * len(columns)], columns=columns))
-    assert said == f"valid: expected three columns, or columns named {NAMES}; got {shown}"
+    assert said == f"valid: expected columns named {NAMES}, or exactly three columns with other names; got {shown}"
 
 
 def test_a_column_name_that_stands_twice_is_refused():
@@ -249,8 +249,8 @@ def test_ragged_rows_are_refused():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_relations": 1}, "set n_entities= (or entity_labels=): every declared entity counts, "),
-        ({"n_entities": 1}, "set n_relations= (or relation_labels=): every declared relation counts, "),
+        ({"n_relations": 1}, "set n_entities= (or entity_labels=): entities that occur in no triple "),
+        ({"n_entities": 1}, "set n_relations= (or relation_labels=): relations that occur in no triple "),
         ({"n_entities": 0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 0"),
         ({"n_entities": 1, "n_relations": True}, "n_relations must be an integer of at least 1; got True"),
         ({"n_entities": 3.0, "n_relations": 1}, "n_entities must be an integer of at least 1; got 3.0"),
@@ -261,7 +261,7 @@ def test_ragged_rows_are_refused():
 )
 def test_sizes_must_be_said_and_agree(options, said):
     """Without a declared number the candidates would be a guess."""
-    said += "even if it occurs in no triple" if said.endswith(", ") else ""
+    said += "belong to the dataset too" if said.endswith("triple ") else ""
     assert refusal(Dataset.from_arrays, test=[[0, 0, 0]], **options) == said
 
 
@@ -306,7 +306,7 @@ def test_observations_are_sentences():
         "1 rows of valid also in train",
         "2 rows of test also in train",
         "2 rows of test also in valid",
-        "2 triples of test name 2 entities and 1 relations that do not occur in train",
+        "2 triples of test contain 2 entities and 1 relations that do not occur in train",
     ]
     assert dataset.observations() == said
     head = "Dataset toy: 4 entities, 2 relations; train 2, valid 2, test 4"
@@ -321,14 +321,14 @@ def test_labels_that_look_alike_are_observed():
     assert dataset.entities.labels == ("X", *labels)
     assert dataset.near_duplicates == [("x", "x "), ("x", "\u00a0x"), ("e\u0301", "\u00e9")]
     said = "3 entity labels differ from another label only in Unicode form or in spaces around them"
-    assert dataset.observations() == [f"{said}, first 'x' and 'x '"]
+    assert dataset.observations() == [f"{said}, for example 'x' and 'x '"]
 
 
 def test_columns_in_another_order_are_suspected():
     """Subject, object, relation: the second column has 3 labels, all entities too, the third has 1."""
     facts = [("a", "b", "likes"), ("b", "c", "likes"), ("c", "a", "likes")]
     said = (
-        "the second column has 3 distinct labels, 3 of them entities too, and the third 1; "
+        "the second column has 3 distinct labels (3 of them also name entities), the third column has 1; "
         "are the columns subject, object, relation? The expected order is subject, relation, object"
     )
     assert Dataset.from_frames(**frames({"train": facts})).observations() == [said]
@@ -349,7 +349,7 @@ def test_real_columns_in_another_order_are_suspected(shared, name):
     subjects, relations, objects = (set(rows[i]) for i in range(3))
     said = Dataset.from_frames(train=rows[[0, 2, 1]]).suspicious_order
     n_shared = len(objects & subjects)
-    wanted = f"the second column has {len(objects)} distinct labels, {n_shared} of them entities too, "
+    wanted = f"the second column has {len(objects)} distinct labels ({n_shared} of them also name entities), "
     assert said.startswith(f"{wanted}and the third {len(relations)}; ")
 
 

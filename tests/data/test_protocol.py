@@ -251,9 +251,7 @@ def test_evaluate_reports_the_protocol_it_used(dataset):
 
 def test_listed_candidates_need_a_table(dataset):
     """evaluate() cannot rank listed negatives; the error names the function that can."""
-    with pytest.raises(
-        kg.ProtocolError, match="the protocol has listed candidates, but not the lists of candidates; for a"
-    ):
+    with pytest.raises(kg.ProtocolError, match="listed candidates: the protocol stores their kind and digest, but"):
         kg.evaluate(lambda s, p, o: s, dataset, Protocol(candidates=Recorded("listed")))
 
 

@@ -234,7 +234,7 @@ def test_half_a_geometry_is_refused():
     """What lacks is named, with the way to call it."""
     data = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
     half = type("Half", (), {"geometry": "dot", "query_vectors": lambda *_: np.ones((1, 2))})()
-    with pytest.raises(ScoreError, match=r"^Half lacks candidate_vectors\(side\); an embedding model has geometry, "):
+    with pytest.raises(ScoreError, match=r"^Half has no candidate_vectors\(side\); an embedding model needs geometry"):
         kg.evaluate(half, data, progress=False)
 
 

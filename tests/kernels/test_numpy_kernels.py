@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from grids import light
+from grids import light, size, thinned
 from kernel_cases import (
     COUNTERS,
     DIFFERENT_COUNTERS,
@@ -47,7 +47,7 @@ def small_case(seed, geometry):
     return queries, candidates, draw_places(rng, m, n, int(rng.choice([1, m, 3 * m, 150])))
 
 
-@pytest.mark.parametrize("seed", light(range(51), 4))
+@pytest.mark.parametrize("seed", light(range(51), 2))
 @EVERY_COUNTER
 def test_counts_equal_brute_force(geometry, with_torch, seed):
     """408 small cases, each with blocks of 1, 3, 8, 9 and all candidates: integer for integer, score for score."""
@@ -57,8 +57,8 @@ def test_counts_equal_brute_force(geometry, with_torch, seed):
     assert (queries.tobytes(), candidates.tobytes()) == before
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("draw", light(INPUTS, 3))
+@pytest.mark.parametrize("dtype", light([np.float32, np.float64], 1))
+@pytest.mark.parametrize("draw", light(INPUTS, 2))
 @DIFFERENT_COUNTERS
 def test_misleading_inputs(geometry, with_torch, draw, dtype):
     """Integer for integer what comparing every exact score gives, without a RuntimeWarning."""
@@ -70,7 +70,7 @@ UNDERFLOWING = [(-150, -138), (-170, -138), (-180, -138), (-186, -138), (0, -160
 UNEQUAL = [(-100, 100), (-160, 160), (-250, 250), (100, -100), (200, -200), (98, 98), (99, -99)]
 
 
-@pytest.mark.parametrize("scales", light(FAR + UNDERFLOWING, 2), ids=str)
+@pytest.mark.parametrize("scales", light(FAR + UNDERFLOWING, 1), ids=str)
 @DIFFERENT_COUNTERS
 def test_far_scales(geometry, with_torch, scales):
     """Products near and below the smallest float64 (5e-324) tie, although each factor may be far above it."""
@@ -80,7 +80,7 @@ def test_far_scales(geometry, with_torch, scales):
 WITH_AND_WITHOUT = pytest.mark.parametrize("with_torch", [False, True])
 
 
-@pytest.mark.parametrize(("e", "q"), UNEQUAL)
+@pytest.mark.parametrize(("e", "q"), thinned(UNEQUAL, 3))
 @WITH_AND_WITHOUT
 def test_products_of_large_and_small(with_torch, e, q):
     """Dot products of ordinary size, although the square of a factor overflows or lies beyond what is screened."""
@@ -131,12 +131,12 @@ def test_norms_as_far_apart_as_float64_allows():
 def test_thousands_of_candidates(geometry, with_torch):
     """4,000 float32 candidates in blocks of 512, a tenth of them one float32 step from another."""
     rng = np.random.default_rng(0)
-    d = 100 if geometry in ("dot", "l2") else 40
-    candidates = rng.normal(size=(4000, d)).astype(np.float32)
+    n, d = size(1500, 4000), 100 if geometry in ("dot", "l2") else 40
+    candidates = rng.normal(size=(n, d)).astype(np.float32)
     candidates[:400] = np.nextafter(candidates[400:800], np.float32(9))
     candidates[800:900] = candidates[900:1000]
     queries = rng.normal(size=(20, d))
-    is_known = rng.random((20, 4000)) < 0.3
+    is_known = rng.random((20, n)) < 0.3
     places = Places(np.repeat(np.arange(20), 10), rng.integers(0, 1200, 200), *np.nonzero(is_known))
     expected = brute_force(exact_matrix(geometry, queries, candidates), places)
     assert max(expected[1]) == 2

@@ -359,7 +359,7 @@ def test_memory_for_no_candidate_at_all_is_an_error(monkeypatch):
 
     monkeypatch.setattr(counter.screen, "tile", full)
     places = Places(*(np.zeros(1, dtype=np.int64) for _ in range(4)))
-    message = "memory of cpu does not hold the scores of 2 queries with a single candidate; set a smaller batch_size"
+    message = "not enough memory on cpu to score 2 queries, even against one candidate at a time; set a smaller"
     with pytest.raises(ScoreError, match=message):
         counter.count(torch.ones(2, 2).double(), places)
 

@@ -63,7 +63,7 @@ def test_what_needs_candidates_says_so():
     assert all(math.isnan(summary[key]) for key in said)
     assert f"amri              nan  ({said['amri']})" in repr(summary).splitlines()
     assert repr(summary).startswith("2 ranks\nmrr               0.6667\n")
-    with pytest.raises(kg.MetricError, match="mr was not computed; computed are mrr, amri, "):
+    with pytest.raises(kg.MetricError, match="mr was not computed; the computed metrics are mrr, amri, "):
         summary["mr"]
 
 
@@ -80,8 +80,8 @@ def test_no_ranks_have_no_numbers():
         ([math.nan], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got nan"),
         ([math.inf], {}, kg.DataError, "ranks, row 0: expected 1, 1.5, 2, ... (the best is 1); got inf"),
         ([1, 2**52], {}, kg.DataError, "ranks, row 1: expected a rank below 2**52, so that half ranks are exact"),
-        ([[1, 2]], {}, kg.DataError, "ranks must be numbers of shape (n,); got int64 of shape (1, 2)"),
-        ([True], {}, kg.DataError, "ranks must be numbers of shape (n,); got bool of shape (1,)"),
+        ([[1, 2]], {}, kg.DataError, "ranks must be a one-dimensional array of numbers; got int64 of shape (1, 2)"),
+        ([True], {}, kg.DataError, "ranks must be a one-dimensional array of numbers; got bool of shape (1,)"),
         ([3, 6], {"n_candidates": 5}, kg.DataError, "ranks, row 1: rank 6 among 5 candidates; the largest possible"),
         (
             [1, 2],
@@ -90,7 +90,7 @@ def test_no_ranks_have_no_numbers():
             "n_candidates must be one integer, or an array of 2 integers, one for each rank",
         ),
         ([1], {"n_candidates": 5.0}, kg.DataError, "n_candidates must be one integer, or an array of 1 integers"),
-        ([1], {"metrics": "query.map"}, kg.MetricError, "query.map measures whole queries; ranks alone do not tell"),
+        ([1], {"metrics": "query.map"}, kg.MetricError, "query.map needs all answers of each query; plain ranks do"),
         ([1], {"metrics": ""}, kg.MetricError, "metrics is empty; name at least one, such as 'mrr,hits@10'"),
     ],
 )

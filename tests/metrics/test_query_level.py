@@ -25,7 +25,7 @@ LIST_METRICS = ("map", "rr", "precision@3", "recall@3", "f1@3", "rprec", "succes
 KNOWN = "auc, dcg, err, fbeta, iap, iprec, map, ndcg, precision, recall, rprec, rr, success@10"
 GRAMMAR = "write [setting.][side.][ties.]metric, for example 'raw.object.optimistic.hits@1'"
 NO_EXPECTATION = "has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
-NO_REALISTIC = "map has no realistic ties: several answers have no single mean rank; use ties='expected'"
+NO_REALISTIC = "map does not support ties='realistic': several answers have no single rank; use ties='expected'"
 
 
 def near(value):
@@ -70,7 +70,7 @@ def mean_over_ranks(result, setting, ties, value):
     return total / len(better)
 
 
-@pytest.mark.parametrize("seed", light(range(60), 2))
+@pytest.mark.parametrize("seed", light(range(60), 1))
 def test_one_answer_per_query(seed):
     """Every query-level metric is then a mean over ranks; k is below, at and above the number of candidates."""
     result = single_answers(seed)
@@ -319,7 +319,7 @@ def test_filter_that_lacks_a_ranked_split():
     ]
     for result, missing in zip(results, ("valid+test", "test"), strict=False):
         reason = (
-            f"filtered query-level metrics need the ranked splits among filter_splits, or no filter at all; {missing} "
+            f"filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; {missing} "
             "is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
         )
         for found in (result.value("query.map"), result.chance("object.optimistic.query.micro.map")):
@@ -394,7 +394,7 @@ def test_each_split_alone():
     assert result["query.map"] != pytest.approx(result.by("split", metrics="query.map")["query.map"].mean())
 
 
-@pytest.mark.parametrize("seed", light(range(20), 2))
+@pytest.mark.parametrize("seed", light(range(20), 1))
 def test_chance_is_what_a_constant_scorer_is_expected_to_reach(seed):
     """All candidates of a query tied; for AUC one half, and for precision@1 the share of answers."""
     rng = random.Random(seed)

@@ -266,10 +266,10 @@ def test_cut_off_that_reaches_the_last_candidate():
         assert value("hits@3", *rows) == 1.0
         found = Adjusted(Hits(3)).compute(*columns(*rows))
         assert math.isnan(found.value)
-        assert found.reason == "chance already reaches the best value of hits@3: 0 / 0"
+        assert found.reason == "random ranking already gives the best value of hits@3: 0 / 0"
         found = ZScore(Hits(3)).compute(*columns(*rows))
         assert math.isnan(found.value)
-        assert found.reason == "hits@3 does not vary under random ranks: 0 / 0"
+        assert found.reason == "hits@3 has the same value for all random rankings: 0 / 0"
     assert value("adjusted(hits@3)", (2, 0, 2), (3, 0, 3)) == pytest.approx(-3, rel=1e-14)
     assert value("adjusted(hits@999)", (999, 0, 999)) == pytest.approx(-999, rel=1e-12)  # -0.999 / 0.001
     assert value("z(hits@3)", (2, 0, 2), (3, 0, 3)) == pytest.approx(-math.sqrt(3), rel=1e-14)

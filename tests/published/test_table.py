@@ -149,7 +149,7 @@ def test_lines_hold_for_every_rank_and_are_reached(seed):
 # --- real ranks are never called impossible ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", light([1, 2, 3, 4, 5], 2))
+@pytest.mark.parametrize("n", light([2, 1, 3, 4, 5], 1))
 @pytest.mark.parametrize("places", [1, 2, 4])
 def test_every_small_list_of_ranks_is_possible(n, places):
     """All lists of up to 5 ranks among 6 candidates (and of up to 3 half ranks among 4), rounded."""
@@ -165,7 +165,7 @@ def test_every_small_list_of_ranks_is_possible(n, places):
         assert check.possible, str(check)
 
 
-@pytest.mark.parametrize("seed", light(range(60), 6))
+@pytest.mark.parametrize("seed", light(range(60), 3))
 def test_real_tables_are_possible(seed):
     """Random ranks of several shapes, numbers rounded or cut off, as shares or percentages, as texts or floats."""
     rng = np.random.default_rng([seed, 3])
@@ -268,13 +268,13 @@ BY_HAND = [
         {"MR": "2.50", "MRR": "0.400"},
         {},
         "MR 2.50 (at most 2.505) is below 2.597, the least that MRR 0.400 (at most 0.4005) "
-        f"allow{INTEGERS}: r + 6/r is at least 5 for every rank, so MR + 6 MRR >= 5",
+        f"allow{INTEGERS}: for a rank r, r + 6/r is at least 5 for every rank, so MR + 6 * MRR >= 5",
     ),
     (  # ranks 1 and 10 alone: r + 10/r <= 11, so MR <= 11 - 10 MRR
         {"MR": "6.60", "MRR": "0.500"},
         {"n_candidates": 10},
         "MR 6.60 (at least 6.595) exceeds 6.005, the most that MRR 0.500 (at least 0.4995) and ranks up to 10 "
-        f"allow{INTEGERS}: r + 10/r is at most 11 for every rank, so MR + 10 MRR <= 11",
+        f"allow{INTEGERS}: for a rank r, r + 10/r is at most 11 for every rank, so MR + 10 * MRR <= 11",
     ),
     (
         {"hits@1": "0.40", "hits@3": "0.30"},
@@ -285,7 +285,7 @@ BY_HAND = [
     ({"hits@1": "-0.10"}, {}, "hits@1 -0.10 (at most -0.095) is below 0"),
     ({"MR": "0.62"}, {}, "MR 0.62 (at most 0.625) is below 1, the best rank"),
     ({"MR": "300"}, {"n_candidates": 135}, "MR 300 (at least 299.5) exceeds 135, the number of candidates"),
-    ({"AMRI": "-1.20"}, {"percent": False}, "AMRI -1.20 (at most -1.195) is below -1, where every rank is last"),
+    ({"AMRI": "-1.20"}, {"percent": False}, "AMRI -1.20 (at most -1.195) is below -1, the AMRI if every rank is last"),
     ({"hits@10": "0.90"}, {"n_candidates": 8}, "hits@10 0.90 (at most 0.905) is below 1, as no rank is beyond 8"),
     ({"MRR": "0.30", "HMR": "4.00"}, {}, "MRR 0.30 is not 1 / HMR; for HMR 4.00, 1 / HMR is 0.249688 .. 0.250313"),
     (
@@ -312,7 +312,7 @@ BY_HAND = [
         {"AMRI": "0.90", "MR": "10.0"},
         {"n_candidates": 100},
         "MR 10.0 (at least 9.95) exceeds 6.1975, the most that AMRI 0.90 (at least 0.895) and 100 candidates allow: "
-        "1 + (1 - AMRI) (C - 1)/2",
+        "1 + (1 - AMRI) * (100 - 1)/2",
     ),
     (
         {"AMRI": "0.99", "hits@1": "0.10"},
@@ -480,7 +480,7 @@ HINTS = [
     ({"hits@1": "0.31", "hits@10": "0.49", "MRR": "0.23"}, "possible if hits@1 and MRR are swapped"),
     (
         {"hits@3": "0.2", "hits@5": "0.31", "hits@10": "0.50", "MR": "1.2"},
-        "the other numbers are possible together without MR",
+        "possible without MR",
     ),
 ]
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from grids import light, thinned
 from oracle import rank_counts
 from trap_cases import (
     COUNTS,
@@ -29,7 +30,7 @@ EVERY_NUMBER = {**ROWS, "listed": Listed}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("place", thinned(range(5), 2))
 def test_c01_constant_scorer_is_chance_wherever_the_positive_stands(kind, place):
     """Five tie: rank 1, 3 or 5 by policy; E[1/rank] = (1 + 1/2 + 1/3 + 1/4 + 1/5) / 5 = 137/300."""
     result = one_query([0.5] * 5, place, kind=kind)
@@ -102,13 +103,13 @@ def test_c04_the_positive_is_scored_with_its_rivals(batch_size):
     """Each call adds one unit in the last place; within a row all five rivals still tie; a note says so."""
     result = run(Drifting(2.0**-52), drift_dataset(), sides="object", batch_size=batch_size)
     assert counts(result) == [(0, 5, 5)] * 6
-    assert "scores called twice differ by up to" in result.notes[0]
+    assert "scores in a first call and in a second, equal call differ by up to" in result.notes[0]
 
 
 def test_c04_a_triple_that_scores_differently_twice_is_refused():
     """A drift of 10% is no rounding: an error, with the triple and both scores."""
     with pytest.raises(
-        kg.ScoreError, match=r"\('0', '0', \?\) with candidate '0', called twice, scored 1\.1 and 1\.2;"
+        kg.ScoreError, match=r"\('0', '0', \?\) with candidate '0' got the score 1\.1 in a first call and 1\.2 in a s"
     ):
         run(Drifting(0.1), drift_dataset(), sides="object")
 
@@ -133,7 +134,7 @@ def test_c04_equal_embeddings_tie_exactly(geometry, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("value", [1e-6, 0.375, 1000.0])
+@pytest.mark.parametrize("value", light([0.375, 1e-6, 1000.0], 1))
 def test_c05_neighbouring_floats_do_not_tie(kind, dtype, value):
     """Next float up: better; next float down: neither; the same float: tied."""
     x = dtype(value)
@@ -164,7 +165,7 @@ def table_with_nan(candidate):
 def test_c06_nan_is_an_error_that_names_query_and_candidate(kind, candidate):
     """A NaN loses every comparison, so it would put a positive first and take a rival away."""
     table, dataset = table_with_nan(candidate)
-    where = rf"gave NaN for \('2', '0', \?\) at candidate '{candidate}' and 0 more of the 81 scores of 9 queries"
+    where = rf"gave NaN for \('2', '0', \?\) with candidate '{candidate}' \(NaN scores: 1 of the 81 scores of 9 qu"
     with pytest.raises(kg.ScoreError, match=where):
         run(KINDS[kind](table), dataset, sides="object")
 
@@ -192,7 +193,7 @@ def test_c06_nan_in_an_embedding_is_an_error(entity):
     vectors[entity, 1] = np.nan
     test = [[i, 0, i + 1] for i in range(9)]
     dataset = kg.Dataset.from_arrays(test=test, n_entities=400, n_relations=1)
-    with pytest.raises(kg.ScoreError, match=rf"the vector of entity '{entity}' and of 0 more is not finite"):
+    with pytest.raises(kg.ScoreError, match=rf"the vector of entity '{entity}' \(and of 0 more entities\) is not"):
         run(kg.models.DistMult(vectors, np.ones((1, 4))), dataset, sides="object")
 
 
@@ -205,7 +206,7 @@ def test_c07_minus_infinity_is_a_score_and_no_mask(kind):
     inf = np.inf
     result = one_query([1.0, -inf, 5.0, 6.0, -inf], 1, known=(2, 3), kind=kind)
     assert (counts(result), counts(result, "filtered")) == ([(3, 1, 4)], [(1, 1, 2)])
-    assert result.notes[-1] == "1 positives score infinity; infinities are ranked as numbers and tie"
+    assert result.notes[-1] == "1 positives have an infinite score; infinities are ranked as numbers and tie"
 
 
 @pytest.mark.parametrize("kind", EVERY_NUMBER)
@@ -230,7 +231,7 @@ def test_c08_filtered_answers_do_not_tie_with_a_huge_score(kind, dtype, score):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", light(range(5), 2))
 def test_c09_renaming_entities_never_changes_counts(kind, seed):
     """Entity e becomes new[e] in triples and scores: every count of every triple stays."""
     splits, table, rng = random_graph(seed)
@@ -311,7 +312,7 @@ BATCHINGS += [{"max_pairs": size} for size in (1, 7, 12, 100)] + [{"batch_size":
 
 
 @pytest.mark.parametrize("kind", SCORERS)
-@pytest.mark.parametrize("options", BATCHINGS, ids=str)
+@pytest.mark.parametrize("options", thinned(BATCHINGS, 3), ids=str)
 def test_c14_batches_and_blocks_never_change_counts(kind, options):
     """Counts equal those of the loop-only oracle for batches of 1, 2, a prime and more than there are."""
     splits, table, _ = random_graph(14)
@@ -330,7 +331,7 @@ def test_c15_hits_at_k_is_trivial_only_where_all_candidates_fit():
     assert [result[f"hits@{k}"] for k in (1, 3, 4, 10)] == [0.0, 0.0, 1.0, 1.0]
     undefined = result.value("adjusted(hits@4)")
     assert np.isnan(undefined.value)
-    assert undefined.reason == "chance already reaches the best value of hits@4: 0 / 0"
+    assert undefined.reason == "random ranking already gives the best value of hits@4: 0 / 0"
 
 
 def test_c15_a_trivial_hits_at_k_is_flagged():

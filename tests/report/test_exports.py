@@ -474,16 +474,17 @@ def test_markdown_labels_stay_text(label):
 
 def test_comparisons_that_make_no_sense():
     cases = [
-        ({"best": {"MMR": True}}, "best and marks must name metrics of the table, n, mr, mrr, hits@1; got 'MMR'"),
+        ({"best": {"MMR": True}}, "best and marks must name metrics of the table (n, mr, mrr, hits@1); got 'MMR'"),
         ({"best": {}, "marks": {("x", "mr"): "†"}, "legend": LEGEND},
-         "best and marks must name models of the table, Trans_E, a|b <i>*x*, [c] & 50%; got 'x'"),
-        ({"best": {}, "marks": MARKS, "legend": {"‡": "x"}}, "the legend must explain each mark; it lacks '†'"),
+         "best and marks must name models of the table (Trans_E, a|b <i>*x*, [c] & 50%); got 'x'"),
+        ({"best": {}, "marks": MARKS, "legend": {"‡": "x"}},
+         "the legend must explain each mark; it does not explain '†'"),
     ]  # fmt: skip
     for arguments, said in cases:
         with pytest.raises(MetricError) as caught:
             format_comparison(VALUES, **arguments)
         assert str(caught.value) == said
-    with pytest.raises(MetricError, match="a comparison needs a model and a metric; got 0 models and 4 metrics"):
+    with pytest.raises(MetricError, match="needs at least one model and one metric; got 0 models and 4 metrics"):
         format_comparison(VALUES.iloc[:0], best={})
     with pytest.raises(MetricError, match="must have different names"):
         format_comparison(pd.concat([VALUES, VALUES]), best={})

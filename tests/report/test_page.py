@@ -309,7 +309,7 @@ def test_results_of_different_protocols_are_said_to_differ(made):
     is_apart = results[0].table["rivals_filtered"][results[0].table["side"] == "object"].to_numpy()
     n_apart = int((is_apart != other.table["rivals_filtered"].to_numpy()).sum())
     assert n_apart > 0
-    start = f"rivals: {n_apart} of {N_TEST} shared rows differ in their filtered rivals, first "
+    start = f"rivals: {n_apart} of {N_TEST} shared rows have different numbers of filtered rivals, first "
     assert [line[: len(start)] for line in found["differences"][2:]] == [start]
     sides = {(g["setting"], g["side"]): [row["name"] for row in g["rows"]] for g in found["summary"]}
     assert sides["filtered", "both"] == ["one"]
@@ -331,7 +331,7 @@ def test_results_of_other_queries_or_rivals_are_said_to_differ(made):
     table = results[0].table.copy()
     table.loc[[3, 5, 8], "rivals_filtered"] += 1
     found = page_data([results[0], replaced(results[0], table=table)], ["one", "two"])
-    start = "rivals: 3 of 300 shared rows differ in their filtered rivals, first "
+    start = "rivals: 3 of 300 shared rows have different numbers of filtered rivals, first "
     assert [line[: len(start)] for line in found["differences"]] == [start]
     assert page_data([results[0], results[0]], ["one", "two"])["differences"] == []
 
@@ -545,7 +545,7 @@ def test_undefined_numbers_are_none_with_their_reason():
     result = kg.evaluate(lambda s, p, o: np.ones(len(s)), dataset, progress=False)
     found = page_data([result], ["one"])
     reason = result.value("amri").reason
-    assert "chance" in reason
+    assert "random ranking" in reason
     assert found["summary"][0]["rows"][0]["cells"][5] == [None, None, None, reason]
     assert found["summary"][0]["rows"][0]["cells"][0][0] == 1.0
     assert found["distribution"]["bins"] == ["1"]
@@ -781,8 +781,8 @@ def test_a_comparison_of_other_results_is_refused(made, tmp_path):
     with pytest.raises(kg.DataError) as caught:
         write_page([results[1], results[0], results[2]], tmp_path / "page.html", comparison=comparison)
     assert str(caught.value) == (
-        "the result 'Good' is not the one that was compared under this name; pass the compared results, "
-        "each with its name"
+        "the result named 'Good' is not the result that has this name in the comparison; pass the compared "
+        "results, with the same names"
     )
     assert list(tmp_path.iterdir()) == []
     pytest.importorskip("plotly", reason="the page needs plotly")

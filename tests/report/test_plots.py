@@ -178,8 +178,11 @@ def test_degree_curve_orders_the_buckets(drawing):
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
-        (FRAME.drop(columns="n"), "the table of 'model 1' lacks n; make it with result.by('relation', metrics='mrr')"),
-        (FRAME[["n"]], "the table of 'model 1' lacks mrr; make it with result.by('relation', metrics='mrr')"),
+        (
+            FRAME.drop(columns="n"),
+            "the table of 'model 1' has no column n; make it with result.by('relation', metrics='mrr')",
+        ),
+        (FRAME[["n"]], "the table of 'model 1' has no column mrr; make it with result.by('relation', metrics='mrr')"),
         (FRAME.assign(mrr=NAN), "there is nothing to draw: no finite mrr in 4 rows"),
         (FRAME.iloc[:0], "there is nothing to draw: no finite mrr in 0 rows"),
         (
@@ -237,7 +240,7 @@ def test_precision_recall_by_hand(drawing):
     assert title_of(figure) == "Precision and recall: mean of n = 2 queries,\n2 drawn"
     assert legend_texts(figure.axes[0]) == ["single queries", "mean"]
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
-    with pytest.raises(MetricError, match="precision_recall needs a list that holds a relevant item; got none"):
+    with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
         plots.precision_recall(from_ranking([[0, 0]]))
     with pytest.raises(MetricError, match="relevant and irrelevant items tie"):
         plots.precision_recall(from_scores([[1, 0]], [[1.0, 1.0]]))
@@ -267,7 +270,7 @@ def test_roc_mean_of_queries(drawing, results):
     for x, y in xy(mean)[1::10]:
         assert y == pytest.approx(sum(lifted(*curve, x) for curve in curves) / len(curves), rel=1e-12)
     assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries,\n{len(lists)} drawn"
-    with pytest.raises(MetricError, match="roc needs a list with relevant and irrelevant items; got none"):
+    with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
 
 
@@ -309,7 +312,7 @@ def test_difference_plot_of_a_comparison(drawing):
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
     assert title_of(relations) == "2 of 4 differences; filled: the interval excludes 0"
-    with pytest.raises(MetricError, match="needs the columns difference, low and high; it lacks low, high"):
+    with pytest.raises(MetricError, match="needs the columns difference, low and high; missing: low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
         plots.difference_plot(table.iloc[3:])

@@ -280,9 +280,9 @@ def test_columns_that_do_not_fit():
             {"x": [1, 2]},
             f"expected {n} rows, one per row of the table of ranks, or key columns (s, p, o",
         ),
-        ({"relation": ["0"]}, "expected at least one column to break down by, besides the keys s, p, o"),
+        ({"relation": ["0"]}, "expected at least one column to break down by, besides the key columns s, p, o"),
         ({"score": [1.0] * n}, "the column name 'score' is already in use; rename the column"),
-        ({"p": [0, 0], "x": [1, 2]}, "p = 0 occurs more than once; keep one row of each"),
+        ({"p": [0, 0], "x": [1, 2]}, "p = 0 occurs more than once; keep one row per combination of keys"),
     ):
         with pytest.raises(kg.DataError) as caught:
             result.with_columns(columns)
@@ -325,7 +325,7 @@ def test_reasons_stay_with_their_rows():
     frame = kg.evaluate(lambda s, p, o: o - s, dataset, kg.Protocol(sides="subject"), progress=False).by(
         "relation", metrics="amri"
     )
-    wanted = {"1": "", "0": "amri: chance already reaches the best value of mr: 0 / 0"}
+    wanted = {"1": "", "0": "amri: random ranking already gives the best value of mr: 0 / 0"}
     assert frame["amri"].isna().to_dict() == {"1": False, "0": True}
     for changed in (frame.sort_values("n"), frame.iloc[::-1], frame[frame["amri"].isna()], pd.concat([frame, frame])):
         assert [wanted[label] for label in changed.index] == changed["reason"].tolist()

@@ -34,7 +34,7 @@ METRICS = (
 KEYS = [f"{average}{metric}" for metric in METRICS for average in ("", "micro.")]
 NO_EXPECTATION = "has no exact expectation over random tie breaking; use ties='optimistic' or 'pessimistic'"
 NEEDS_SPLITS = (
-    "filtered query-level metrics need the ranked splits among filter_splits, or no filter at all; {} is not in "
+    "filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; {} is not in "
     "filter_splits. Use raw.query..., or add the missing splits and evaluate again"
 )
 PROTOCOLS = {
@@ -324,7 +324,7 @@ def check_graph(protocol, seed):
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_evaluate_few(name):
     """Some of the graphs of `test_evaluate`; unknown splits leave query-level metrics undefined."""
-    met = sum((check_graph(PROTOCOLS[name], seed) for seed in range(2)), Counter())
+    met = check_graph(PROTOCOLS[name], 1)
     assert met["graphs"] > 0
     assert met["undefined"] == (met["graphs"] if "unknown" in name else 0)
 

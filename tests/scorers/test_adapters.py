@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from grids import light
 from scorer_cases import (
     CHAIN,
     COUNTS,
@@ -136,14 +137,14 @@ def test_wrong_dtypes(kind, change, message):
 def test_one_dtype_throughout(kind):
     """Scores rounded in some calls only would be compared across dtypes."""
     scorer = make(kind, lambda x: x.astype(np.float32) if len(x) < 3 else x)
-    with pytest.raises(kg.ScoreError, match=r"gave float(32|64)( scores, then| and) float(32|64).*keep to one dtype"):
+    with pytest.raises(kg.ScoreError, match=r"gave float(32|64) scores.* float(32|64) scores.*keep to one dtype"):
         kg.evaluate(scorer, dataset(), max_pairs=4)
 
 
 def test_one_dtype_in_every_block():
     """Blocks of candidates in different dtypes are refused before they are put side by side."""
     scorer = Columns(lambda x: x.astype(np.float32) if x.shape[1] == 2 else x)
-    with raises("Columns gave float64 scores, then float32; keep to one dtype"):
+    with raises("Columns gave float64 scores, then float32 scores; keep to one dtype"):
         kg.evaluate(scorer, dataset(), block_size=4)
 
 
@@ -175,12 +176,12 @@ def test_nan_is_named(kind):
     table = TABLE.copy()
     table[1, 0, [3, 4]] = np.nan
     scorer = make(kind, table=table)
-    message = f"{name} gave NaN for ('Belize', 'borders', ?) at candidate 'Denmark' and 1 more of "
-    message += "the 36 scores of 6 queries; a NaN cannot be ranked. "
-    with raises(message + "Check the parameters of these entities, or run kgeval.check_scorer"):
+    message = f"{name} gave NaN for ('Belize', 'borders', ?) with candidate 'Denmark' (NaN scores: 2 of the "
+    message += "36 scores of 6 queries); NaN cannot be ranked. "
+    with raises(message + "Check the parameters of these entities and this relation, or run kgeval.check_scorer"):
         kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"))
     table[1, 0, [3, 4]], table[0, 0, 4] = 0, np.nan
-    with raises("NaN for (?, 'borders', 'Egypt') at candidate 'Andorra' and 0 more of the 12 scores of 2 queries"):
+    with raises("NaN for (?, 'borders', 'Egypt') with candidate 'Andorra' (NaN scores: 1 of the 12 scores of 2 q"):
         kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="subject"), batch_size=2)
 
 
@@ -188,7 +189,7 @@ def test_nan_of_the_positive_is_no_rank():
     """NaN at every answer is as much an error as at a rival, not rank 1."""
     table = TABLE.copy()
     table[TEST[:, 0], TEST[:, 1], TEST[:, 2]] = np.nan
-    with raises("NaN for ('Andorra', 'borders', ?) at candidate 'Belize'"):
+    with raises("NaN for ('Andorra', 'borders', ?) with candidate 'Belize'"):
         kg.evaluate(Rows(table=table), dataset(), kg.Protocol(sides="object"))
 
 
@@ -325,7 +326,7 @@ HUBS = np.array([[s, 0, o] for s, n in ((0, 1), (1, 8), (2, 9), (3, 30)) for o i
 SMALL = np.random.default_rng(1).integers(0, 50, (MANY, M, MANY))
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", ">f4", "i1", "u2", "i4", "u8"])
+@pytest.mark.parametrize("dtype", light(["f2", "f8", ">f4", "u2", "f4", "g", "i1", "i4", "u8"], 4))
 @pytest.mark.parametrize(
     "layout",
     [

@@ -40,22 +40,22 @@ class Places(Columns):
 @pytest.mark.parametrize(
     ("scorer", "how"),
     [
-        (Rows(drop_out), "called twice, scored .*: is dropout still on?"),
-        (make("function", drop_out), "called twice, scored .*: is dropout still on?"),
+        (Rows(drop_out), "in a first call and .* in a second, equal call; .*: is dropout still on?"),
+        (make("function", drop_out), "in a first call and .* in a second, equal call; .*: is dropout still on?"),
         (
             Rows(lambda x: x - x.mean(axis=0)),
-            "scored alone and in a batch, .*: does it normalise over the batch?",
+            "in a batch and .* alone; .*: does the scorer normalise over the batch?",
         ),
         (
             make("function", lambda x: x - x.mean()),
-            "scored alone and in a batch, .*: does it normalise over the batch?",
+            "in a batch and .* alone; .*: does the scorer normalise over the batch?",
         ),
         (
             Columns(lambda x: x - x.mean(axis=1)[:, None]),
-            "among few candidates and among many, .* the other candidates",
+            "among many candidates and .* among few; .* the other candidates",
         ),
-        (Places(), "scored among few candidates and among many, .* or score positions instead of ids?"),
-        (lambda s, p, o: np.arange(len(s)), "scored alone and in a batch, scored"),
+        (Places(), "among many candidates and .* among few; .* take positions for ids?"),
+        (lambda s, p, o: np.arange(len(s)), "in a batch and .* alone; "),
     ],
     ids=[
         "dropout",
@@ -72,7 +72,7 @@ def test_scores_depend_on_the_triple_alone(scorer, how):
     with pytest.raises(kg.ScoreError, match=re.escape(how).replace(r"\.\*", ".*")) as caught:
         kg.evaluate(scorer, dataset(), kg.Protocol(sides="object"))
     named = re.search(
-        r": \('(\w+)', '(\w+)', \?\) with candidate '(\w+)', .* scored (\S+) and (\S+); a score must depend",
+        r": \('(\w+)', '(\w+)', \?\) with candidate '(\w+)' got the score (\S+) \w.* and (\S+) [^;]+; a score must",
         str(caught.value),
     )
     assert (LABELS.index(named[1]), ["borders", "near"].index(named[2])) in {(s, p) for s, p, _ in TEST.tolist()}
@@ -82,7 +82,7 @@ def test_scores_depend_on_the_triple_alone(scorer, how):
 
 def test_both_scores_are_told():
     """Numbering 3 queries of 6 candidates: the second query has 6 to 11 in the batch and 0 to 5 alone."""
-    message = "('Fiji', 'near', ?) with candidate 'Andorra', scored alone and in a batch, scored 6 and 0;"
+    message = "('Fiji', 'near', ?) with candidate 'Andorra' got the score 6 in a batch and 0 alone;"
     test = [[0, 0, 1], [5, 1, 0], [5, 1, 0]]
     with raises(message):
         kg.check_scorer(lambda s, p, o: np.where(s == 5, np.arange(len(s)), 0), dataset(test=test), ["object"])
@@ -91,7 +91,7 @@ def test_both_scores_are_told():
 def test_places_of_candidates_that_are_not_all():
     """Where unseen entities are no candidates, places and ids part ways for whole rows too."""
     data = dataset(test=TEST, train=[[1, 0, 2], [3, 0, 4], [5, 1, 5]])  # Andorra is unseen
-    with raises("score positions instead of ids?"):
+    with raises("take positions for ids?"):
         kg.evaluate(Places(), data, kg.Protocol(sides="object", unseen="drop"))
 
 
@@ -103,10 +103,11 @@ def test_rounding_is_a_note_and_more_is_an_error(error, dtype, fine):
     """Scores up to 71: 1e-4 of that is rounding for float64, 2e-2 of it for float16; said in report and result."""
     scorer = Rows(lambda x: (x + (error if len(x) > 1 else 0)).astype(dtype))
     if not fine:
-        with raises("scored alone and in a batch, scored"):
+        with raises("alone; a score must depend only on its triple"):
             kg.check_scorer(scorer, dataset())
         return
-    note = f"scores scored alone and in a batch differ by up to {error:.1g}; ranks of near ties may depend on the batch"
+    note = f"scores in a batch and alone differ by up to {error:.1g}; "
+    note += "the ranks of nearly equal scores may depend on the batch"
     assert kg.check_scorer(scorer, dataset()).notes == (note,)
     assert note in kg.evaluate(scorer, dataset()).notes
 
@@ -120,13 +121,13 @@ def test_infinities_are_scores(sign):
 
 def test_infinity_that_comes_and_goes():
     """Infinite in a batch and finite alone is no rounding."""
-    with raises("scored alone and in a batch, scored inf and"):
+    with raises("got the score inf in a batch and"):
         kg.check_scorer(Rows(lambda x: x * (np.inf if len(x) > 1 else 1.0) + 1), dataset())
 
 
 def test_nan_in_some_calls_only():
     """A row that is NaN when asked alone cannot be ranked, whatever it is in a batch."""
-    with raises("scored alone and in a batch, scored"):
+    with raises("nan alone; a score must depend only on its triple"):
         kg.check_scorer(Rows(lambda x: x * (np.nan if len(x) == 1 else 1.0)), dataset())
 
 

@@ -169,7 +169,7 @@ def test_nan_is_named(kind, device):
     tensor, array = table_of("float32", device)
     tensor[1, 0, [4, 9]] = array[1, 0, [4, 9]] = np.nan
     message = (
-        "gave NaN for ('e1', 'r', ?) at candidate 'e4' and 1 more of the 900 scores of 30 queries; a NaN cannot be"
+        "gave NaN for ('e1', 'r', ?) with candidate 'e4' (NaN scores: 2 of the 900 scores of 30 queries); NaN cannot be"
     )
     for scorer in (make(kind, array), make(kind, tensor)):
         with pytest.raises(kg.ScoreError, match=re.escape(message)):
@@ -209,7 +209,7 @@ def test_one_dtype_throughout(kind, device):
     tensor, _ = table_of("float64", device)
     scorer = make(kind, tensor, lambda scores: scores.float() if scores.shape[-1] < 8 else scores)
     rows = as_row_scorer(scorer, N, Limits(block_size=8))
-    with pytest.raises(kg.ScoreError, match="gave float64 scores, then float32; keep to one dtype"):
+    with pytest.raises(kg.ScoreError, match="gave float64 scores, then float32 scores; keep to one dtype"):
         rows.rows("object", np.arange(1), np.zeros(1, np.int64), np.arange(12))
 
 

@@ -222,6 +222,7 @@ def test_robust_covers_at_the_nominal_rate_and_ignoring_clusters_does_not(metric
     assert single < 0.91
 
 
+@pytest.mark.thorough
 def test_robust_covers_at_another_level():
     assert 0.78 <= coverage("mrr", 100, 2500, lambda m, pairs: robust_interval(m, pairs, confidence=0.8), 12) <= 0.82
 
@@ -261,6 +262,7 @@ def test_share_equal_in_all_clusters_counts_clusters():
     assert found.high - found.low == pytest.approx(2 * reach, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_rare_share_is_covered_where_a_symmetric_interval_fails():
     """2% of 150 triples hit, both sides of one together more often: Wald covers less than 92%, Wilson more than 93%."""
     rng, clusters = np.random.default_rng(6), np.repeat(np.arange(150), 2)

@@ -375,11 +375,11 @@ def test_nothing_to_compare():
     [
         ({"second": []}, DataError, "first and second must have the same length; got 1 and 0"),
         ({"second": [Moments(column([1, 2, 3]))]}, DataError,
-         "pair 0: values have shapes (2, 1) and (3, 1), pair 0 has 2 rows; a paired comparison needs the same "
-         "observations, in the same order, for all statistics of both systems"),
+         "the values of first[0] and second[0] have shapes (2, 1) and (3, 1), the values of first[0] have 2 rows; "
+         "a paired comparison needs the same observations, in the same order, for all statistics of both systems"),
         ({"second": [Moments(np.ones((2, 2)))]}, DataError,
-         "pair 0: values have shapes (2, 1) and (2, 2), pair 0 has 2 rows; a paired comparison needs the same "
-         "observations, in the same order, for all statistics of both systems"),
+         "the values of first[0] and second[0] have shapes (2, 1) and (2, 2), the values of first[0] have 2 rows; "
+         "a paired comparison needs the same observations, in the same order, for all statistics of both systems"),
         ({"clusters": [1]}, DataError, "clusters must have one label per observation, shape (2,); got shape (1,)"),
         ({"confidence": 95}, MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         ({"power": 1}, MetricError, "power must be a probability between 0 and 1, such as 0.8; got 1"),

@@ -145,7 +145,7 @@ def drawn(rng, n_documents=9, scores=(1, 1.00000001, 2, 2.5, 3)):
     return qrels, run
 
 
-@pytest.mark.parametrize("seed", light(range(40), 3))
+@pytest.mark.parametrize("seed", light(range(40), 2))
 def test_random_runs_agree_with_the_oracle(seed):
     """Every measure and option, per query and over all; -c adds queries of value 0, gm_map takes 0 as 0.00001."""
     rng = random.Random(seed)
@@ -171,7 +171,7 @@ def test_random_runs_agree_with_the_oracle(seed):
         assert frame.loc["all"].to_dict() == pytest.approx(mean, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", light(range(30), 3))
+@pytest.mark.parametrize("seed", light(range(30), 1))
 def test_expected_ties_are_the_mean_over_all_names(seed):
     """Under --ties trec a document's name decides; the mean over all ways to name them is --ties expected.
 
@@ -284,7 +284,7 @@ def test_queries_that_the_run_lacks():
     """Of two judged queries the run answers one, with RR 1: the mean is 1 over one, said aloud, or 1/2 over both."""
     qrels, run = {"q": {"A": 1}, "r": {"A": 1}}, {"q": {"A": 1}}
     lacking = "1 judged queries have no document in the run and"
-    for complete, mean, said in ((False, 1.0, "are left out; -c counts them 0"), (True, 0.5, "count 0")):
+    for complete, mean, said in ((False, 1.0, "are left out; with -c they count as 0"), (True, 0.5, "count as 0")):
         frame, notes = measured(qrels, run, "recip_rank", complete=complete)
         assert (frame.loc["all", "recip_rank"], notes) == (mean, (f"{lacking} {said}",))
 
@@ -297,7 +297,7 @@ def test_queries_without_relevant_documents():
     assert reasons == {"q": "", "r": "map@5: no item is relevant; ndcg@5: the ideal DCG is 0", "all": ""}
     assert frame.loc["r"].fillna(-1).to_list() == [0, -1, 0, -1, 0, 0, 0, 0]
     assert frame.loc["all"].to_list() == [0.5, 1, 0.5, 1, 0.5, 0.5, 0.5, 1]
-    assert notes == ("1 queries have no relevant document; trec_eval's measures count 0 for them",)
+    assert notes == ("1 queries have no relevant document; they count as 0 in the measures of trec_eval",)
 
 
 def test_negative_grades_are_not_judged():
@@ -328,7 +328,10 @@ def test_wrong_options_of_the_calls():
         TrecOptions("stable")
     with pytest.raises(MetricError, match="^ties must be one of"):
         trec_table(trec_lists(qrels, run), [], "stable")
-    with pytest.raises(DataError, match="^no query of the run is judged: the run has 'none', the judgements have 'q'"):
+    with pytest.raises(
+        DataError,
+        match="^no query of the run is judged: the run has queries such as 'none', the judgements such as 'q'",
+    ):
         trec_lists(qrels, run[:0])
     assert format_trec(trec_table(trec_lists(qrels, run), parse_measures(["runid"]), tag="t")).split() == [
         "runid",

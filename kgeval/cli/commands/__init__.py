@@ -1,11 +1,11 @@
-"""The commands: one module per command. `all_commands` finds every module in this folder."""
+"""The commands of the command line, one module per command. `all_commands` finds every module in this folder."""
 
 from kgeval.cli.command import Command
 from kgeval.discovery import import_modules
 
 
 def all_commands() -> list[Command]:
-    """Return the commands of all modules of this folder, in the order of the help."""
+    """Return the commands of all modules in this folder, in the order in which ``kgeval help`` lists them."""
     commands = [module.COMMAND for module in import_modules(__name__, __path__)]
     return sorted(commands, key=lambda command: command.place)
 

@@ -25,13 +25,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--n-ranks", type=int, metavar="N", help="number of ranks in each mean: test triples times sides"
     )
-    parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows half ranks")
+    parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows ranks such as 1.5")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
     parser.add_argument(
         "--rounding",
         choices=ROUNDINGS,
         default="nearest",
-        help="nearest (default), or any: numbers may also be cut off",
+        help="nearest (default): the numbers were rounded; any: some digits may also have been cut off",
     )
     parser.add_argument(
         "--format", choices=("table", "json"), default="table", help="output format (default: %(default)s)"
@@ -53,14 +53,14 @@ def _run_check(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _given_values(given: list[str]) -> object:
-    """Return the table in the file, or the NAME=VALUE numbers of the command line."""
+    """Return the table that the given file contains, or a dict of the NAME=VALUE numbers on the command line."""
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return read_reported(given[0])
     numbers: dict[str, str] = {}
     for part in given:
         name, equals, number = part.partition("=")
         if not equals or name in numbers:
-            raise DataError(f"expected one file, or numbers such as mrr=0.31, each once; got {part!r}")
+            raise DataError(f"expected one file, or numbers such as mrr=0.31, each name once; got {part!r}")
         numbers[name] = number
     return numbers
 

@@ -28,7 +28,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     negatives.add_argument(
         "--negatives",
         metavar="FOLDER",
-        help="folder with valid_negatives.txt and test_negatives.txt (default: DATASET), or uniform: random negatives",
+        help="folder with valid_negatives.txt and test_negatives.txt (default: DATASET), or the word uniform (for "
+        "random negatives)",
     )
     negatives.add_argument(
         "--labelled", action="store_true", help="each line of valid and test ends with a label: 1/-1, 1/0 or true/false"
@@ -39,7 +40,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--calibrate", choices=CALIBRATIONS, help="fit probabilities to validation scores (needs scikit-learn)"
     )
     calibration.add_argument(
-        "--prior", type=float, metavar="SHARE", help="share of true triples (default: the share in validation)"
+        "--prior",
+        type=float,
+        metavar="SHARE",
+        help="share of true triples that the probabilities assume (default: the share in validation)",
     )
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -49,7 +53,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="metrics, comma-separated (default: %(default)s)",
     )
     output.add_argument(
-        "--by", metavar="COLUMNS", help="break down by relation, or a feature that needs no side, such as cardinality"
+        "--by",
+        metavar="COLUMNS",
+        help="break down by relation, or by a feature that is the same for both sides, such as cardinality",
     )
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")

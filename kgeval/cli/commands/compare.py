@@ -30,23 +30,29 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-relation",
         metavar="KEY",
-        help="also list the relations that contribute most to the differences in KEY; csv, latex, markdown: print "
-        "only this list",
+        help="also list the relations that contribute most to the differences in the metric KEY (one of --metrics); "
+        "with --format csv, latex or markdown, print only this list",
     )
     parser.add_argument(
-        "--limit", type=int, metavar="N", help=f"number of relations to list (default: {LIMIT}; json: all)"
+        "--limit",
+        type=int,
+        metavar="N",
+        help=f"number of relations to list (default: {LIMIT}; with --format json: all)",
     )
     parser.add_argument(
         "--override",
         default="",
         metavar="NAMES",
-        help=f"differences between the results to accept, comma-separated: {', '.join(OVERRIDES)}",
+        help=f"accept that the results differ in these points, comma-separated: {', '.join(OVERRIDES)}",
     )
     parser.add_argument(
         "--confidence", type=float, default=CONFIDENCE, metavar="SHARE", help="confidence level (default: 0.95)"
     )
     parser.add_argument(
-        "--cluster", choices=CLUSTERS, default="triple", help="ranks that are swapped together (default: triple)"
+        "--cluster",
+        choices=CLUSTERS,
+        default="triple",
+        help="the test swaps all ranks of a triple, or of a query, together (default: triple)",
     )
     parser.add_argument(
         "--resamples",
@@ -101,7 +107,10 @@ def _compare(options: argparse.Namespace) -> str:
 
 
 def _by_relation(comparison: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:
-    """Return, for each pair of models, the relations that contribute most to their difference."""
+    """Return, for each pair of models, the `limit` relations that contribute most to the difference of the two models.
+
+    If `limit` is None, all relations are returned.
+    """
     frames = {}
     for first, second in itertools.combinations(comparison.names, 2):
         frames[f"{first} - {second}"] = comparison.by_relation(options.by_relation, first, second).iloc[:limit]

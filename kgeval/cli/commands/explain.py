@@ -21,7 +21,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     for name, role in (("s", "subject"), ("p", "relation"), ("o", "object")):
         parser.add_argument(name, metavar=name.upper(), help=f"label of the {role} of the triple to explain")
     parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="number of candidates to list (default: %(default)s)"
+        "--limit",
+        type=int,
+        default=20,
+        metavar="N",
+        help="list at most N candidates above the triple and N tied with it (default: %(default)s)",
     )
     add_protocol(parser)
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
@@ -57,13 +61,20 @@ def _explain(options: argparse.Namespace) -> str:
 
 
 def _candidate_table(side: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores, indexed by side, above or tied, candidate, known splits, and whether the candidate counts."""
+    """Return the scores of the candidates as a table to print.
+
+    The index of a row says: the side, whether the candidate is above the triple or tied with it, its label, the splits
+    in which it is known, and whether it counts for the filtered rank.
+    """
     frame = frame.assign(side=side, counts=np.where(frame["counts"], "counts", ""))
     return frame.set_index(["side", "stands", "candidate", "known_in", "counts"])[["score"]]
 
 
 def _candidate_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows for JSON, which has no infinity: an infinite score is null, and ``reason`` holds the score."""
+    """Return the rows as dicts for JSON.
+
+    JSON has no infinity: an infinite score becomes null, and the field ``reason`` names the score.
+    """
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     for row in rows:
         if not np.isfinite(row["score"]):

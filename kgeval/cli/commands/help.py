@@ -62,7 +62,7 @@ def _overview() -> str:
 
 
 def _pages() -> dict[str, str]:
-    """Return the text of each page of the guide under its topic, in alphabetical order."""
+    """Return a dict from each topic of the guide to the text of its page, in alphabetical order."""
     files = (resources.files("kgeval") / "guide").iterdir()
     pages = {file.name.removesuffix(".md"): file for file in files if file.name.endswith(".md")}
     return {topic: pages[topic].read_text(encoding="utf-8").rstrip("\n") for topic in sorted(pages)}
@@ -74,7 +74,7 @@ def _question(page: str) -> str:
 
 
 def _lines(entries: dict[str, str]) -> str:
-    """Return one line per entry, with aligned texts."""
+    """Return one line per entry: its name, and its text in an aligned column."""
     width = max(map(len, entries))
     return "\n".join(f"  {name:{width}}  {text}" for name, text in entries.items())
 

@@ -16,10 +16,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="PAGE.html", help="the page to write")
     parser.add_argument("--overwrite", action="store_true", help="replace the page if it exists")
     parser.add_argument(
-        "--dataset", metavar="FOLDER", help="evaluated dataset: adds its counts and the breakdowns that were not saved"
+        "--dataset", metavar="FOLDER", help="evaluated dataset; adds its counts, and breakdowns that the results lack"
     )
     parser.add_argument(
-        "--override", default="", metavar="NAMES", help="differences between the results to accept, comma-separated"
+        "--override",
+        default="",
+        metavar="NAMES",
+        help="accept that the results differ in these points, comma-separated",
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the name of the dataset)")
     parser.add_argument("--header", action="store_true", help="the first lines of the dataset's files name the columns")

@@ -36,7 +36,7 @@ def _show(options: argparse.Namespace) -> str:
         dataset = given_dataset(options)
         result = with_choices(result, dataset, options)
         missing = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
-        # Called even if `missing` is empty: this call refuses a dataset other than the evaluated one.
+        # Called even if `missing` is empty, because it raises an error for a dataset other than the evaluated one.
         result = result.with_features(dataset, names=missing)
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")
@@ -50,8 +50,8 @@ def _show_classification(result: ClassificationResult, options: argparse.Namespa
     rank_options = ("ties", "types", "means_from", "confidence")
     if any(getattr(options, name) is not None for name in rank_options) or not options.intervals:
         raise DataError(
-            f"{options.result}: holds a classification; --ties, --types, --means-from, --confidence and --no-intervals "
-            "are for ranks"
+            f"{options.result}: holds a classification, but --ties, --types, --means-from, --confidence and "
+            "--no-intervals need ranks"
         )
     for column in words(options.by or ""):
         check_one_of("--by", column, ["relation", *result.columns, *(n for n in FEATURES if n not in NEED_SIDE)])

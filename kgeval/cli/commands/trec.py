@@ -46,7 +46,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--ties",
         choices=TREC_TIES,
         default="trec",
-        help="tie policy (default: trec, which sorts by document name, descending)",
+        help="tie policy (default: trec, which sorts tied documents by name in descending order)",
     )
     add("--format", choices=("trec", *FORMATS), default="trec", help="output format (default: %(default)s)")
 

@@ -29,20 +29,21 @@ def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = F
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
-        the true triples, and ``read_negatives(folder, dataset, labelled=True)`` returns the false
-        ones. The entities and relations of all lines belong to the dataset.
+        only the true triples; ``read_negatives(folder, dataset, labelled=True)`` returns the false triples.
+        Entities and relations of false triples belong to the dataset too.
 
     Returns
     -------
     Dataset
-        The id of a label is its position among the sorted labels (by code point) of all splits together.
+        The entity labels of all splits are sorted together, by code point, and so are the relation labels. The id of a
+        label is its position.
 
     Raises
     ------
     DataError
-        If a line does not have three columns (four with `labelled`), a label is empty, a truth label
-        is neither true nor false, the bytes are not UTF-8, a file is empty, or the first line looks like
-        a header and `header` is False; the message names file and line.
+        If the folder or the files are missing; and, with file and line in the message: if a line does not have three
+        columns (four with `labelled`), if a label is empty, if a truth label is neither true nor false, if the bytes
+        are not UTF-8, if a file is empty, or if `header` is False but the first line looks like a header.
     """
     path = Path(folder)
     file_format = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)

@@ -43,7 +43,7 @@ def _read(folder: str | Path, *, header: bool = False, labelled: bool = False) -
         if not labelled:
             return read_columns(files[split], header=header)
         columns, is_positive = read_labelled(files[split], header=header, is_train=split == "train")
-        # false lines are removed, but their labels stay as categories
+        # only the true triples; the labels of the false triples stay as categories
         return [column[is_positive] for column in columns]
 
     with ThreadPoolExecutor(len(files)) as pool:
@@ -60,7 +60,7 @@ def read_negatives(
     ----------
     folder : str or path
         The folder contains ``valid_negatives`` or ``test_negatives`` (``.txt`` or ``.tsv``) or both, with
-        lines as in `read_dataset`. If `labelled`, it contains the files of the dataset itself.
+        lines as in `read_dataset`. With `labelled`, it is the folder of the dataset itself.
     dataset : Dataset
         The dataset must contain every entity and relation of the negatives.
     labelled : bool
@@ -72,14 +72,14 @@ def read_negatives(
     Returns
     -------
     dict of str to int64 array, shape (n, 3)
-        The negatives of each split that has a file, columns s, p, o, in the order of the file. Repeated
-        lines stay, and so do negatives that are known triples: `kgeval.classify` counts these.
+        For each split that has a file: its negatives, columns s, p, o, in the order of the file. Repeated
+        lines stay, and negatives that are known triples stay too; `kgeval.classify` reports how many there are of both.
 
     Raises
     ------
     DataError
-        If a line has another form, or a label that is not in the dataset (the message names file and
-        line), or if there is no file of negatives.
+        If a line does not have the expected form, if its entity or relation is not in `dataset` (the message names
+        file and line), or if the folder has no file of negatives of valid or test.
     """
     path = _folder(folder)
     stems = {split: split if labelled else f"{split}_negatives" for split in SPLITS}
@@ -103,7 +103,10 @@ def read_negatives(
 
 
 def _known_ids(file: Path, columns: list[pd.Categorical], rows: Ids, dataset: Dataset, first_line: int) -> Ids:
-    """Return the ids in the given rows of `columns`, shape (rows, 3); raise a DataError for an unknown label."""
+    """Return the ids of the labels in the rows `rows` of `columns`, shape (rows, 3).
+
+    Raise a DataError for a label that is not in `dataset`; `first_line` is the line of row 0, for this message.
+    """
     ids = np.empty((len(rows), 3), dtype=np.int64)
     for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
         category_ids = vocabulary.find(columns[i].categories.to_numpy(dtype=object))  # -1 for unknown labels
@@ -122,7 +125,7 @@ def _known_ids(file: Path, columns: list[pd.Categorical], rows: Ids, dataset: Da
 
 
 def _folder(folder: str | Path) -> Path:
-    """Return the path of an existing folder, else raise a DataError."""
+    """Return `folder` as a path; raise a DataError if it is not an existing folder."""
     path = Path(folder)
     if not path.is_dir():
         reason = "is a file; give the folder that contains it" if path.exists() else "no such folder"
@@ -136,10 +139,10 @@ def _contents(folder: Path) -> str:
 
 
 def _split_file(folder: Path, split: str) -> Path | None:
-    """Return the file of a split in a folder; None if it does not exist, a DataError if there are two."""
+    """Return the file of a split in a folder, or None if there is no such file; raise a DataError if there are two."""
     files = [folder / (split + suffix) for suffix in TEXT_SUFFIXES if (folder / (split + suffix)).exists()]
     if len(files) > 1:
-        raise DataError(f"{folder}: both {files[0].name} and {files[1].name}; keep one")
+        raise DataError(f"{folder}: contains both {files[0].name} and {files[1].name}; keep only one")
     return files[0] if files else None
 
 
@@ -156,7 +159,7 @@ def read_labelled(
     header : bool
         Whether the first line names the columns.
     is_train : bool
-        Whether the file may have three columns without labels; all lines are positives then.
+        Whether the file may also have three columns, without labels; then all its triples are true.
 
     Returns
     -------
@@ -168,8 +171,8 @@ def read_labelled(
     Raises
     ------
     DataError
-        If a label is in no pair, or in another pair than the labels before it, or a line is wrong as in
-        `read_dataset`; the message names file and line.
+        If the labels of the file do not all belong to the same pair, or if a line has one of the faults that
+        `read_dataset` lists; the message names file and line.
     """
     path = Path(file)
     if is_train and _read_lines(path)[0].split(b"\n", 1)[0].count(b"\t") == 2:
@@ -182,7 +185,7 @@ def read_labelled(
     for pair, is_in in zip(TRUTH_LABELS, is_in_pair):
         if is_in.all():
             return columns, np.array([pair.get(text, False) for text in texts])[labels.codes]
-    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # the first row at which no pair fits all lines so far
+    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # up to this row, no pair has all labels
     raise DataError(
         f"{path}, line {row + 1 + header}: expected the label 1 or -1, 1 or 0, true or false, and the same pair in the "
         f"whole file; found {str(labels[row])!r}"
@@ -211,7 +214,7 @@ def read_columns(
     Raises
     ------
     DataError
-        If a line is wrong as in `read_dataset`; the message names file and line.
+        If a line has one of the faults that `read_dataset` lists; the message names file and line.
     """
     path = Path(file)
     raw, is_as_on_disk = _read_lines(path)
@@ -225,12 +228,12 @@ def read_columns(
         except UnicodeDecodeError:
             raise encoding_error(path) from None
     if len(columns[0]) != n_lines:
-        raise DataError(f"{path}: {n_lines} lines checked, {len(columns[0])} read; did the file change meanwhile?")
+        raise DataError(f"{path}: {n_lines} lines were counted, {len(columns[0])} were read; did the file change?")
     first = tuple(str(column[0]).lower() for column in columns[:3])
     if header:
         columns = [column[1:].remove_unused_categories() for column in columns]
         if not len(columns[0]):
-            raise DataError(f"{path}: 0 rows below the header line")
+            raise DataError(f"{path}: no triples below the header line")
         for names in COLUMN_NAMES:
             if set(names) == set(first):
                 columns[:3] = [columns[first.index(name)] for name in names]
@@ -244,7 +247,7 @@ def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
     """Parse the columns into categoricals of strings.
 
     With the dtype "category", pandas creates each distinct label only once, which halves the time. But pandas converts
-    a column to numbers or booleans if all its labels look so; a file with such a column is read again as strings.
+    a column to numbers or booleans if all its labels look like these; then the file is read again as strings.
     """
 
     def read(dtype: str) -> pd.DataFrame:
@@ -272,9 +275,9 @@ def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
 
 
 def _read_lines(path: Path) -> tuple[bytes, bool]:
-    """Return the text of a file with normalised line ends, and whether the file itself has this form.
+    """Return the bytes of a file with normalised line ends, and whether no byte had to be changed for this.
 
-    In the returned text, each line ends in LF or CRLF, and the last line is not empty.
+    In the returned bytes, each line ends in LF or CRLF, and the last line is not empty.
     """
     raw = as_on_disk = read_bytes(path)
     if b"\r" in raw and _has_lone_return(raw):
@@ -295,10 +298,10 @@ def _has_lone_return(raw: bytes) -> bool:
 
 
 def _count_lines(path: Path, raw: bytes, n_columns: int, last: str) -> int:
-    """Return the number of lines, after a check that each has `n_columns` labels and that no label is empty.
+    """Check that each line has `n_columns` labels and that no label is empty; return the number of lines.
 
-    The first part checks all bytes at once and returns the number if all lines are right. Otherwise the loop finds the
-    wrong line.
+    The first part checks all bytes at once, which is fast. Only if this check fails, the loop over the lines looks for
+    the first wrong line and raises a DataError that names it.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
     ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))  # (labels,): the position of the byte after each label

@@ -15,7 +15,7 @@ __all__ = ["load_model"]
 
 
 def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
-    """Load an embedding model and put its rows in the order of the ids of a dataset.
+    """Load an embedding model and put the rows of its tables in the order of the ids of a dataset.
 
     Parameters
     ----------
@@ -23,15 +23,15 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
         An ``.npz`` file, or a folder that contains exactly one ``.npz`` file. The arrays have the names of the
         parameters of the model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``,
         ...). The array ``model`` names the model, for example ``"complex"``. The arrays
-        ``entity_labels`` and ``relation_labels`` name the rows. Without these arrays, the rows are the ids
-        of the dataset in order (for datasets from files: sorted labels). If the number of rows equals the
-        number of ids that occur in train, the rows are these ids instead. A folder that PyKEEN wrote (``config.json``
-        beside the tensors) needs no change.
+        ``entity_labels`` and ``relation_labels`` hold the label of each row. Without these two arrays, the rows must be
+        in id order (for datasets from files, this is the order of the sorted labels): one row for each id of the
+        dataset, or one for each id that occurs in train. A folder that PyKEEN wrote (``config.json`` beside the
+        tensors) needs no change.
     dataset : Dataset
     **settings
         Settings that the file does not contain: ``model``, ``norm``, ``layout``,
-        ``inverse_relations``. A setting overrules a different value in the file, and the result has a
-        note about this.
+        ``inverse_relations``. A setting that is passed here replaces a different value in the file, and the
+        ``notes`` of the model mention this.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     Raises
     ------
     DataError
-        If the file contains pickles, an array is missing, or the rows cannot be matched to the dataset.
+        If the file contains pickles, if an array is missing, or if the rows cannot be matched to the dataset.
     """
     file = Path(path)
     file_format = format_of(file, import_modules(__name__, __path__), npz.FORMAT)

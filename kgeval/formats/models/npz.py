@@ -41,7 +41,7 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
     }
     text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}  # the settings in the file
     notes = tuple(
-        f"the model file says {option}={text[option]!r}; it was overruled by {value!r}"
+        f"the model file says {option}={text[option]!r}; the setting {option}={value!r} replaced this"
         for option, value in settings.items()
         if option in text and value is not None and str(value).lower() != text[option].lower()
     )
@@ -109,7 +109,7 @@ def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchN
         names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
         missing = [name for name in names if name not in arrays]
         if 0 < len(missing) < len(names):
-            raise DataError(f"of the tensors {prefix}.*, {', '.join(missing)} are missing")
+            raise DataError(f"the model file has tensors {prefix}.*, but lacks {', '.join(missing)}")
         if setting in inspect.signature(kind).parameters and not missing:
             weight, bias, mean, var = (arrays[name] for name in names)
             norms[setting] = BatchNorm(weight, bias, mean, var)
@@ -124,7 +124,7 @@ def _scalar(value: Any) -> Any:
 def _align_rows(
     file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
 ) -> EmbeddingModel:
-    """Make the model, with the rows of its tables in id order; rows that are not in the file become NaN."""
+    """Make the model, with the rows of its tables in id order; an id without a row in the file gets a row of NaN."""
     for name in (*ENTITY_TABLES, *RELATION_TABLES):
         if name in values and np.ndim(values[name]) < 2:
             raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
@@ -139,9 +139,9 @@ def _align_rows(
     relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
     for name in set(ENTITY_TABLES) & set(values):
         values[name] = _placed(values[name], entity_ids, len(dataset.entities))
-    # relation_rows, (rows of the file,): the row of the model's table that gets each row of the file; -1 if the
-    # relation is not in the dataset. n: the number of rows of the model's relation tables; with inverse relations, two
-    # for each relation.
+    # relation_rows[i], (rows of the file,): the row of the model's relation tables to which row i of the file goes; -1
+    # if the relation is not in the dataset. n: the number of rows of these tables, one for each relation, or two with
+    # inverse relations.
     n = len(dataset.relations)
     if inverse == "after":
         relation_rows, n = (
@@ -157,8 +157,8 @@ def _align_rows(
         values[name] = _placed(values[name], relation_rows, n)
     model = kind(**values)
     if LABEL_ARRAYS["entities"] not in arrays:
-        order = "ids" if len(entity_ids) == len(dataset.entities) else "ids that train names"
-        model.notes += (f"the model file has no entity_labels: its rows were taken for the {order}, in order",)
+        kept = "all entities" if len(entity_ids) == len(dataset.entities) else "the entities that occur in train"
+        model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, in id order",)
     model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
     model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
     return model
@@ -182,8 +182,7 @@ def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Datase
         ids = vocabulary.find(labels.tolist())
         if (ids < 0).all():
             raise DataError(
-                f"{file}: none of its {n_rows} {kind} occurs in dataset {dataset.name!r}, for example "
-                f"{str(labels[0])!r}"
+                f"{file}: none of its {n_rows} {kind} (such as {str(labels[0])!r}) is in dataset {dataset.name!r}"
             )
         return ids
     if n_rows not in (len(vocabulary), int(is_seen.sum())):
@@ -201,11 +200,12 @@ def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Datase
 
 
 def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:
-    """Return a table of n rows whose row ``ids[i]`` is row i of `table`; rows without an id in `ids` are NaN.
+    """Return a table with `n` rows: row i of `table` becomes row ``ids[i]``, and all other rows are NaN.
 
-    Rows of `table` with the id -1 are left out."""
+    If ``ids[i]`` is -1, row i of `table` is left out.
+    """
     if len(ids) != len(table):
-        raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; they must agree")
+        raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; the numbers must be equal")
     if len(ids) == n and np.array_equal(ids, np.arange(n)):
         return table
     if table.dtype.kind not in "fc":

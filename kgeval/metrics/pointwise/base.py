@@ -58,11 +58,11 @@ class PointMetric(Metric):
         Raises
         ------
         DataError
-            If a label is wrong, or the lengths differ.
+            If a label is not of the kind described above, or if there are more or fewer labels than predictions.
         ScoreError
-            If the predictions are not of the kind that the metric needs; names the first wrong prediction.
+            If a prediction is not of the kind that the metric needs. The message names the first wrong prediction.
         MetricError
-            If groups or weights are given to a metric that takes none.
+            If `groups` or `weights` are passed to a metric that takes no groups.
         """
         if groups is not None or weights is not None:
             raise MetricError(

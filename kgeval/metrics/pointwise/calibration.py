@@ -32,7 +32,7 @@ class Calibrator:
         Parameters
         ----------
         scores : int or float array, shape (n,)
-            Finite; on the same scale as the scores of the fit.
+            Finite scores of the same model as the scores that `calibrate` got.
 
         Returns
         -------
@@ -42,7 +42,7 @@ class Calibrator:
         Raises
         ------
         ScoreError
-            If a score is not finite; names the first such score.
+            If a score is not finite. The message names the first such score.
         """
         return self.transform(read_finite(scores, "scores"))
 
@@ -53,13 +53,14 @@ class Calibrator:
 
 @dataclass(frozen=True)
 class PlattCalibrator(Calibrator):
-    """The logistic function 1 / (1 + exp(-(slope (score - center) + intercept))).
+    """The logistic function 1 / (1 + exp(-(slope * (score - center) + intercept))).
 
     Parameters
     ----------
     slope, intercept : float
     center : float
-        Mean of the scores of the fit. It is separate from the intercept so that large scores lose no digits.
+        The mean of the scores that the function was fitted to. It is subtracted from each score first, so that large
+        scores do not lose digits in the sum with the intercept.
 
     Examples
     --------
@@ -114,24 +115,26 @@ def calibrate(
         At least one example of each class.
     method : str
         ``"platt"``: a logistic function, whose two parameters are fitted by maximum likelihood without
-        regularisation; suits few examples. ``"isotonic"``: any non-decreasing function; needs thousands of examples,
-        and gives some different scores equal probabilities.
+        regularisation; suits few examples. ``"isotonic"``: a non-decreasing function of any shape; needs thousands of
+        examples, and some different scores get the same probability.
     prior : float, optional
-        The share of positives, above 0 and below 1, in the data to which the probabilities will apply. The examples
-        are then weighted so that positives have this share. Set it if the negatives are sampled or generated, since
-        their number is then arbitrary. By default all examples have equal weight.
+        The share of positives, above 0 and below 1, in the data that the calibrator will be applied to. The examples
+        are weighted so that the positives have this share of the total weight. Set `prior` if the negatives are sampled
+        or generated, since the share of positives in `labels` is then arbitrary. By default all examples have equal
+        weight.
 
     Returns
     -------
     Calibrator
-        ``calibrator(scores)`` gives probabilities in [0, 1]. Their (weighted) mean over the fitted examples equals the
-        (weighted) share of positives.
+        ``calibrator(scores)`` returns probabilities in [0, 1]. For the examples of the fit, the mean probability equals
+        the share of positives (with `prior`, the weighted mean equals `prior`).
 
     Raises
     ------
     DataError, ScoreError, MetricError
-        If scores, labels, method or prior are not as described above; if all labels are of one class; with
-        ``"platt"`` also if the scores separate the classes, since the likelihood then has no maximum.
+        If scores, labels, method or prior are not as described above. If all labels are of one class. With
+        ``"platt"``, also if a threshold on the scores separates all, or almost all, positives from the negatives: the
+        likelihood then has no maximum, or its maximum cannot be computed precisely.
     MissingExtra
         If scikit-learn, which fits the function, is not installed.
 
@@ -166,7 +169,7 @@ def calibrate(
 def check_calibration(method: str, prior: float | None) -> None:
     """Check `method` and `prior` of `calibrate`, and that scikit-learn is installed.
 
-    Callers use this function before they score the examples.
+    Callers run this check before they compute any score, so that a wrong argument is reported at once.
 
     Parameters
     ----------
@@ -190,9 +193,10 @@ def check_calibration(method: str, prior: float | None) -> None:
 
 
 def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Reals:
-    """Return probabilities corrected for downsampled negatives: p / (p + (1 - p) / w).
+    """Return probabilities corrected for downsampled negatives.
 
-    A model that is trained or calibrated with only a share w of the negatives predicts too many positives.
+    A model that is trained or calibrated with only a share w of the negatives predicts too many positives. A
+    probability p is corrected to p / (p + (1 - p) / w).
 
     Parameters
     ----------
@@ -227,15 +231,15 @@ def correct_downsampling(probabilities: npt.ArrayLike, kept_share: float) -> Rea
 
 
 def _weights(labels: Bools, prior: float | None) -> Reals:
-    """Return the weight of each example, float64 (n,); the mean is 1, and positives have the weight share `prior`.
+    """Return the weight of each example, float64 (n,); the mean weight is 1.
 
-    Without a prior all weights are 1.
+    All positives together have the share `prior` of the total weight. If `prior` is None, all weights are 1.
     """
     if prior is None:
         return np.ones(len(labels))
     share = check_number("prior", prior, 0.0, 1.0, "above 0 and below 1")
-    actual = float(labels.mean())
-    return np.where(labels, share / actual, (1.0 - share) / (1.0 - actual))
+    labelled_share = float(labels.mean())
+    return np.where(labels, share / labelled_share, (1.0 - share) / (1.0 - labelled_share))
 
 
 def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
@@ -253,7 +257,8 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
             "the scores separate positives from negatives, so the slope of Platt's function has no finite value; "
             "use method='isotonic', or more and harder validation examples"
         )
-    # Centred scores, divided so that the largest is 1 or -1: the fit does not depend on their scale.
+    # The centred scores are divided by the largest absolute value, so that the fit does not depend on the scale of the
+    # scores.
     scale = float(np.abs(values - center).max())
     rows = ((values - center) / scale)[:, None]
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=GRADIENT, max_iter=MAX_STEPS)
@@ -261,8 +266,8 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
         warnings.simplefilter("ignore")  # the gradient below checks whether the fit converged
         model.fit(rows, labels, sample_weight=weights)
     slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
-    # (n,): the weighted residuals. Their sum and their product with the scores are the gradient of the likelihood.
-    # The gradient must be small compared with the weight of the smaller class.
+    # (n,): the weighted residuals. The gradient of the negative log-likelihood is their sum (for the intercept) and the
+    # sum of residual * scaled score (for the slope). It must be small compared with the weight of the smaller class.
     residuals = weights * (_logistic(slope * rows[:, 0] + intercept) - labels)
     smaller_class = min(float(weights[labels].sum()), float(weights[~labels].sum()))
     if not max(abs(residuals.sum()), abs(residuals @ rows[:, 0])) <= 1e-6 * smaller_class:
@@ -288,7 +293,7 @@ def _logistic(logit: Reals) -> Reals:
 
 
 def _logit(labels: Bools, weights: Reals) -> float:
-    """Return the log odds of the weighted share of positives."""
+    """Return the logarithm of (total weight of the positives) / (total weight of the negatives)."""
     return float(np.log(weights[labels].sum()) - np.log(weights[~labels].sum()))
 
 

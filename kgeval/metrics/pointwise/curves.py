@@ -34,16 +34,17 @@ def roc_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     -------
     DataFrame
         Columns `threshold`, `fpr`, `tpr`, and the counts `fp`, `tp` of negatives and positives whose score is at
-        least the threshold. The first row is (0, 0) with the threshold inf, where no example is predicted positive.
-        The next rows are the distinct scores, in descending order. Points on a straight line between their neighbours
-        are kept. If the points are joined by straight lines, the area below is exactly `RocAuc`.
+        least the threshold. In the first row, no example is predicted positive: the threshold is inf, and both rates
+        are 0. Then one row follows for each distinct score, in descending order; no point is left out, even if it lies
+        on the straight line between its neighbours. If the points are joined by straight lines, the area below is
+        exactly `RocAuc`.
 
     Raises
     ------
     DataError, ScoreError
         As in `RocAuc`.
     MetricError
-        If a class has no example: one of the rates would be 0 / 0.
+        If there is no positive or no negative example. One of the two rates would then be 0 / 0.
 
     References
     ----------
@@ -88,7 +89,7 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
     DataError, ScoreError
         As in `AveragePrecision`.
     MetricError
-        If there is no positive example: recall is 0 / 0.
+        If there is no positive example. Recall would then be 0 / 0.
 
     References
     ----------
@@ -125,12 +126,12 @@ def pr_curve(labels: npt.ArrayLike, scores: npt.ArrayLike) -> pd.DataFrame:
 def reliability_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, bins: int = 10, strategy: str = "width"
 ) -> pd.DataFrame:
-    """Return the mean probability and the share of positives in each bin; calibrated predictions have both equal.
+    """Return the mean probability and the share of positives in each bin; the two are equal if calibration is perfect.
 
     Parameters
     ----------
     labels : bools or 0/1, shape (n,)
-        All may be of one class.
+        All labels may be of one class.
     probabilities : float array, shape (n,)
         In [0, 1].
     bins : int
@@ -141,16 +142,17 @@ def reliability_curve(
     Returns
     -------
     DataFrame
-        One row per bin, also for empty bins: `low`, `high`, `n`, `mean_probability`, `observed` (the share of
-        positives). The last two are NaN where n is 0. With ``"mass"``, `low` and `high` are the smallest and the
-        largest probability in the bin. ECE is the mean of |mean_probability - observed|, weighted by n.
+        One row per bin, also for empty bins. The columns are `low` and `high` (the limits of the bin), `n` (number of
+        examples), `mean_probability`, and `observed` (the share of positives); the last two are NaN where `n` is 0.
+        With ``"mass"``, `low` and `high` are the smallest and the largest probability in the bin. ECE is the mean of
+        |mean_probability - observed| over the bins, weighted by `n`.
 
     Raises
     ------
     DataError, ScoreError
         As in `ECE`.
     MetricError
-        If there is no example, or `bins` or `strategy` is wrong.
+        If there is no example, if `bins` is not an integer of at least 1, or if `strategy` is unknown.
 
     References
     ----------

@@ -51,7 +51,7 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
     Raises
     ------
     ScoreError
-        If an integer is outside -2**53 .. 2**53, or float64 cannot represent a wider float exactly.
+        If an integer score is below -2**53 or above 2**53, or if a float score wider than float64 has no exact float64.
 
     Examples
     --------
@@ -65,8 +65,8 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
             wrong = scores.astype(np.float64) != scores
     if wrong.any():
         raise ScoreError(
-            f"{name} gave the score {scores[int(np.argmax(wrong))]} ({scores.dtype}), which float64 cannot hold, and "
-            f"{int(wrong.sum()) - 1} more; thresholds are float64. Scale the scores down, or give floats"
+            f"{name} gave the score {scores[int(np.argmax(wrong))]} ({scores.dtype}), and {int(wrong.sum()) - 1} more, "
+            "beyond the precision of float64, the dtype of thresholds. Scale the scores down, or return floats"
         )
     return scores.astype(np.float64)
 
@@ -78,7 +78,7 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
     ----------
     scores : float64 array, shape (n,)
     thresholds : float64 array, shape (n,), or one float
-        With the threshold +inf, only the score +inf is predicted positive.
+        With the threshold +inf, only an example with the score +inf is predicted positive.
 
     Returns
     -------
@@ -93,10 +93,10 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
 
 
 def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -> tuple[Ids, Reals]:
-    """Return the threshold of each group with the largest number of correct decisions.
+    """Return, for each group, the threshold that makes the largest number of correct decisions.
 
     The threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the highest
-    is chosen, so that scores without information predict the fewest examples positive.
+    is chosen, which predicts the fewest examples positive.
 
     Parameters
     ----------
@@ -132,13 +132,14 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     n_correct = steps.tp - steps.fp + np.repeat(n_negatives, sizes)
     # (groups,): the largest number of correct decisions.
     most_correct = np.maximum.reduceat(n_correct, begins)
-    # best: the indices of all steps with that number of correct decisions. Scores descend within a group, so the first
-    # such step of a group has the highest score. chosen (groups,): this score.
+    # best: the indices of all steps that reach the largest number of their group. Scores descend within a group, so the
+    # first of these steps has the highest score. chosen (groups,): this score.
     best = np.flatnonzero(n_correct == np.repeat(most_correct, sizes))
     chosen = steps.threshold[best[np.searchsorted(best, begins)]]
     highest = steps.threshold[begins]
-    # (groups,): whether the threshold +inf is as good: it predicts no example positive, so that all negatives are
-    # correct. It is not considered where a score is +inf, as this score is predicted positive with any threshold.
+    # (groups,): True where the threshold +inf makes at least as many correct decisions as the best score. With +inf, no
+    # example is predicted positive, so the correct decisions are the negatives. False for a group with a score of +inf,
+    # since an example with this score is predicted positive with every threshold.
     is_inf_best = (n_negatives >= most_correct) & (highest < np.inf)
     return steps.group[begins], np.where(is_inf_best, np.inf, chosen)
 
@@ -170,7 +171,7 @@ def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int
     overall = float(choose_thresholds(labels, scores)[1][0])
     threshold = np.full(n_groups, overall)
     # (n_groups,) each: number of examples, number of positive examples, and whether the group has both classes.
-    n, n_positive = (np.bincount(part, minlength=n_groups) for part in (groups, groups[labels]))
+    n, n_positive = (np.bincount(codes, minlength=n_groups) for codes in (groups, groups[labels]))
     is_own = (n_positive > 0) & (n_positive < n)
     chosen_for, chosen = choose_thresholds(labels, scores, groups)
     # `chosen` has one threshold per group in `chosen_for`; only the thresholds of groups with both classes are used.

@@ -1,4 +1,4 @@
-"""Metrics of decisions: the model predicts that each example is positive or negative.
+"""Metrics of decisions; a decision is the prediction that an example is positive, or that it is negative.
 
 All metrics of this module are functions of four counts, `DecisionCounts`.
 """
@@ -60,7 +60,7 @@ def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: floa
     ----------
     labels : bools or 0/1, shape (n,)
     predictions : bools, or numbers, shape (n,)
-        If numbers, an example is predicted positive if its number is at least `threshold`.
+        An example is predicted positive if its prediction is True, or is a number of at least `threshold`.
     threshold : float
 
     Returns
@@ -102,9 +102,9 @@ class DecisionMetric(PointMetric):
     Parameters
     ----------
     threshold : float
-        An example is predicted positive if its number is at least the threshold, so equal numbers get the same
-        decision. If 0.5 does not suit, choose the threshold on validation, never on test. If the predictions are
-        bools, the threshold is not used.
+        If predictions are numbers, an example is predicted positive if its prediction is at least the threshold. If 0.5
+        is not suitable, choose the threshold on validation examples, never on test examples. If predictions are bools,
+        the threshold is not used.
     """
 
     threshold: float = field(default=DEFAULT_THRESHOLD, kw_only=True)
@@ -141,14 +141,14 @@ class DecisionMetric(PointMetric):
 
 
 def _ratio(numerator: float, denominator: float, absent: str) -> MetricValue:
-    """Return the quotient; if the denominator is 0, NaN with the reason `absent`."""
+    """Return numerator / denominator; if the denominator is 0, return NaN with a reason that begins with `absent`."""
     return MetricValue(numerator / denominator) if denominator else MetricValue.undefined(f"{absent}: 0 / 0")
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class Accuracy(DecisionMetric):
-    """Share of the examples that are decided correctly: (tp + tn) / n.
+    """Share of correct decisions: (true positives + true negatives) / number of examples.
 
     If few examples are positive, a model that predicts all examples negative has a high accuracy; see
     `BalancedAccuracy`.
@@ -283,15 +283,16 @@ class BalancedAccuracy(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class FBeta(DecisionMetric):
-    """Weighted harmonic mean of precision and recall: (1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp).
+    """F-beta: the weighted harmonic mean of precision and recall, in which recall has beta times the weight.
 
-    If precision or recall, but not both, is 0 / 0, the value is 0.
+    The value is (1 + beta^2) * tp / ((1 + beta^2) * tp + beta^2 * fn + fp). If precision or recall,
+    but not both, is 0 / 0, the value is 0.
 
     Parameters
     ----------
     beta : float
-        Above 0; recall has beta times the weight of precision. With beta 1, the metric is the harmonic mean and its
-        key is ``f1``.
+        Above 0; recall has beta times the weight of precision. With beta 1, both have equal weight, and the key of the
+        metric is ``f1``.
     threshold : float
         As in `DecisionMetric`.
 
@@ -340,7 +341,7 @@ class FBeta(DecisionMetric):
 class MCC(DecisionMetric):
     """Matthews correlation of labels and decisions: 1 if all decisions are right, 0 if unrelated, -1 if all are wrong.
 
-    The value is (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn)).
+    The value is (tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).
 
     References
     ----------

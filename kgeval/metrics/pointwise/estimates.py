@@ -17,7 +17,7 @@ _WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error o
 
 
 class ValueMetric(PointMetric):
-    """Base of the metrics of estimated values; predictions and labels have the same unit. Computed in float64."""
+    """Base of the metrics of estimated values, computed in float64; predictions and labels have the same unit."""
 
     needs: ClassVar[str] = "values"
     higher_is_better: ClassVar[bool] = False

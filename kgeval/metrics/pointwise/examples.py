@@ -1,6 +1,7 @@
-"""Checks of labels and predictions for all pointwise metrics, curves and calibration; each example has one of both.
+"""Checks of labels and predictions for all pointwise metrics, curves and calibration.
 
-Each `read_` function returns a checked array, or raises an error that names the first wrong value and its index.
+Each example has one label and one prediction. Each `read_` function returns a checked array, or raises an error that
+names the first wrong value and its index.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kgeval.errors import DataError, KgevalError, ScoreError
 Numbers = npt.NDArray[Any]
 
 DEFAULT_THRESHOLD = 0.5
-_UNLABELLED = "Remove examples without a label, and report their number"
+_UNLABELLED = "Remove the examples without a label, and report how many you removed"
 _CALIBRATE = (
     "Calibrate raw ranking scores first, on validation examples, with kgeval.metrics.calibration.calibrate "
     "(Platt or isotonic)"
@@ -26,7 +27,7 @@ _CALIBRATE = (
 
 
 def read_binary_labels(labels: npt.ArrayLike) -> Bools:
-    """Return labels as bools, true for the positives.
+    """Return labels as bools, True for positive examples.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
     Raises
     ------
     DataError
-        If the shape, the dtype or a label is wrong; names the index of the first wrong label.
+        If the labels do not have the shape (n,), or if a label is not a bool, 0 or 1. The message names the first wrong
+        label and its index.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def read_binary_labels(labels: npt.ArrayLike) -> Bools:
 
 
 def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions") -> Numbers:
-    """Return predictions as numbers that can be compared.
+    """Check that predictions are real numbers, and return them as an array.
 
     Parameters
     ----------
@@ -80,7 +82,8 @@ def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions")
     Raises
     ------
     ScoreError
-        If the shape or the dtype is wrong (bool, complex, object, string, wider than float64), or a number is NaN.
+        If the shape is not (n,), if the dtype is bool, complex, object, string or a float wider than float64, or if a
+        number is NaN.
     """
     array = _one_column(name, predictions, ScoreError)
     _check_real(f"{name} must be real numbers", array, ScoreError)
@@ -88,7 +91,7 @@ def read_predicted_scores(predictions: npt.ArrayLike, name: str = "predictions")
         array = array.astype(np.float64)
         is_nan = np.isnan(array)
         if is_nan.any():
-            raise ScoreError(f"{name} must be real numbers; got {_place(array, is_nan)}. Check the model there")
+            raise ScoreError(f"{name} must be real numbers; got {_place(array, is_nan)}. Check why the model gives NaN")
     return array
 
 
@@ -108,7 +111,7 @@ def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     Raises
     ------
     ScoreError
-        For the reasons of `read_predicted_scores`, or if a number is infinite.
+        As in `read_predicted_scores`; also if a number is infinite.
     """
     array = read_predicted_scores(values, name).astype(np.float64)
     wrong = ~np.isfinite(array)
@@ -117,13 +120,13 @@ def read_finite(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     return array
 
 
-def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def read_probabilities(caller: str, predictions: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return probabilities as float64.
 
     Parameters
     ----------
-    what : str
-        The metric or function that needs probabilities, for the error message.
+    caller : str
+        Name of the metric or function that needs probabilities, for the error message.
     predictions : float array, shape (n,)
 
     Returns
@@ -133,25 +136,26 @@ def read_probabilities(what: str, predictions: npt.ArrayLike) -> npt.NDArray[np.
     Raises
     ------
     ScoreError
-        If a number is outside [0, 1]; names the first such number, and how to calibrate scores.
+        As in `read_predicted_scores`; also if a number is outside [0, 1]. The message then names the first such number,
+        and tells how to calibrate scores.
     """
     array = read_predicted_scores(predictions).astype(np.float64)
     wrong = (array < 0) | (array > 1)
     if wrong.any():
-        raise ScoreError(f"{what} needs probabilities in [0, 1]; got {_place(array, wrong)}. {_CALIBRATE}")
+        raise ScoreError(f"{caller} needs probabilities in [0, 1]; got {_place(array, wrong)}. {_CALIBRATE}")
     return array
 
 
-def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> Bools:
+def read_decisions(caller: str, predictions: npt.ArrayLike, threshold: float) -> Bools:
     """Return decisions: bools are not changed; a number becomes True if it is at least `threshold`.
 
     Parameters
     ----------
-    what : str
-        The metric or function that needs decisions, for the error message.
+    caller : str
+        Name of the metric or function that needs decisions, for the error message.
     predictions : bool, int or float array, shape (n,)
     threshold : float
-        The numbers are converted to float64 and compared with the threshold.
+        Numbers are converted to float64 before they are compared with the threshold.
 
     Returns
     -------
@@ -160,7 +164,8 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
     Raises
     ------
     ScoreError
-        If a number is outside [0, 1] and the threshold is 0.5, the default, which is meant for probabilities.
+        As in `read_predicted_scores`; also if the threshold is 0.5 and a number is outside [0, 1]. The threshold 0.5 is
+        the default, and is meant for probabilities.
     """
     array = np.asarray(predictions)
     if array.dtype.kind == "b":
@@ -169,22 +174,22 @@ def read_decisions(what: str, predictions: npt.ArrayLike, threshold: float) -> B
     wrong = (array < 0) | (array > 1)
     if threshold == DEFAULT_THRESHOLD and wrong.any():
         raise ScoreError(
-            f"{what} uses the threshold {threshold} by default, so predictions must be in [0, 1]; "
-            f"got {_place(array, wrong)}. For raw ranking scores use a threshold chosen on validation, "
-            f"{what}(threshold=...), or decisions as bool"
+            f"{caller} uses the threshold {threshold} by default, so predictions must be in [0, 1]; "
+            f"got {_place(array, wrong)}. For raw ranking scores choose a threshold on validation examples and pass "
+            f"it, {caller}(threshold=...), or pass decisions as bools"
         )
     return np.asarray(array >= threshold)
 
 
 def read_values(
-    what: str, labels: npt.ArrayLike, predictions: npt.ArrayLike
+    caller: str, labels: npt.ArrayLike, predictions: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Check labels and predictions that are real numbers, and return both as float64.
 
     Parameters
     ----------
-    what : str
-        The metric that needs the values, for the error message.
+    caller : str
+        Name of the metric that needs the values, for the error message.
     labels, predictions : arrays of finite real numbers, shape (n,)
 
     Returns
@@ -196,8 +201,7 @@ def read_values(
     DataError
         If a label is not a finite number.
     ScoreError
-        If a prediction is not a finite number; or if all labels are 0 or 1 and a prediction is outside [0, 1], where
-        it cannot estimate a label.
+        If a prediction is not a finite number. If all labels are 0 or 1, also if a prediction is outside [0, 1].
     """
     array = _one_column("labels", labels, DataError)
     if array.dtype.kind != "b":
@@ -209,7 +213,8 @@ def read_values(
     wrong = (predicted < 0) | (predicted > 1)
     if wrong.any() and ((actual == 0) | (actual == 1)).all():
         raise ScoreError(
-            f"{what} of labels 0/1 needs predictions in [0, 1]; got {_place(predicted, wrong)}. {_CALIBRATE}"
+            f"if all labels are 0 or 1, {caller} needs predictions in [0, 1]; got {_place(predicted, wrong)}. "
+            f"{_CALIBRATE}"
         )
     return actual, predicted
 
@@ -226,14 +231,14 @@ def check_same_length(labels: npt.NDArray[Any], predictions: npt.NDArray[Any], n
     Raises
     ------
     DataError
-        If the two lengths differ; names both lengths.
+        If there are more or fewer predictions than labels. The message names both numbers.
     """
     if len(labels) != len(predictions):
         raise DataError(f"expected as many {name} as labels; got {len(labels)} labels and {len(predictions)} {name}")
 
 
 def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n: int) -> tuple[Ids, pd.Index]:
-    """Return the group of each example as an index, and the distinct groups in order of first appearance.
+    """Return the index of each example's group, and the distinct groups in order of first appearance.
 
     Parameters
     ----------
@@ -247,14 +252,14 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
     Returns
     -------
     codes : int64 array, shape (n,)
-        The index of each example's group in `groups`.
-    groups : pandas.Index
+        The index of each example's group in `distinct`.
+    distinct : pandas.Index
         The distinct groups.
 
     Raises
     ------
     DataError
-        If `groups` is not a sequence of n values, or a value is missing (None, NaN) or not hashable.
+        If `groups` is not a sequence of n values, or if one of the values is missing (None, NaN) or not hashable.
 
     Examples
     --------
@@ -273,14 +278,15 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
     except TypeError as error:
         raise DataError(f"{name} must hold hashable values, such as labels, ids or tuples; {error}") from error
     if (codes < 0).any():
-        raise DataError(f"{name} must not be missing; {_place(np.full(n, 'none'), codes < 0)}")
+        missing = _place(np.full(n, "a missing value"), codes < 0)
+        raise DataError(f"{name} must have a value for every example; got {missing}")
     return np.asarray(codes, dtype=np.int64), distinct
 
 
 def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> npt.NDArray[Any]:
-    """Return values as a one-dimensional array; raise `error` if the shape differs or the array is masked."""
+    """Return values as a one-dimensional array; raise `error` if they have another shape or are a masked array."""
     if isinstance(values, np.ma.MaskedArray):
-        raise error(f"{name} must not be a masked array; remove the masked examples, and report their number")
+        raise error(f"{name} must not be a masked array; remove the masked examples, and report how many you removed")
     array = np.asarray(values)
     if array.ndim != 1:
         raise error(f"{name} must have shape (n,); got {array.shape}")
@@ -288,7 +294,10 @@ def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> n
 
 
 def _check_real(must: str, array: npt.NDArray[Any], error: type[KgevalError]) -> None:
-    """Raise `error` unless the dtype is an integer, or a float of at most 64 bits; wider floats would be rounded."""
+    """Raise `error` unless the dtype is an integer, or a float of at most 64 bits (wider floats would be rounded).
+
+    `must` is the start of the message: the name of the values, and what they must be.
+    """
     if not (array.dtype.kind in "iu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)):
         raise error(f"{must}; got dtype {array.dtype}. If they are numbers, use array.astype(float)")
 

@@ -19,7 +19,10 @@ def by_field(
     predictions: npt.ArrayLike,
     field: Sequence[Hashable] | npt.ArrayLike,
 ) -> pd.DataFrame:
-    """Return a metric for each value of a field, computed from its examples; for example PCOPC by relation.
+    """Return a metric per value of a field, for example PCOPC per relation.
+
+    A field is a property of the examples, such as the relation. For each value of the field, the metric is computed
+    from the examples that have this value.
 
     Parameters
     ----------
@@ -33,15 +36,16 @@ def by_field(
     Returns
     -------
     DataFrame
-        One row per value of the field: `n` (the number of examples), `value`, and the `reason` if the value is NaN.
-        Rows with more examples come first; rows with equal `n` are in order of first appearance.
+        Indexed by the values of the field. The columns are `n` (number of examples), `value` (the metric), and `reason`
+        (why the metric is NaN, else an empty string). Rows with more examples come first; rows with equal `n` are in
+        order of first appearance.
 
     Raises
     ------
     MetricError
         If the metric is unknown or takes groups.
     DataError, ScoreError
-        As in the metric's `compute`; also if the length of `field` is not n, or a value of `field` is missing.
+        As in the metric's `compute`; also if the length of `field` is not n, or if `field` has a missing value.
 
     References
     ----------
@@ -62,7 +66,8 @@ def by_field(
         raise MetricError(f"by_field takes metrics that need no groups, such as 'auc' or 'pcopc'; got '{chosen}'")
     actual, predicted = chosen.read(labels, predictions)
     codes, values = read_groups("field", field, len(actual))
-    # sizes (values,): number of examples of each value of the field. parts: the indices of the examples of each value.
+    # sizes (values,): number of examples with each value of the field. parts: for each value, the indices of its
+    # examples.
     sizes = np.bincount(codes, minlength=len(values))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     measured = [chosen.measure(actual[part], predicted[part]) for part in parts[: len(values)]]

@@ -1,4 +1,4 @@
-"""Metrics of probabilities: how close predicted probabilities are to the labels. Numbers outside [0, 1] are errors.
+"""Metrics of probabilities: how close predicted probabilities are to the labels. Predictions outside [0, 1] are errors.
 
 `kgeval.metrics.pointwise.curves` also calls `fill_bins` and `check_bins`, for the reliability curve.
 """
@@ -40,14 +40,14 @@ class ProbabilityMetric(PointMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class LogLoss(ProbabilityMetric):
-    """Mean negative log-likelihood: the mean of -ln(p) where the label is 1, and of -ln(1 - p) where it is 0.
+    """Mean negative log-likelihood: the mean of -ln(p) for label 1 and -ln(1 - p) for label 0; p is the prediction.
 
     Parameters
     ----------
     clip : float
-        0: no probability is clipped, so the loss is infinite if p is 0 for a label 1, or 1 for a label 0. Above 0 and
-        below 0.5: p is first clipped to [clip, 1 - clip], and the value depends on `clip`; `count_clipped` returns how
-        many probabilities are clipped.
+        With 0, no probability is clipped, and the loss is infinite if an example with label 1 has the probability 0, or
+        an example with label 0 has the probability 1. With a number above 0 and below 0.5, probabilities are first
+        clipped to [clip, 1 - clip], and the value depends on `clip`; `count_clipped` returns how many are clipped.
 
     References
     ----------
@@ -106,8 +106,8 @@ class LogLoss(ProbabilityMetric):
 class Brier(ProbabilityMetric):
     """Mean squared difference between probability p and label y: the mean of (p - y)^2.
 
-    If every p is m, the share of positives, the value is m (1 - m). So if few examples are positive, even useless
-    predictions have a small value.
+    If every prediction is m, the share of positives, the value is m * (1 - m). So if few examples are positive, even
+    useless predictions have a small value.
 
     References
     ----------
@@ -165,8 +165,9 @@ def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> 
         Number of bins, at least 1.
     strategy : str
         ``"width"``: bin i is [i / bins, (i + 1) / bins), the last bin includes 1; the limits are rounded to float64.
-        ``"mass"``: all bins have about the same number of examples. An example with j smaller probabilities is in bin
-        floor(bins * j / n), so equal probabilities are always in the same bin, and bins may be empty.
+        ``"mass"``: all bins have about the same number of examples. An example is in bin floor(bins * j / n), where j
+        is the number of examples with a smaller probability. So equal probabilities are always in the same bin, and
+        bins may be empty.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> 
     >>> fill_bins(np.array([True, False, True]), np.array([0.2, 0.5, 1.0]), 2, "width").positives
     array([1, 1])
     """
-    # Sort the examples by probability; each bin is then the range starts[i]:ends[i], both of shape (bins,).
+    # Sort the examples by probability; bin i is then the range starts[i]:ends[i]. starts and ends have shape (bins,).
     order = np.argsort(probabilities, kind="stable")
     p, y, n = probabilities[order], labels[order], len(order)
     if strategy == "width":
@@ -198,13 +199,13 @@ def fill_bins(labels: Bools, probabilities: Reals, bins: int, strategy: str) -> 
     return Bins(low, high, ends - starts, sums, cumulated[ends] - cumulated[starts])
 
 
-def check_bins(what: str, bins: Any, strategy: Any) -> None:
+def check_bins(caller: str, bins: Any, strategy: Any) -> None:
     """Check the number of bins and the strategy.
 
     Parameters
     ----------
-    what : str
-        The metric or function that takes the parameters, for the error message.
+    caller : str
+        Name of the metric or function that takes the two parameters, for the error message.
     bins : int
         At least 1.
     strategy : str
@@ -213,20 +214,20 @@ def check_bins(what: str, bins: Any, strategy: Any) -> None:
     Raises
     ------
     MetricError
-        If `bins` or `strategy` is wrong.
+        If `bins` is not an integer of at least 1, or if `strategy` is unknown.
     """
-    check_positive_int(f"bins of {what}", bins, MetricError)
-    check_one_of(f"strategy of {what}", strategy, STRATEGIES, MetricError)
+    check_positive_int(f"bins of {caller}", bins, MetricError)
+    check_one_of(f"strategy of {caller}", strategy, STRATEGIES, MetricError)
 
 
 @POINTS.register
 @dataclass(frozen=True)
 class ECE(ProbabilityMetric):
-    """Expected calibration error: the mean over probability bins of |mean p - mean y|, weighted by bin size.
+    """Expected calibration error: the mean over bins of |mean probability - share of positives|, weighted by bin size.
 
-    The value is the sum over bins b of (n_b / n) |mean p - mean y|, where y is the label and p the probability of
-    label 1. Errors of opposite signs cancel within a bin. With more bins, fewer errors cancel, but the means are
-    noisier; so compare only values with the same bins.
+    The examples are sorted into bins by probability; the size of a bin is its number of examples. Errors of opposite
+    signs cancel within a bin. With more bins, fewer errors cancel, but the means are noisier; so compare only values
+    with the same bins.
 
     Parameters
     ----------
@@ -266,10 +267,11 @@ class ECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class FieldECE(ProbabilityMetric):
-    """Calibration error with groups instead of bins: the sum over groups of |sum of p - sum of y|, divided by n.
+    """Calibration error over groups: the mean of |mean probability - share of positives|, weighted by group size.
 
-    A group has all examples with the same relation, the same user or the same value of another field. `by_field` with
-    PCOPC shows which groups are badly calibrated.
+    This is `ECE` with groups instead of bins. A group has all examples with the same value of a field, such as the
+    relation or the user; the size of a group is its number of examples. `by_field` with PCOPC shows which groups are
+    badly calibrated.
 
     References
     ----------
@@ -310,7 +312,7 @@ class FieldECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class PCOPC(ProbabilityMetric):
-    """Predicted divided by observed positives: sum of p / sum of y; above 1, the model predicts too many positives.
+    """Sum of the probabilities / number of positives; above 1, the model predicts too many positives, below 1 too few.
 
     A value of 1 does not prove calibration: errors of opposite signs cancel, and predictions that all equal the
     share of positives also have the value 1. See also `ECE`, `by_field` and the reliability curve. If negatives were

@@ -44,7 +44,7 @@ class ScoreMetric(PointMetric):
 class RocAuc(ScoreMetric):
     """Area under the ROC curve: the share of (positive, negative) pairs in which the positive scores higher.
 
-    Pairs of equal scores count one half, so constant scores give 1/2. The pairs are counted in integers.
+    Pairs of equal scores count one half, so constant scores give 1/2. The pairs are counted exactly, as integers.
 
     References
     ----------
@@ -77,12 +77,12 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Average precision: the mean over the positives of the precision at the threshold equal to their score.
+    """Average precision: for each positive, the precision if its score is the threshold, averaged over the positives.
 
-    The value is the sum of (R_i - R_(i-1)) P_i over the distinct scores i, where R_i and P_i are the recall and the
-    precision if i is the threshold. So examples with equal scores have the same precision, and if all scores are
-    equal, the value is the share of positives. The value is the area below the precision-recall curve drawn as steps.
-    The area below straight lines would be too large: (1 + share) / 2 if all scores are equal.
+    Examples with equal scores have the same precision; if all scores are equal, the value is the share of positives.
+    The value is also the area below the precision-recall curve drawn as steps: the sum over the distinct scores, from
+    the highest, of (increase of recall) * precision. The area below straight lines would be too large: if all scores
+    are equal, it is (1 + share of positives) / 2.
 
     References
     ----------
@@ -103,7 +103,7 @@ class AveragePrecision(ScoreMetric):
     undefined_when: ClassVar[str] = "there is no positive example"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the sum over the distinct scores of precision times increase of recall."""
+        """Return the sum of (increase of recall) * precision over the distinct scores, from the highest."""
         steps = count_steps(labels, predictions)
         if not steps.tp[-1]:
             return MetricValue.undefined("no positive example")
@@ -116,11 +116,10 @@ class AveragePrecision(ScoreMetric):
 class GAUC(ScoreMetric):
     """Group AUC: the weighted mean over groups of the AUC within each group.
 
-    The value is (sum of w_g AUC_g) / (sum of w_g). Scores are compared only within a group, such as a user or the
-    (s, p) of a query. The weight w_g of a group is its number of examples, unless `weights` sets another
-    weight, for example its number of clicks. A group with examples of one class only has no AUC and is left out:
-    `MetricValue.excluded` is the number of such groups, and `excluded_weight` is their weight divided by the total
-    weight.
+    Scores are compared only within a group; a group has the examples of the same user, or of the same query. The weight
+    of a group is its number of examples, unless `weights` sets another weight, for example the number of clicks of the
+    user. A group with examples of one class only has no AUC and is left out: `MetricValue.excluded` is the number of
+    such groups, and `excluded_weight` is the sum of their weights divided by the total weight.
 
     References
     ----------
@@ -165,7 +164,7 @@ class GAUC(ScoreMetric):
         if not len(actual):
             return MetricValue.undefined("no examples")
         group, doubled, pairs = count_pairs(count_steps(actual, predicted, codes))
-        # (groups,) each: the weights in the order of `group`, and whether a group has both classes.
+        # (groups,) each: the weight of each group, sorted as in `group`, and whether the group has both classes.
         weight, total = weight[group], float(weight.sum())
         has_both = pairs > 0
         n_excluded, kept_weight = int((~has_both).sum()), float(weight[has_both].sum())
@@ -180,14 +179,16 @@ class GAUC(ScoreMetric):
 
 
 def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: Ids) -> Reals:
-    """Return the weight of each group, float64 (groups,); without `weights`, its number of examples."""
+    """Return the weight of each group, float64 (groups,); if `weights` is None, the number of examples of the group."""
     if weights is None:
         return np.bincount(codes, minlength=len(groups)).astype(np.float64)
     if not isinstance(weights, Mapping):
         raise MetricError(f"weights must be a mapping of each group to its weight; got {type(weights).__name__}")
     absent = [group for group in groups if group not in weights]
     if absent:
-        raise MetricError(f"weights must name every group; {absent[0]!r} and {len(absent) - 1} more are absent")
+        raise MetricError(
+            f"weights must have an entry for every group; {absent[0]!r} and {len(absent) - 1} more have none"
+        )
     return np.array([_read_weight(group, weights[group]) for group in groups], dtype=np.float64)
 
 

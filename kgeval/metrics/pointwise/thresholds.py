@@ -15,7 +15,9 @@ from kgeval.checks import Bools, Ids
 
 
 class Steps(NamedTuple):
-    """Counts at each distinct prediction of each group; one row (step) per prediction, descending within a group.
+    """Counts at each distinct prediction of each group; the predictions of a group are in descending order.
+
+    Each row is called a step: it belongs to one distinct prediction of one group.
 
     Parameters
     ----------
@@ -24,7 +26,7 @@ class Steps(NamedTuple):
     threshold : int or float array, shape (steps,)
         The prediction of each step.
     tp, fp : int64 arrays, shape (steps,)
-        Number of positives, and of negatives, of the group whose prediction is at least `threshold`.
+        Number of positive, and of negative, examples of the same group whose prediction is at least `threshold`.
     first : bool array, shape (steps,)
         True in the first row of each group.
     """
@@ -36,7 +38,7 @@ class Steps(NamedTuple):
     first: Bools
 
     def before(self, counts: Ids) -> Ids:
-        """Return each row's count in the previous row, 0 in the first row of a group; int64 (steps,), like `counts`."""
+        """Return, for each row, the count in the row before, or 0 in the first row of a group; both int64 (steps,)."""
         return np.where(self.first, 0, np.roll(counts, 1))
 
 
@@ -70,21 +72,21 @@ def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None
     ends_group = np.append(group[1:] != group[:-1], True)
     # (steps,): the index of the last example of each step; a step is a run of equal predictions in a group.
     last = np.flatnonzero(ends_group | np.append(ranked[1:] != ranked[:-1], True))
-    # sizes (groups,): number of examples of each group. begins (steps,): first example of the step's group.
+    # sizes (groups,): number of examples of each group. begins (steps,): index of the first example of the same group.
     sizes = np.diff(np.flatnonzero(ends_group), prepend=-1)
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)[last]
     # (n + 1,): cumulated[i] is the number of positives among the first i examples.
     cumulated = np.append(0, np.cumsum(is_positive, dtype=np.int64))
-    # (steps,): the positives from the start of the group to the end of the step. fp counts the other examples in this
-    # range.
+    # (steps,): number of positives from the start of the group to the end of the step. fp, in the last line, is the
+    # number of all other examples in this range.
     tp = cumulated[last + 1] - cumulated[begins]
     return Steps(group[last], ranked[last], tp, last + 1 - begins - tp, np.append(True, ends_group[last][:-1]))
 
 
 def count_pairs(steps: Steps) -> tuple[Ids, Ids, Ids]:
-    """Count the (positive, negative) pairs of each group in which the positive has the higher prediction.
+    """Count, for each group, the (positive, negative) pairs in which the positive has the higher prediction.
 
-    Pairs of equal predictions count one half. The counts are doubled to stay integers.
+    A pair of equal predictions counts one half. The counts are doubled so that they are integers.
 
     Parameters
     ----------

@@ -73,8 +73,8 @@ class ListMetric(Metric):
         -------
         Moments
             `number` is the value that `compute` returns; `values` is float64, shape (queries, 2), one row per list.
-            ``macro``: the columns are the metric of the list and 1; both are 0 for a skipped list. ``micro``: the
-            columns are the numerator and the denominator.
+            With ``"macro"``, the columns are the metric of the list and 1; both are 0 for a skipped list. With
+            ``"micro"``, the columns are the numerator and the denominator of the list.
 
         Raises
         ------
@@ -87,9 +87,9 @@ class ListMetric(Metric):
         return self._moments(above, below, average)
 
     def _reason_and_ratio(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
-        """Return the reason why there is no value (else an empty string), and both arrays of `ratio`.
+        """Return the reason why the metric has no value (else an empty string), and the two arrays of `ratio`.
 
-        Both arrays are empty if `lacking` returns a reason.
+        If `lacking` returns a reason, `ratio` is not called, and the two arrays are empty.
         """
         check_one_of("average", average, AVERAGES, MetricError)
         check_lists(lists)
@@ -103,7 +103,7 @@ class ListMetric(Metric):
         return reason, above, below
 
     def _moments(self, above: Reals, below: Reals, average: str) -> Moments:
-        """Return the moments of numerators and denominators, each float64 (queries,)."""
+        """Return the moments of the average; `above` and `below` are numerators, denominators, float64 (queries,)."""
         is_defined = below > 0
         if average == "micro":
             nothing = 0.0 if self._empty == "zero" else np.nan
@@ -119,22 +119,22 @@ class ListMetric(Metric):
         return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken; overridden by metrics whose best order is not by descending grade."""
+        """Return the lists with ties broken; metrics override this if a higher grade is not always better."""
         return lists.under(ties)
 
     def chance(self, lists: Lists, average: str = "macro") -> MetricValue:
-        """Return the chance level: the expected metric if all orders of each list are equally likely."""
+        """Return the chance level: the expected value of the metric if all orders of each list are equally likely."""
         if "expected" not in self.tie_policies and len(lists):
             return MetricValue.undefined(f"{self} has no closed form of its chance level")
         return self.compute(lists.shuffled(), "expected", average)
 
     def _check(self, **choices: tuple[str, ...]) -> None:
-        """Check the cut-off, if the metric has one, and parameters whose value must be one of several words.
+        """Check the cut-off k, if the metric has one, and the parameters that accept only certain words.
 
         Parameters
         ----------
         **choices : tuple of str
-            For each parameter name, the allowed words.
+            The allowed words of each such parameter, as in ``empty=("skip", "zero", "nan")``.
         """
         k = getattr(self, "k", None)
         if k is not None:
@@ -144,7 +144,7 @@ class ListMetric(Metric):
 
     @property
     def _empty(self) -> str:
-        """The treatment of a query without a value: the parameter `empty`, or ``"skip"`` if the metric has none."""
+        """What to do with a query without a value: the parameter `empty`; ``"skip"`` if there is no such parameter."""
         return getattr(self, "empty", "skip")
 
     @property
@@ -156,7 +156,7 @@ class ListMetric(Metric):
     def lacking(self, lists: Lists, ties: str) -> str:
         """Return the reason why the metric has no value under this tie policy, or an empty string."""
         if ties == "realistic":
-            return f"{self} has no realistic ties: several answers have no single mean rank; use ties='expected'"
+            return f"{self} does not support ties='realistic': several answers have no single rank; use ties='expected'"
         check_one_of("ties", ties, LIST_TIES, MetricError)
         if not len(lists):
             return "no queries"
@@ -176,7 +176,7 @@ def check_lists(lists: Any) -> None:
     Raises
     ------
     MetricError
-        If it is not; names the functions that make lists, and the type of `lists`.
+        If `lists` has another type. The message names this type, and the functions that make lists.
     """
     if not isinstance(lists, Lists):
         raise MetricError(
@@ -191,7 +191,7 @@ def _n_empty(below: Reals) -> int:
 
 
 def _ratio_of_means(above: npt.ArrayLike, below: npt.ArrayLike, nothing: float) -> Moments:
-    """Return the moments of (mean of `above`) / (mean of `below`); `nothing` is the ratio if the divisor is 0."""
+    """Return the moments of (mean of `above`) / (mean of `below`); the value is `nothing` if the latter mean is 0."""
 
     def finish(means: Reals) -> Reals:
         return quotient(means[..., 0], means[..., 1], means[..., 1] > 0, nothing)

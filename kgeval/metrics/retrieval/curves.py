@@ -24,8 +24,8 @@ def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     ----------
     lists : Lists
     ties : str
-        ``"optimistic"``, ``"pessimistic"`` or ``"stable"``; ``"expected"`` if no relevant item ties with an irrelevant
-        one.
+        Order of tied items: ``"optimistic"``, ``"pessimistic"`` or ``"stable"``, as in `ListMetric.compute`.
+        ``"expected"``, the default, is allowed only if no relevant item ties with an irrelevant item.
 
     Returns
     -------
@@ -75,12 +75,14 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
     Returns
     -------
     pandas.DataFrame
-        Columns recall, precision and n. n is the number of queries with a relevant item; precision is their mean.
+        Columns recall, precision and n: n is the number of queries with a relevant item, and precision is the mean over
+        these queries.
 
     Raises
     ------
     MetricError
-        If relevant and irrelevant items tie and `ties` is ``"expected"``, or `points` is wrong.
+        If `ties` is ``"expected"`` and relevant and irrelevant items tie, or if `points` is not an integer of at least
+        2.
 
     References
     ----------
@@ -107,8 +109,9 @@ def mean_pr_curve(lists: Lists, ties: str = "expected", points: int = 11) -> pd.
 def roc_curves(lists: Lists) -> pd.DataFrame:
     """Return the points of the ROC curve of every list that has relevant and irrelevant items.
 
-    Join the points by straight lines. A tie group is one line, so the area below is the AUC with ties counted half.
-    Relevant items that are missing from a list count as retrieved last, after all irrelevant items of the list.
+    Draw straight lines between the points. Each group of tied items is one line, so the area below the lines is the AUC
+    in which tied pairs count one half. Relevant items that are missing from a list count as retrieved last, after all
+    irrelevant items of the list.
 
     Parameters
     ----------
@@ -130,14 +133,14 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
     [[0.0, 0.0], [0.5, 1.0], [1.0, 1.0]]
     """
     groups = lists.groups
-    # n_irrelevant (queries,): number of irrelevant items of each list. drawn: the queries that have a curve.
+    # n_irrelevant (queries,): number of irrelevant items of each list. drawn: indices of the queries that have a curve.
     n_irrelevant = lists.length - lists.per_list(groups.query, groups.relevant)
     drawn = np.flatnonzero((lists.n_relevant > 0) & (n_irrelevant > 0))
     # (groups,): number of irrelevant items before each tie group.
     irrelevant_before = groups.before - groups.relevant_before
-    # The points of all curves in one array: (0, 0) of each curve, the point before and the point after each tie group,
-    # the point after the whole list, and (1, 1). A point is a pair of counts: relevant (hits) and irrelevant items so
-    # far (false_positives).
+    # The points of all curves, one entry per point in each of the arrays query, hits and false_positives. The points of
+    # a curve are: the start (0, 0), the points before and after each tie group, the point after the whole list, and the
+    # end (1, 1). hits and false_positives are the numbers of relevant and irrelevant items up to the point.
     zeros = np.zeros(len(drawn))
     query = np.concatenate([drawn, groups.query, groups.query, drawn, drawn])
     hits = np.concatenate(
@@ -171,20 +174,20 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
 
 
 def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
-    """Return hits, precision, recall and average precision of every list, cut after each position.
+    """Return the number of hits, precision, recall and average precision of every list after each position.
 
     Parameters
     ----------
     lists : Lists
-        The table has one row for every item of every list.
     ties : str
         As in `pr_curves`.
 
     Returns
     -------
     pandas.DataFrame
-        Columns query, place (1-based), hits (number of relevant items so far), precision, recall, and
-        average_precision: the mean of the precisions at the hits so far, NaN before the first hit.
+        One row for each item of each list. Columns query, place (1-based), hits (number of relevant items up to this
+        place), precision, recall, and average_precision: the mean of the precisions at the hits up to this place, NaN
+        before the first hit.
 
     Raises
     ------
@@ -203,7 +206,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     """
     untied = _untied(lists, ties)
     list_hits = HitCounts.of(untied)
-    # (queries,) each: the row of each list's first item in the table, and the row after its last item.
+    # starts, ends (queries,): the row of each list's first item in the table, and the row after its last item.
     ends = np.cumsum(untied.length)
     starts = ends - untied.length
     # (rows,): query and 1-based place of each row.
@@ -212,11 +215,12 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     # (rows,): 1 where the item is relevant, else 0.
     is_hit = np.zeros(len(query), dtype=np.int64)
     is_hit[starts[list_hits.query] + list_hits.place - 1] = 1
-    # (rows,): number of hits in all rows so far; the next line subtracts the hits of earlier lists.
+    # (rows,): number of hits from the first row of the table to this row; the next line subtracts the hits of earlier
+    # lists.
     hits = np.cumsum(is_hit)
     hits -= np.append(0, hits)[starts][query]
     precision = hits / place
-    # (rows,): the sum of the precisions at the hits of the list so far.
+    # (rows,): the sum of the precisions at the hits of the same list up to this row.
     precision_sum = pd.Series(precision * is_hit).groupby(query).cumsum().to_numpy()
     n_relevant = untied.n_relevant[query]
     return pd.DataFrame(
@@ -232,7 +236,7 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
 
 
 def _untied(lists: Lists, ties: str) -> Lists:
-    """Return the lists with ties broken; raise a MetricError if ties ``"expected"`` give no single curve."""
+    """Return the lists with ties broken; raise a MetricError if `ties` is ``"expected"`` and the order matters."""
     check_one_of("ties", ties, LIST_TIES, MetricError)
     if ties == "expected" and lists.has_mixed_ties:
         raise MetricError(
@@ -243,7 +247,7 @@ def _untied(lists: Lists, ties: str) -> Lists:
 
 
 def _query_names(lists: Lists, query: Ids) -> Any:
-    """Return the name of the query of each row, or the number of the query if queries have no names."""
+    """Return the name of each row's query; if the queries have no names, return `query`, the index of each query."""
     return query if lists.names is None else lists.names[query].to_numpy()
 
 

@@ -30,8 +30,8 @@ def gains(grade: Reals, gain: str) -> Reals:
     ----------
     grade : float64 array of any shape
     gain : str
-        ``"linear"``: the gain is the grade; ``"exponential"``: it is 2^grade - 1; or gains by grade such as
-        ``"1:3;2:9;4:4.5"``, where the gain of every other grade is the grade itself.
+        ``"linear"``: the gain is the grade. ``"exponential"``: the gain is 2^grade - 1. Or pairs of grade and gain,
+        such as ``"1:3;2:9;4:4.5"``; the gain of a grade that is not listed is the grade itself.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def _gains_by_grade(gain: str) -> dict[float, float]:
 
 @dataclass(frozen=True)
 class _Discounted(ListMetric):
-    """Base of DCG and nDCG: the discounted sum of gains of a list, and of its ideal list."""
+    """Base of DCG and nDCG; computes the DCG of each list, and the DCG of its ideal list (by descending gain)."""
 
     k: int | None = None
     gain: str = "linear"
@@ -86,7 +86,7 @@ class _Discounted(ListMetric):
         gains(np.zeros(0), self.gain)  # raises if `gain` is wrong
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken by gain, as a higher grade may have a lower gain."""
+        """Return the lists with ties broken by gain instead of grade, since a higher grade may have a lower gain."""
         return lists.under(ties, gains(lists.grade, self.gain))
 
     def _dcg(self, lists: Lists, base: float) -> Reals:
@@ -104,7 +104,8 @@ class _Discounted(ListMetric):
         # (judged,) each: the gains of the judged items, and the order of the items by query, then by descending gain.
         gain = gains(lists.ideal_grade, self.gain)
         order = np.lexsort((-gain, lists.ideal_query))
-        # (judged,): 0-based positions in the ideal lists, query by query: 0, 1, 2, ... whatever the order of the items.
+        # (judged,): 0-based positions in the ideal lists: 0, 1, 2, ... for each query. So they also fit the items
+        # sorted by `order`.
         place = lists.ideal_place
         discount = discount_sums(place, np.ones_like(place), self._reach, base)
         return lists.per_list(lists.ideal_query, gain[order] * discount)
@@ -120,10 +121,10 @@ class DCG(_Discounted):
     k : int, optional
     gain : str
         ``"linear"`` (Järvelin and Kekäläinen; trec_eval), ``"exponential"`` (2^grade - 1; Burges et al.),
-        or gains by grade such as ``"1:3;2:9"``.
+        or pairs of grade and gain such as ``"1:3;2:9"``.
     base : float
-        Base of the logarithm. In the paper of 2002 the gains at the first ``base`` positions are not discounted; here,
-        as in today's tools, the gain at every position is divided by the logarithm of position + 1.
+        Base of the logarithm. The gain at every position is divided by the logarithm of position + 1, as in today's
+        tools. In the paper of 2002, the gains at the first ``base`` positions are not discounted.
 
     References
     ----------
@@ -200,15 +201,16 @@ class NDCG(_Discounted):
 @LISTS.register
 @dataclass(frozen=True)
 class ERR(ListMetric):
-    """Expected reciprocal rank: the expected 1 / position, for the position at which a reader of the list stops.
+    """Expected reciprocal rank: the expected value of 1 / position, where position is where a reader of the list stops.
 
-    The reader reads the list from the top and stops at an item of grade g with probability (2^g - 1) / 2^g_max; a
-    reader who never stops adds 0. The best possible value is below 1: a single answer of grade 1 with g_max 1 gives at
-    most 0.5.
+    The reader reads the list from the top, and stops at an item of grade g with probability (2^g - 1) / 2^g_max. For a
+    reader who never stops, 0 replaces 1 / position. The best possible value is below 1: if g_max is 1, a list with one
+    item of grade 1 has at most 0.5.
 
     Parameters
     ----------
     k : int, optional
+        A reader who stops after position k counts as one who never stops.
     g_max : float
         The highest possible grade; a higher grade in the data is an error.
 
@@ -244,12 +246,13 @@ class ERR(ListMetric):
             )
         if not len(lists.query):
             return np.zeros(len(lists)), np.ones(len(lists))
-        # The i-th hit of a tie group is its i-th relevant item in random order. The chance to stop at the i-th hit and
-        # the position of the i-th hit are independent, so their expectations are multiplied. (items,): the chance that
-        # a reader who reads the item continues.
+        # A hit is an item of positive grade; the i-th hit of a tie group is counted in the random order of the group.
+        # Whether the reader stops at the i-th hit is independent of its position, so the two expectations are
+        # multiplied.
+        # (items,): the chance that a reader who reads the item continues.
         goes_on = 1.0 - (np.exp2(lists.grade) - 1.0) / 2.0**self.g_max
         groups, bounds = lists.groups, lists.bounds
-        # (groups,): number of stored items (hits) of each tie group.
+        # (groups,): number of hits of each tie group; the arrays of `lists` store only hits.
         n_hits = np.diff(bounds)
         # (items,) each: the tie group of each item, and the number i of the item in its group, from 1.
         group = np.repeat(np.arange(len(n_hits)), n_hits)
@@ -274,10 +277,10 @@ def _survival(query: Ids, goes_on: Reals) -> Reals:
     ----------
     query : int64 array, shape (groups,)
     goes_on : float64 array, shape (groups,)
-        The chance that the reader continues after all items of the group.
+        The chance that a reader who reaches the group continues after its last item.
     """
-    # (groups,): the product of `goes_on` over the query's groups up to this one. The chance to reach a group is the
-    # product in the previous row; in the first row of a query it is 1.
+    # (groups,): the product of `goes_on` over the groups of the same query up to this group. The chance to reach a
+    # group is the product in the previous row, or 1 in the first row of a query.
     reached = pd.Series(goes_on).groupby(query).cumprod().to_numpy()
     is_first = np.append(True, query[1:] != query[:-1])
     return np.where(is_first, 1.0, np.append(1.0, reached[:-1]))
@@ -300,10 +303,10 @@ def _stops(goes_on: Reals, bounds: Ids) -> Reals:
 
     Notes
     -----
-    Let u[m] be the chance that the reader continues after the first m hits of a group of r hits. It is the mean, over
-    all sets of m hits, of the product of their `goes_on`: u[m] = e[m] / C(r, m), where e are the elementary symmetric
-    polynomials. The chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group,
-    the new u[m] is ((r + 1 - m) u[m] + m q u[m - 1]) / (r + 1).
+    Let r be the number of hits of a group, and u[m] the chance that a reader who reaches the group continues after the
+    first m hits. u[m] is the mean, over all sets of m of the r hits, of the product of the `goes_on` of the m hits. The
+    chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group, the new u[m] is
+    ((r + 1 - m) * u[m] + m * q * u[m - 1]) / (r + 1).
 
     Examples
     --------
@@ -317,7 +320,8 @@ def _stops(goes_on: Reals, bounds: Ids) -> Reals:
     result = 1.0 - goes_on
     n_hits = np.diff(bounds)
     # is_even (groups,): whether all hits of the group have the same `goes_on`, q. Such a group needs no loop: the
-    # chance is (1 - q) q^m. earlier (items,): m, the number of hits of the group before each hit.
+    # chance to stop at hit m + 1 is (1 - q) * q^m.
+    # earlier (items,): m, the number of hits of the group before each hit.
     is_even = np.minimum.reduceat(goes_on, bounds[:-1]) == np.maximum.reduceat(goes_on, bounds[:-1])
     earlier = np.arange(len(goes_on)) - np.repeat(bounds[:-1], n_hits)
     result = np.where(np.repeat(is_even, n_hits), result * goes_on**earlier, result)

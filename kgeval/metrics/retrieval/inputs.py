@@ -32,9 +32,9 @@ def from_scores(
     Parameters
     ----------
     relevance : array_like
-        The grade of each item: 0 for irrelevant, positive for relevant, higher is better; NaN where no label is
-        known. Shape (items,) for a single list; for one list per query, shape (queries, items) or a sequence of
-        sequences.
+        The grade of each item: 0 for irrelevant, positive for relevant, higher is better; NaN if the grade is not
+        known. Shape (items,) for a single list, or if `query` is given. For one list per query, shape (queries, items)
+        or a sequence of sequences.
     scores : array_like
         The score of each item, in the same shape as `relevance`; higher scores rank first. Scores are compared
         exactly, without conversion to another dtype.
@@ -43,18 +43,19 @@ def from_scores(
     relevance_level : float, optional
         The lowest grade that counts as relevant in metrics without grades; by default every grade above 0 counts.
     missing : str or float, optional
-        What a NaN label means: ``"irrelevant"``, ``"drop"`` (the item is removed from the list), or the grade to use
-        instead. By default a NaN is an error.
+        What to do with an item whose grade is NaN: ``"irrelevant"`` (grade 0), ``"drop"`` (remove the item from the
+        list), or the grade to use instead. By default a NaN is an error.
 
     Returns
     -------
     Lists
-        ``notes`` tells how many items without a label count as irrelevant, are dropped, or get another grade.
+        ``notes`` tells how many grades are NaN, and what was done with these items.
 
     Raises
     ------
     DataError
-        If shapes differ, or a grade is negative or NaN; names the query and the item.
+        If the shapes differ, or if a grade is negative, infinite, or NaN although `missing` is None. The message for a
+        grade names the query and the item.
     ScoreError
         If a score is NaN.
 
@@ -114,24 +115,25 @@ def from_run(
     relevance_level : float, optional
         As in `from_scores`.
     missing : str or float
-        What an item without judgement means: ``"irrelevant"``, ``"drop"`` (the item is removed from the list), or the
-        grade to use instead.
+        What to do with an item of the run that has no judgement: ``"irrelevant"`` (grade 0), ``"drop"`` (remove the
+        item from the list), or the grade to use instead.
     queries : str
         ``"judged"``: every query of `qrels`; a query that is missing from the run has an empty list.
-        ``"returned"``: only the queries that are also in the run (trec_eval without ``-c``). Queries without judgement
-        are left out; ``notes`` tells how many.
+        ``"returned"``: only the queries that are also in the run (trec_eval without ``-c``). Queries of the run that
+        have no judgement are always left out; ``notes`` tells how many.
 
     Returns
     -------
     Lists
-        Queries in sorted order. Ties ``"stable"`` orders tied items by descending label, as in trec_eval.
+        The queries are sorted by name. With ties ``"stable"``, tied items are in descending order of their labels, as
+        in trec_eval.
 
     Raises
     ------
     DataError
-        If an item occurs twice in a query of `qrels` or `run`.
+        If an item occurs twice in a query of `qrels` or `run`, or if a grade is not a finite number.
     ScoreError
-        If a score is NaN.
+        If a score is NaN or not a number.
 
     Examples
     --------
@@ -164,20 +166,22 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
     Returns
     -------
     grades : float64 array, shape (items,)
-    codes of the scores : int64 array, shape (items,)
-        A higher code means a higher score of the same query. Without scores, the codes have no meaning.
+    score_codes : int64 array, shape (items,)
+        Integers in place of the scores: within a query, a higher score has a higher code. If `scores` is None, the
+        codes have no meaning.
     query : int64 array, shape (items,)
-        The index of the query of each item in `names`.
+        The query of each item, as an index into `names`.
     names : pandas.Index, shape (queries,)
+        The names of the queries.
     """
     labels, lengths = _label_rows("relevance", relevance)
     values, lengths_of_scores = (labels, lengths) if scores is None else _label_rows("scores", scores)
     n, n_scores = sum(map(len, labels)), sum(map(len, values))
     if (lengths is None) != (lengths_of_scores is None) or len(labels) != len(values) or n != n_scores:
-        raise DataError(f"relevance has {n} items and scores {n_scores}; they must have the same shape")
+        raise DataError(f"relevance has {n} items and scores has {n_scores}; they must have the same shape")
     for row, (row_labels, row_values) in enumerate(zip(labels, values)):
         if len(row_labels) != len(row_values):
-            raise DataError(f"query {row}: relevance has {len(row_labels)} items, scores {len(row_values)}")
+            raise DataError(f"query {row}: relevance has {len(row_labels)} items, but scores has {len(row_values)}")
     grades = np.concatenate([np.zeros(0), *labels])
     if query is None:
         code = np.repeat(np.arange(len(labels)), [len(row) for row in labels]).astype(np.int64)
@@ -186,8 +190,9 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
         code, names = _queries(query, len(grades), lengths is not None)
     if scores is not None:
         _check_scores(np.concatenate([np.zeros(0), *values]), code, names)
-    # Replace each score by its index among the sorted distinct scores of its row, since only scores of the same query
-    # are compared. If the scores were concatenated, integers in one row and floats in another would become floats.
+    # Replace each score by its index among the sorted distinct scores of its row; this keeps the order of the scores of
+    # each query. The scores themselves cannot be concatenated: if one row has integers and another row has floats,
+    # numpy would convert the integers to floats.
     ranked = [np.unique(row, return_inverse=True)[1].reshape(-1) for row in values]
     return grades, np.concatenate([np.zeros(0, dtype=np.int64), *ranked]), code, names
 
@@ -195,12 +200,12 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
 def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
     """Return the query of each item as an index into the queries' names, int64 (n,), and these names, sorted."""
     if is_nested:
-        raise DataError("query= needs flat relevance and scores, one entry per item; these have one row per query")
+        raise DataError("query= needs relevance and scores of shape (items,); the given ones have one row per query")
     given = np.asarray(query)
     if given.ndim != 1:
         raise DataError(f"query must be an array of one label per item; got {query!r}")
     if len(given) != n:
-        raise DataError(f"relevance has {n} items and query {len(given)}; they must have the same length")
+        raise DataError(f"relevance has {n} items and query has {len(given)}; they must have the same length")
     codes, names = pd.factorize(given, sort=True)
     if (codes < 0).any():
         raise DataError(f"query of item {int(np.flatnonzero(codes < 0)[0])} is missing")
@@ -259,16 +264,16 @@ def _checked_lists(
     grades : float64 array, shape (items,)
         NaN where the grade is missing.
     values : array of numbers, shape (items,)
-        The scores, or codes in the order of the scores.
+        The scores, or other numbers whose order within each query is the order of the scores.
     code : int64 array, shape (items,)
         The query of each item, an index into `names`.
     names : pandas.Index, shape (queries,)
     relevance_level, missing
         As in `from_scores`.
     unlisted : int64 and float64 arrays, optional
-        As in `lists_of_items`.
+        Query and grade of each relevant item that is missing from its query's list.
     notes : sequence of str
-        Earlier notes; a note about missing grades is added if there are any.
+        The notes of the caller. If grades are missing, a note about them is added.
     """
     if relevance_level is not None:
         check_number("relevance_level", relevance_level, 0.0, np.inf, "a positive number")
@@ -307,13 +312,13 @@ def _checked_lists(
     )
 
 
-def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd.DataFrame:
+def _frame(argument: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd.DataFrame:
     """Return judgements or a run as a checked table with the columns query, item and `value`.
 
     Parameters
     ----------
-    what : str
-        Name of the argument in error messages: ``"qrels"`` or ``"run"``.
+    argument : str
+        ``"qrels"`` or ``"run"``, for error messages.
     given : mapping or DataFrame
         As in `from_run`.
     value : str
@@ -322,7 +327,7 @@ def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd
     if isinstance(given, pd.DataFrame):
         wanted = ["query", "item", value]
         if not set(wanted) <= set(given.columns):
-            raise DataError(f"{what}: expected columns {', '.join(wanted)}; got {[str(c) for c in given.columns]}")
+            raise DataError(f"{argument}: expected columns {', '.join(wanted)}; got {[str(c) for c in given.columns]}")
         frame = given[wanted]
     elif isinstance(given, Mapping):
         rows = []
@@ -333,38 +338,43 @@ def _frame(what: str, given: Mapping[Any, Any] | pd.DataFrame, value: str) -> pd
                 rows += [(query, item, 1) for item in items]
             elif isinstance(items, (set, frozenset)):
                 raise DataError(
-                    f"{what}: query {_shown_label(query)} has a set, which has no order; use a list, or scores"
+                    f"{argument}: query {_shown_label(query)} has a set, which has no order; use a list, or scores"
                 )
             else:
                 rows += [(query, item, -place) for place, item in enumerate(items)]
         frame = pd.DataFrame(rows, columns=["query", "item", value])
     else:
-        raise DataError(f"{what}: expected a mapping by query or a DataFrame; got {type(given).__name__}")
+        raise DataError(f"{argument}: expected a mapping by query or a DataFrame; got {type(given).__name__}")
     numbers = pd.to_numeric(frame[value], errors="coerce")
     is_wrong = (numbers.isna() | (np.isinf(numbers) & (value == "grade"))).to_numpy(dtype=bool)
     if is_wrong.any():
         row = frame.iloc[int(np.flatnonzero(is_wrong)[0])]
         error = DataError if value == "grade" else ScoreError
         label, query, got = (_shown_label(row[name]) for name in ("item", "query", value))
-        raise error(f"{what}: {value} of item {label} of query {query} is {got}, not a number")
+        expected = "a finite number" if value == "grade" else "a number"
+        raise error(f"{argument}: {value} of item {label} of query {query} is {got}; expected {expected}")
     frame = frame.assign(**{value: numbers})
     repeated = frame.duplicated(["query", "item"])
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise DataError(
-            f"{what}: duplicate item {_shown_label(row['item'])} in query {_shown_label(row['query'])}; keep one"
+            f"{argument}: duplicate item {_shown_label(row['item'])} in query {_shown_label(row['query'])}; keep one"
         )
     return frame
 
 
 def _check_labels(judged: pd.DataFrame, returned: pd.DataFrame) -> None:
-    """Raise a DataError if one table has only string labels and the other no string label: no label can match."""
+    """Raise a DataError if all labels are strings in one table, and no label is a string in the other table.
+
+    No label of one table can then be equal to a label of the other table.
+    """
     for name in ("query", "item"):
         kinds = [{isinstance(label, str) for label in frame[name].unique()} for frame in (judged, returned)]
         if kinds[0] and kinds[1] and kinds[0].isdisjoint(kinds[1]):
             of_qrels, of_run = (_shown_label(frame[name].iloc[0]) for frame in (judged, returned))
             raise DataError(
-                f"the {name} labels of qrels and run differ in type, such as {of_qrels} and {of_run}, and never match"
+                f"the {name} labels of qrels and run differ in type, such as {of_qrels} and {of_run}, "
+                "so no label occurs in both"
             )
 
 
@@ -390,8 +400,8 @@ def _matched(
     unlisted : int64 and float64 arrays, shape (n,)
         Query and grade of each relevant item that is missing from the run.
     """
-    # items: the distinct item labels of both tables. label_rank[i]: position of label i in descending order of the
-    # texts.
+    # items: the distinct item labels of both tables. label_rank[i]: the position of the label items[i] if all labels
+    # are sorted as strings, in descending order.
     items = pd.Index(pd.concat([judged["item"], returned["item"]]).unique(), dtype=object)
     label_rank = np.empty(len(items), dtype=np.int64)
     label_rank[sorted(range(len(items)), key=lambda i: str(items[i]), reverse=True)] = np.arange(len(items))
@@ -400,7 +410,8 @@ def _matched(
     code, item, score = _coded(returned, queries, items, label_rank, "score")
     # One integer per (query, item) pair, so that pairs of the two tables can be compared.
     key, judged_key = code * len(items) + item, judged_code * len(items) + judged_item
-    # (returned,) each: `place` is the index of each returned pair in the sorted judged pairs, if `is_judged` is True.
+    # (returned,) each: is_judged is True if the returned pair is also a judged pair; place is then the index of the
+    # pair in the sorted judged pairs.
     order = np.argsort(judged_key)
     place = np.minimum(np.searchsorted(judged_key[order], key), len(order) - 1)
     is_judged = judged_key[order][place] == key if len(order) else np.zeros(len(key), dtype=bool)
@@ -408,7 +419,7 @@ def _matched(
     grade[is_judged] = np.maximum(judged_grade[order][place[is_judged]], 0.0)
     # (judged,): whether the item is relevant and missing from the run.
     unlisted = ~np.isin(judged_key, key) & (judged_grade > 0)
-    # Sort the rows by descending label; this is the order of tied items for ties "stable".
+    # Sort the rows by descending item label; with ties "stable", tied items keep this order.
     rows = np.argsort(item, kind="stable")
     return grade[rows], score[rows], code[rows], (judged_code[unlisted], judged_grade[unlisted].astype(np.float64))
 
@@ -416,9 +427,9 @@ def _matched(
 def _coded(
     frame: pd.DataFrame, queries: pd.Index[Any], items: pd.Index[Any], label_rank: Ids, value: str
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
-    """Return three arrays for the rows whose query is in `queries`.
+    """Return three arrays with one entry for each row of `frame` whose query is in `queries`.
 
-    The arrays are the index of the query in `queries`, the `label_rank` of the item, and the column `value`.
+    The arrays are the index of the query in `queries`, the `label_rank` of the item, and the column named `value`.
     """
     code = queries.get_indexer(pd.Index(frame["query"], dtype=object)).astype(np.int64)
     item = label_rank[items.get_indexer(pd.Index(frame["item"], dtype=object))]

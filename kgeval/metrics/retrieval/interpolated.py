@@ -1,4 +1,4 @@
-"""Interpolated precision (the highest precision at a recall or at any higher recall), and its averages over recalls.
+"""Metrics from interpolated precision: the highest precision at a given recall or at any higher recall.
 
 `kgeval.metrics.retrieval.curves` computes its curves with `HitCounts` and `interpolated_precision`.
 """
@@ -31,8 +31,10 @@ class HitCounts:
         1-based position in the list.
     number : int64 array, shape (hits,)
         1 for the first hit of the list, 2 for the second, and so on.
-    precision, interpolated : float64 arrays, shape (hits,)
-        The precision at the hit, ``number / place``, and the highest precision at this hit or a later hit of the list.
+    precision : float64 array, shape (hits,)
+        The precision at the hit: ``number / place``.
+    interpolated : float64 array, shape (hits,)
+        The highest precision at this hit or at a later hit of the same list.
 
     Examples
     --------
@@ -55,7 +57,8 @@ class HitCounts:
         in_group = np.arange(len(lists.query)) - np.repeat(lists.starts, np.diff(lists.bounds))
         is_hit = lists.is_relevant
         query, place = lists.query[is_hit], (lists.before + in_group)[is_hit] + 1
-        # (hits,): 1 for the first hit of a list, 2 for the second: row of the hit minus row of the first hit, plus 1.
+        # (hits,): 1 for the first hit of a list, 2 for the second, and so on: the index of the hit minus the index of
+        # the first hit of the list, plus 1.
         number = np.arange(len(query)) - np.searchsorted(query, query) + 1
         precision = np.asarray(number / place, dtype=np.float64)
         # (hits,): from the last hit to the first, the running maximum of the precision within each list.
@@ -124,7 +127,7 @@ class InterpolatedPrecision(ListMetric):
             check_number("recall of iprec", self.recall, 0.0, 1.0, "a number from 0 to 1")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the interpolated precision, and 1 where an item is relevant."""
+        """Return the interpolated precision of each query, and 1 (0 for a query without relevant items)."""
         return interpolated_precision(lists, HitCounts.of(lists), self.recall), (lists.n_relevant > 0).astype(
             np.float64
         )
@@ -138,9 +141,8 @@ class InterpolatedAP(ListMetric):
     Parameters
     ----------
     points : str
-        The number of equally spaced recalls, such as ``"11"`` for 0, 0.1, ..., 1. Or ``"all"``: the
-        recalls i / R for i = 1 .. R, where R is the number of relevant items of the query; the mean is then the area
-        below the interpolated curve.
+        The number of equally spaced recalls, as a string: ``"11"`` for 0, 0.1, ..., 1. Or ``"all"``: if a query has R
+        relevant items, its recalls are 1 / R, 2 / R, ..., 1, and the mean is the area below the interpolated curve.
     empty : str
         As in `Recall`.
 
@@ -171,7 +173,7 @@ class InterpolatedAP(ListMetric):
         is_number = isinstance(self.points, str) and self.points.isdecimal() and int(self.points) >= 2
         if self.points != "all" and not is_number:
             raise MetricError(
-                f"points of iap must be 'all' or a number of at least 2 such as '11'; got {self.points!r}"
+                f"points of iap must be 'all', or a number of at least 2 as a string such as '11'; got {self.points!r}"
             )
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:

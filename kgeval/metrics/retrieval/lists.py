@@ -25,19 +25,19 @@ INFINITY = np.iinfo(np.int64).max
 class Lists:
     """Ranked lists, one per query; only the items of positive grade are stored.
 
-    The items of a list are sorted by descending score. Items of a list with equal scores form a tie group. For each
-    item of positive grade, the number of items before its tie group and the size of this group are stored. All other
-    items of a list have grade 0 and are only counted, in `length`, `before` and `size`.
+    A list is sorted by descending score, and its items with equal scores form a tie group. For each item of positive
+    grade, the number of items before its tie group and the size of this group are stored. All other items of a list
+    have grade 0; they are not stored, but `length`, `before` and `size` count them.
 
     Parameters
     ----------
     length : int64 array, shape (queries,)
         Number of items of each list, of any grade.
     query : int64 array, shape (items,)
-        The query of each stored item, ascending. `items` is the number of items of positive grade.
+        The query of each stored item, ascending. In the shapes, `items` is the number of items of positive grade.
     before, size : int64 arrays, shape (items,)
-        Number of items, of any grade, before the item's tie group, and in the tie group; within a query, `before`
-        ascends.
+        Number of items, of any grade, before the item's tie group (`before`, ascending within a query), and in the tie
+        group (`size`).
     grade : float64 array, shape (items,)
         Positive grades, descending within a tie group.
     ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
@@ -49,7 +49,7 @@ class Lists:
     relevance_level : float
         Metrics without grades count an item as relevant if its grade is positive and at least `relevance_level`.
     names : pandas.Index, optional
-        The name of each query, shape (queries,); if None, the name of a query is its number.
+        The name of each query, shape (queries,); if None, queries are named 0, 1, 2, ...
     notes : tuple of str
         Messages about items or queries that were left out, or whose grade was assumed.
 
@@ -86,7 +86,9 @@ class Lists:
         return repr(name.item() if isinstance(name, np.generic) else name)
 
     def under(self, ties: str, worth: Reals | None = None) -> Lists:
-        """Return the lists with ties broken, so that all items of a tie group have the same grade.
+        """Return the lists with ties broken: tied items of different grades are put in an order.
+
+        Tied items of the same grade may remain tied, since their order does not matter.
 
         Parameters
         ----------
@@ -94,12 +96,13 @@ class Lists:
             Order of tied items. ``"optimistic"``: higher grades first; ``"pessimistic"``: higher grades last;
             ``"stable"``: the order of the input; ``"expected"``: the tie groups are not changed.
         worth : float64 array, shape (items,), optional
-            Numbers that order tied items in the way that grades do by default, such as gains.
+            Numbers, such as gains, that are used instead of the grades to order tied items.
 
         Raises
         ------
         MetricError
-            If `ties` has another value, or is "stable" and the order of the items in the input is not known.
+            If `ties` is none of these words, or if it is ``"stable"`` and the order of the items in the input is not
+            known.
         """
         check_one_of("ties", ties, LIST_TIES, MetricError)
         if ties == "expected" or not self.has_ties:
@@ -143,7 +146,7 @@ class Lists:
         )
 
     def shuffled(self) -> Lists:
-        """Return the same lists with all items of a list in one tie group, as if all scores were equal."""
+        """Return the lists with a single tie group per list, as if all scores of a list were equal."""
         order = np.lexsort((-self.grade, self.query))
         query = self.query[order]
         return replace(
@@ -152,23 +155,23 @@ class Lists:
 
     @cached_property
     def has_ties(self) -> bool:
-        """Whether some tie group has items of different grades (grade 0 included), so that their order matters."""
+        """Whether a tie group has items of different grades (also grade 0), so that the order of tied items matters."""
         if not len(self.query):
             return False
-        # (parts,): index of the first item of each part; a part is a run of items of one tie group with equal grades. A
-        # tie group has several grades if a part has fewer items than the whole group.
+        # (parts,): index of the first item of each part; a part is a run of items of one tie group with equal grades.
+        # If a part has fewer items than the whole group, the group has different grades.
         starts = np.flatnonzero(_is_new(self.query, self.before, self.grade))
         return bool((np.diff(np.append(starts, len(self.query))) < self.size[starts]).any())
 
     @cached_property
     def has_mixed_ties(self) -> bool:
-        """Whether some tie group has both relevant and irrelevant items; for metrics without grades."""
+        """Whether a tie group has both relevant and irrelevant items; metrics without grades use this."""
         groups = self.groups
         return bool(((groups.relevant > 0) & (groups.relevant < groups.size)).any())
 
     @cached_property
     def starts(self) -> Ids:
-        """Index of the first item of each tie group, int64 (groups,), for the arrays of shape (items,)."""
+        """Index of the first item of each tie group in the arrays of shape (items,), int64 (groups,)."""
         return np.flatnonzero(_is_new(self.query, self.before)).astype(np.int64)
 
     @cached_property
@@ -183,15 +186,15 @@ class Lists:
 
     @cached_property
     def groups(self) -> TieGroups:
-        """The tie groups with their numbers of relevant items; for metrics without grades."""
+        """The tie groups and the number of relevant items in each group; metrics without grades use this."""
         # (groups,): the query of each tie group.
         query = self.query[self.starts]
         # (items + 1,): cumulated[i] is the number of relevant items among the first i items of all lists.
         cumulated = np.append(0, np.cumsum(self.is_relevant))
         # (groups,): number of relevant items of each tie group.
         relevant = cumulated[self.bounds[1:]] - cumulated[self.starts]
-        # (groups,): index of the first item of the group's query. The last argument below is the number of relevant
-        # items from this item to the start of the group.
+        # (groups,): index of the first item of the group's query. The last argument of `TieGroups` is the number of
+        # relevant items from this first item to the start of the group.
         first_item = np.searchsorted(self.query, query)
         return TieGroups(
             query,
@@ -238,9 +241,9 @@ class TieGroups:
     ----------
     query : int64 array, shape (groups,)
     before, size : int64 arrays, shape (groups,)
-        Number of items, of any grade, before the group in the same list, and in the group.
+        Number of items, of any grade, before the group in the same list (`before`), and in the group (`size`).
     relevant, relevant_before : int64 arrays, shape (groups,)
-        Number of relevant items in the group, and before the group in the same list.
+        Number of relevant items in the group (`relevant`), and before the group in the same list (`relevant_before`).
     """
 
     query: Ids

@@ -36,10 +36,11 @@ class Precision(ListMetric):
     ----------
     k : int, optional
     short : str
-        What to do with a list shorter than k. ``"pad"``: irrelevant items are added up to length k, so that the number
-        of hits is divided by k, as in trec_eval. ``"cut"``: the number of hits is divided by the length of the list.
+        What to do with a list shorter than k. ``"pad"``: the number of relevant items is divided by k, as in trec_eval.
+        ``"cut"``: it is divided by the length of the list.
     empty : str
-        As in `Recall`, but for a list without items: its precision is 0 / 0 with ``"cut"``, or without k.
+        What to do with a query whose list has no items, if `k` is None or `short` is ``"cut"``: the precision of the
+        query is then 0 / 0. The words are those of `Recall`.
 
     References
     ----------
@@ -116,10 +117,11 @@ class Recall(ListMetric):
 @LISTS.register
 @dataclass(frozen=True)
 class FBeta(ListMetric):
-    """F-beta: the weighted harmonic mean of precision@k and recall@k; ``f1@k`` if beta is 1.
+    """F-beta: the weighted harmonic mean of precision@k and recall@k; its key is ``f1@k`` if beta is 1.
 
-    The value is (1 + b^2) h / (k + b^2 R), where b is beta, h is the number of hits (relevant items among the first
-    k), and R is the number of all relevant items.
+    The value is (1 + beta^2) * h / (k + beta^2 * R), where h is the number of hits (relevant items among the first k),
+    and R is the number of all relevant items. The expectation over ties is exact, since the value is linear in h, and
+    the order of tied items changes only h.
 
     Parameters
     ----------
@@ -132,8 +134,7 @@ class FBeta(ListMetric):
 
     References
     ----------
-    van Rijsbergen (1979), Information Retrieval. The expectation over ties is exact, since only the number of hits
-    depends on the order of tied items.
+    van Rijsbergen (1979), Information Retrieval.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class FBeta(ListMetric):
         check_number("beta of fbeta", self.beta, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return (1 + b^2) h, and k + b^2 R."""
+        """Return (1 + beta^2) * (hits among the first k), and k + beta^2 * (number of all relevant items)."""
         hits, divisor = Precision(self.k, self.short).ratio(lists)
         weight = self.beta**2
         return (1 + weight) * hits, divisor + weight * lists.n_relevant
@@ -211,8 +212,8 @@ class Success(ListMetric):
 class RR(ListMetric):
     """Reciprocal rank: 1 / position of the first relevant item; 0 if no relevant item is among the first k.
 
-    The mean over the queries is called MRR in information retrieval. `kgeval.metrics.MRR` is another metric: the mean
-    is over triples, and each triple has one answer.
+    In information retrieval, the mean over the queries is called MRR. `kgeval.metrics.MRR` is another metric: a mean
+    over triples, where each triple is the only answer of its query.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ class RR(ListMetric):
         groups = lists.groups
         # (groups,): whether the group is the first tie group with a relevant item; at most one group per list.
         first = (groups.relevant > 0) & (groups.relevant_before == 0)
-        # 1 for each of these groups: the position of its first relevant item is needed.
+        # 1 for each of these groups: the expectation is for the first relevant item of the group.
         which = np.ones(int(first.sum()), dtype=np.int64)
         reciprocals = expected_reciprocal(
             groups.before[first], groups.size[first], groups.relevant[first], which, self._reach
@@ -257,8 +258,9 @@ class RR(ListMetric):
 class MAP(ListMetric):
     """Mean average precision: the precision at the position of each relevant item, averaged over these items.
 
-    A relevant item that is not among the first k items, or is missing from the list, adds 0. The divisor is the number
-    R of all relevant items, as in trec_eval; some tools divide by min(R, k), which gives higher values.
+    A relevant item that is not among the first k items, or is missing from the list, has precision 0. The sum of the
+    precisions is divided by the number R of all relevant items, as in trec_eval; some tools divide by min(R, k), which
+    gives higher values.
 
     Parameters
     ----------
@@ -368,11 +370,11 @@ class ListAuc(ListMetric):
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
         """Return the number of pairs in which the relevant item ranks higher, and the number of all pairs."""
         groups = lists.groups
-        # (queries,) each: number of relevant items, and of irrelevant items, in each list.
+        # (queries,) each: number of relevant items (listed), and of irrelevant items, in each list.
         listed = lists.per_list(groups.query, groups.relevant)
         irrelevant = lists.length - listed
-        # (groups,): number of irrelevant items above a relevant item of the group; tied irrelevant items count one
-        # half.
+        # (groups,): number of irrelevant items that rank above a relevant item of the group; irrelevant items of the
+        # same group count one half.
         irrelevant_above = groups.before - groups.relevant_before + (groups.size - groups.relevant) / 2.0
         won = lists.per_list(groups.query, groups.relevant * (irrelevant[groups.query] - irrelevant_above))
         return won, lists.n_relevant * irrelevant

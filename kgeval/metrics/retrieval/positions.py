@@ -1,9 +1,8 @@
-"""Exact expectations over random orders of tied items; the metrics of `listwise` and `graded` call them.
+"""Functions for exact expectations over random orders of tied items; the metrics of `listwise` and `graded` call them.
 
-The formulas are for one tie group. The group has n items, of which r are relevant; before the group, its list has t
-items, of which R0 are relevant. The source of the formulas is McSherry and Najork (2008), Computing Information
-Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR. For a group of one item, each formula
-is the usual formula without ties.
+A tie group has the items of a list that have equal scores. The formulas are for one tie group; for a group of one item,
+each formula is the usual formula without ties. Source: McSherry and Najork (2008), Computing Information Retrieval
+Performance Measures Efficiently in the Presence of Tied Scores, ECIR.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ def expected_hits(lists: Lists, k: int | Ids) -> Reals:
     groups = lists.groups
     # The cut-off: one number for all groups, or an array of shape (groups,).
     reach = k[groups.query] if isinstance(k, np.ndarray) else k
-    # (groups,): share of the group's positions that are among the first k; the chance of a relevant item to be there.
+    # (groups,): share of the group's positions that are among the first k. This is also the chance that a relevant item
+    # of the group is among the first k.
     share = np.clip((reach - groups.before) / groups.size, 0.0, 1.0)
     return lists.per_list(groups.query, groups.relevant * share)
 
@@ -48,8 +48,10 @@ def expected_hits(lists: Lists, k: int | Ids) -> Reals:
 def chance_of_hit(lists: Lists, k: int) -> Reals:
     """Return the chance that at least one relevant item is among the first `k` items of each list.
 
-    Only the first tie group with a relevant item matters. If m of its n positions are among the first k, the chance is
-    1 - C(n - r, m) / C(n, m): 1 minus the chance that the first m items of the group are all irrelevant.
+    Only the first tie group with a relevant item matters. Let n be the number of items of this group, r the number of
+    its relevant items, and m the number of its positions that are among the first k. The chance is
+    1 - C(n - r, m) / C(n, m), where C is the binomial coefficient: 1 minus the chance that the first m items of the
+    group are all irrelevant.
 
     Parameters
     ----------
@@ -72,16 +74,16 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
     # n, r, m of those groups, each of shape (lists with a relevant item,).
     n, r = groups.size[first], groups.relevant[first]
     m = np.clip(k - groups.before[first], 0, n)
-    # log[i] is ln i!; C(n - r, m) / C(n, m) = (n - m)! (n - r)! / ((n - m - r)! n!).
+    # log[i] is ln i!; C(n - r, m) / C(n, m) = (n - m)! * (n - r)! / ((n - m - r)! * n!).
     log = _log_factorials(int(n.max(initial=0)))
-    # The first m items can all be irrelevant only if the n - m positions after the cut-off suffice for all r relevant
-    # items. In other groups, r replaces n - m so that no index is negative, and the result is not used.
+    # The first m items can all be irrelevant only if all r relevant items fit into the n - m positions after the
+    # cut-off. In all other groups, r replaces n - m so that no index is negative; the result is then not used.
     can_miss = n - m >= r
     after_cut = np.where(can_miss, n - m, r)
     missed = np.where(can_miss, np.exp(log[after_cut] - log[after_cut - r] - log[n] + log[n - r]), 0.0).astype(
         np.float64
     )
-    # The exact chance is 0 if m is 0, and 1 if all items are relevant (and m > 0); the logarithms would round.
+    # The chance is exactly 0 if m is 0, and exactly 1 if m > 0 and all items are relevant; logarithms are rounded.
     chance = np.where(r == n, m > 0, np.where(m == 0, 0.0, 1.0 - missed))
     return lists.per_list(groups.query[first], np.asarray(chance, dtype=np.float64))
 
@@ -89,11 +91,12 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
 def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
     """Return the expected sum of the precisions at the relevant items of each tie group.
 
-    The item at position t + i, i = 1 .. n, is relevant with probability r / n. If it is relevant, the expected
-    precision at this position is (R0 + 1 + (i - 1) (r - 1) / (n - 1)) / (t + i): R0 relevant items before the group,
-    this item, and the expected number of relevant items among the i - 1 items of the group before this item. The sum
-    over the m positions of the group among the first k is
-    (r / n) ((R0 + 1) H + (r - 1) / (n - 1) (m - (t + 1) H)), where H is the sum of 1 / (t + i) over i = 1 .. m.
+    Let a group have n items, of which r are relevant; before the group, its list has t items, of which R0 are relevant.
+    The item at position t + i of the list (i = 1 .. n) is relevant with probability r / n. If it is relevant, the
+    expected precision at this position is (R0 + 1 + (i - 1) * (r - 1) / (n - 1)) / (t + i): the numerator counts the R0
+    relevant items before the group, this item, and the expected number of relevant items among the i - 1 items of the
+    group before this item. Let m positions of the group be among the first k, and let H be the sum of 1 / (t + i) over
+    i = 1 .. m. The sum over these positions is (r / n) * ((R0 + 1) * H + (r - 1) / (n - 1) * (m - (t + 1) * H)).
 
     Parameters
     ----------
@@ -114,13 +117,13 @@ def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
     n, r, t = groups.size, groups.relevant, groups.before
     # (groups,): number of positions of the group that are among the first k.
     m = np.clip(k - t, 0, n)
-    # harmonic[i] is the sum of 1 / position over the positions 1..i. span (groups,): H of the formula above.
+    # harmonic[i] is the sum of 1 / position over the positions 1..i. span (groups,): H in the docstring.
     harmonic = _sums_to(lambda position: 1.0 / position, int((t + m).max(initial=0)))
     span = harmonic[t + m] - harmonic[t]
-    # (groups,): share of relevant items among the other items of the group, if one item is relevant.
+    # (groups,): (r - 1) / (n - 1), the share of relevant items among the other items if one given item is relevant.
     others = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)
     tied = (r / n) * ((groups.relevant_before + 1) * span + others * (m - (t + 1) * span))
-    # For a group of one item, use the precision itself, since the difference of two harmonic sums is rounded.
+    # For a group of one item, use the precision itself, since the difference of two harmonic sums has rounding errors.
     single = (groups.relevant_before + 1) / (t + 1.0) * (r > 0) * (m > 0)
     return np.asarray(np.where(n == 1, single, tied), dtype=np.float64)
 
@@ -131,7 +134,8 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
     Parameters
     ----------
     before, size : int64 arrays, shape (groups,)
-        Number of items before the group, and in the group; the positions of the group are before + 1 .. before + size.
+        Number of items before the group in its list, and in the group. So the group has the positions
+        before + 1 .. before + size.
     k : int
         Positions beyond k are left out.
     base : float
@@ -157,15 +161,16 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
 def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: int) -> Reals:
     """Return the expected ``1 / position`` of a relevant item in a tie group in random order.
 
-    Positions beyond `k` add 0. In a group of n items, of which r are relevant, the i-th relevant item is at offset o
-    (1 .. n within the group) with probability C(o - 1, i - 1) C(n - o, r - i) / C(n, r).
+    If the position is beyond `k`, 0 replaces ``1 / position``. In a group of n items, of which r are relevant, the i-th
+    relevant item is item number o of the group (o = 1 .. n) with probability
+    C(o - 1, i - 1) * C(n - o, r - i) / C(n, r), where C is the binomial coefficient.
 
     Parameters
     ----------
     before, size, relevant : int64 arrays, shape (rows,)
         Number of items before the group, number of items in the group, and number of relevant items in the group.
     which : int64 array, shape (rows,)
-        i: 1 for the first relevant item of the group, 2 for the second, and so on.
+        Which relevant item of the group: 1 for the first, 2 for the second, and so on; i in the formula.
     k : int
 
     Returns
@@ -178,12 +183,14 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
     >>> expected_reciprocal(before, size, relevant, which, 5)  # (1 / 1 + 1 / 2) / 2
     array([0.75])
     """
-    # (rows,): correct if all items of the group are relevant, as the i-th item is then the i-th relevant item.
+    # (rows,): the result if all items of the group are relevant: the i-th relevant item is then the i-th item. The
+    # other rows are overwritten below.
     position = before + which
     result = np.where(position <= k, 1.0 / position, 0.0)
     is_mixed = relevant < size
     if is_mixed.any():
-        # In the other rows, each distinct (t, n, r, i) is computed once; inverse (rows,): index of the row's result.
+        # Rows with equal (before, size, relevant, which) have the same result, which is computed once. inverse: for
+        # each mixed row, the index of its result in `values`.
         rows = np.column_stack([before, size, relevant, which])[is_mixed]
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         values = np.array([_mean_reciprocal(t, n, r, i, k) for t, n, r, i in distinct.tolist()])
@@ -194,8 +201,9 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
 def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) -> float:
     """Return `expected_reciprocal` of one relevant item of a group that also has irrelevant items.
 
-    The probability of each offset is computed relative to the probability of the most likely offset, from the ratios of
-    neighbouring probabilities, and then divided by the sum of all. So only negligible probabilities underflow to 0.
+    An offset is the place of the item in its group, from 1. The probability of each offset is computed relative to the
+    most likely offset, from the ratios of neighbouring probabilities. At the end, all are divided by their sum. So only
+    negligible probabilities underflow to 0.
     """
     # The possible offsets of the item in its group: first .. last.
     first, last = which, size - relevant + which
@@ -217,7 +225,7 @@ def _log_factorials(n: int) -> npt.NDArray[Any]:
 
 
 def _sums_to(value: Callable[[Any], Any], n: int) -> npt.NDArray[Any]:
-    """Return the sums of ``value`` over 1..i for i = 0 .. n, in extended precision, shape (n + 1,)."""
+    """Return value(1) + ... + value(i) for i = 0 .. n, shape (n + 1,), in extended precision if the machine has it."""
     table = np.zeros(n + 1, dtype=np.longdouble)
     np.cumsum(value(np.arange(1, n + 1, dtype=np.longdouble)), out=table[1:])
     return table

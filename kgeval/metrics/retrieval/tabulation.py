@@ -38,9 +38,8 @@ def tabulate(
     Returns
     -------
     pandas.DataFrame
-        Indexed by query, one column per metric; NaN where a query has no value. The last column, ``reason``, tells why
-        values are NaN.
-        In the last row, ``reason`` also tells how many queries a mean leaves out.
+        Indexed by query, with one column per metric; NaN where a query has no value. The last column, ``reason``, tells
+        why values are NaN, and in the row of the average also how many queries each average leaves out.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def tabulate(
 
 
 def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any]:
-    """Return one text per query that tells why values of this query are NaN; empty where no value is NaN.
+    """Return a text for each query that tells why values of this query are NaN; the text is empty if no value is NaN.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@
   const N_COLOURS = 7;
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
-  const PATTERNS = ["", "/", "x", "-", "\\", "+", "|", "."]; // of bars, the next one each time the colours repeat
+  const PATTERNS = ["", "/", "x", "-", "\\", "+", "|", "."]; // patterns of bars; each time the colours repeat, the next pattern is used
   const displayOf = (name) => data.displays[name] || { decimals: 4, is_log: false };
   const MOST_ROWS = 500;
   const several = data.models.length > 1;
@@ -103,7 +103,7 @@
   }
 
   function interval([value, low, high], heading, digits = null) {
-    if (value === null || low == null || high == null) return ""; // also for a number without interval
+    if (value === null || low == null || high == null) return ""; // this also covers cells that hold only a value
     const nDigits = digits === null ? digitsOf(value, heading) : digits;
     return `[${written(low, heading, nDigits)}, ${written(high, heading, nDigits)}]`;
   }
@@ -509,7 +509,7 @@
     return { traces, shape: { ...rankAxes(), showlegend: true, margin: { l: 56, r: 12, t: 56, b: 48 } } };
   }
 
-  const isOpen = new Map(); // by the name of the column, so that it stays open when another model is chosen
+  const isOpen = new Map(); // column name -> whether its table is open; kept when another model is chosen
 
   function breakdownTables(model) {
     const headings = data.breakdowns.metrics.map((metric) => metric.heading);

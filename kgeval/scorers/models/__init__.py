@@ -1,13 +1,16 @@
 """Embedding models: each model computes scores from trained parameters. Users import this package as `kgeval.models`.
 
-Each model names its geometry and computes query and candidate vectors; `kgeval.kernels.geometry` defines
-the score. Arrays hold one row per id of the dataset. Tables may also be torch tensors, which stay on their
-device. Every model takes ``inverse_relations``. Some models score the query (?, p, o) as
-(o, inverse of p, ?); the option tells which row of the relation table belongs to the inverse of relation p:
+Each model computes query vectors and candidate vectors, and names its geometry: the formula that computes a score from
+these two vectors (see `kgeval.kernels.geometry`). A table of parameters has one row per entity, or per relation, in the
+order of the ids of the dataset. Tables are numpy arrays, or torch tensors, which stay on their device.
+
+Some models are trained with an inverse of each relation, and score the query (?, p, o) as (o, inverse of p, ?). Every
+model has a parameter ``inverse_relations``, which tells which row of the relation table belongs to the inverse of
+relation p:
 
 - ``None``: the model has no inverse relations; the model's formula scores (?, p, o) directly.
-- ``"after"``: row ``n_relations + p``.
-- ``"alternating"``: row ``2 p + 1``; relation p itself has row ``2 p``.
+- ``"after"``: row ``n_relations + p``, for a dataset with ``n_relations`` relations.
+- ``"alternating"``: row ``2 * p + 1``; relation p itself has row ``2 * p``.
 """
 
 from kgeval.discovery import import_modules
@@ -16,7 +19,7 @@ from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
-import_modules(__name__, __path__)  # registers all models, also the models of new modules
+import_modules(__name__, __path__)  # registers all models, also those of modules that were added
 
 __all__ = [
     "CP",
@@ -38,7 +41,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[EmbeddingModel]:
-    """Return the model ``kgeval.models.<Name>`` if a new module of this folder defines it."""
+    """Return the model class `name`, if a module that was added to this folder defines it."""
     for model in MODELS.values():
         if model.__name__ == name:
             return model

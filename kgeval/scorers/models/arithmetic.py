@@ -1,9 +1,9 @@
 """Arithmetic with equal results for numpy arrays and torch tensors; the embedding models call these functions.
 
 Each formula of a model is written once, for both libraries. A formula uses only elementwise sums, differences, products
-and quotients, in a fixed order: their float64 results are correctly rounded in both libraries. The models take
-functions with the same name in both libraries from `library(array)`. This module never imports torch; a caller that
-passes a tensor has already imported torch.
+and quotients, in a fixed order. Both libraries round the float64 results of these operations correctly, so the results
+are equal. `library(array)` is the library of an array; the models call functions that have the same name in both
+libraries. This module never imports torch: a caller that passes a tensor has already imported torch.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ def parts(array: Array, n_parts: int) -> list[Array]:
 
 
 def join(columns: list[Array]) -> Array:
-    """Return the columns of several arrays as one array.
+    """Join the columns of several arrays into one array, in the given order.
 
     Parameters
     ----------
     columns : list of arrays or tensors
-        Shapes (n, d_i), or (n,) for one column.
+        Each has shape (n, number of its columns), or (n,) for a single column.
 
     Returns
     -------
-    array or tensor, shape (n, sum of d_i)
+    array or tensor, shape (n, number of all columns)
     """
     return library(columns[0]).column_stack(columns)
 
@@ -98,7 +98,8 @@ def row_sums(terms: Array) -> Array:
     """
     while terms.shape[1] > 1:
         half = terms.shape[1] // 2
-        # (n, ceil(d / 2)): column k is now the sum of columns k and half + k; an odd last column follows.
+        # (n, half), or (n, half + 1) if the number of columns was odd: column k is now the sum of the columns k and
+        # half + k; an odd last column is kept as it is.
         terms = join([terms[:, :half] + terms[:, half : 2 * half], terms[:, 2 * half :]])
     return terms[:, 0]
 
@@ -136,7 +137,8 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Raises
     ------
     DataError
-        If the dtype is not a real number type (complex, object, ...), or the number of dimensions differs.
+        If the dtype is complex, object or another dtype that is not of real numbers, if the number of dimensions is not
+        `ndim`, or if `values` is a layer such as ``torch.nn.Embedding``.
     """
     if not is_tensor(values) and is_tensor(getattr(values, "weight", None)):
         raise DataError(f"{name} must be an array or a tensor; got {type(values).__name__}. Pass its .weight")

@@ -1,7 +1,7 @@
-"""The base class of embedding models, and checks and products for the models.
+"""`EmbeddingModel`, the base class of embedding models, and the functions that its subclasses share.
 
-`EmbeddingModel` holds the tables, the sides and the rows of inverse relations. The modules `distances`, `products`
-and `tensors` define the models as its subclasses.
+The functions check tables, change the order of columns and compute products. The modules `distances`, `products` and
+`tensors` define the subclasses.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ LAYOUTS = ("halves", "interleaved")
 INVERSE_ROWS = ("after", "alternating")
 
 
-MODELS: dict[str, type[EmbeddingModel]] = {}  # by name, in lower case
+MODELS: dict[str, type[EmbeddingModel]] = {}  # key: the name of the class in lower case
 
 
 class EmbeddingModel:
-    """The base of all models: two tables, their sizes, and the rows of inverse relations.
+    """The base class of all embedding models; a subclass computes the vectors of queries from its tables.
 
-    Every table may be a numpy array or a torch tensor, but all tables of a model must be of one kind. Tensors are
-    detached, stay on their device and are not copied, with these exceptions: float16 and bfloat16 become float32,
-    integers become float64, and complex rows become real rows (real parts, then imaginary parts). For tensors, query
-    vectors are float64 tensors on that device; on the CPU they equal the query vectors of numpy bit for bit.
+    The tables of a model (its parameters) are either all numpy arrays or all torch tensors on one device. Tensors are
+    detached and stay on their device. Most are not copied, but some are converted: float16 and bfloat16 to float32,
+    integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the tables are tensors,
+    query vectors are float64 tensors on the same device. On the CPU they equal, bit for bit, the query vectors of a
+    model with the same tables as numpy arrays.
 
     Attributes
     ----------
     geometry : str
-        A key of `kgeval.kernels.GEOMETRIES`.
+        The formula of the scores: a key of `kgeval.kernels.GEOMETRIES`.
     missing_entities, missing_relations : int64 arrays
-        Ids without a vector; their rows are never used. `kgeval.load_model` sets them.
+        Ids of the entities and relations that have no vector; the rows with these ids are never used.
+        `kgeval.load_model` sets both attributes.
     notes : tuple of str
-        Notes about the model for the result of an evaluation.
+        Notes about the model, which are added to the notes of an evaluation's result.
     """
 
     geometry: str = "dot"
@@ -89,7 +91,7 @@ class EmbeddingModel:
         return self._subject_queries(relation, given)
 
     def candidate_vectors(self, side: str) -> Array:
-        """Return one vector per entity, shape (entities, d), not copied."""
+        """Return the vectors of all entities as candidates for `side`, shape (entities, d); not copied."""
         return self._subjects if side == "subject" and self.inverse_relations is None else self._objects
 
     def score(self, s: Ids, p: Ids, o: Ids) -> Reals:
@@ -122,14 +124,14 @@ class EmbeddingModel:
 
 
 def real_tables(**values: npt.ArrayLike) -> tuple[Array, ...]:
-    """Return the tables as real arrays with equally many columns; messages use the names of the arguments."""
+    """Check real tables, given by name, and return them as arrays; all must have the same number of columns."""
     tables = {name: check_float_parameters(name, value, 2) for name, value in values.items()}
     check_width(**tables)
     return tuple(tables.values())
 
 
 def complex_tables(layout: str, **values: npt.ArrayLike) -> tuple[Array, ...]:
-    """Return complex tables as real arrays with equally many columns.
+    """Check complex tables and return them as real arrays; all must have the same number of columns.
 
     Parameters
     ----------
@@ -140,8 +142,8 @@ def complex_tables(layout: str, **values: npt.ArrayLike) -> tuple[Array, ...]:
 
     Returns
     -------
-    tuple of real arrays, shapes (n, 2 d)
-        Real parts first, then imaginary parts.
+    tuple of real arrays, shapes (n, 2 * d)
+        In each row, d real parts, then d imaginary parts.
     """
     tables = {name: in_halves(name, value, layout) for name, value in values.items()}
     check_width(**tables)
@@ -157,19 +159,19 @@ def check_width(**tables: Array) -> None:
         raise DataError(f"{' and '.join(tables)} must have the same number of columns; got {shapes}")
 
 
-def check_same_shape(one: Array, other: Array) -> None:
+def check_same_shape(first: Array, second: Array) -> None:
     """Raise a DataError unless both tables have the same shape.
 
     Parameters
     ----------
-    one, other : arrays or tensors
+    first, second : arrays or tensors
     """
-    if one.shape != other.shape:
-        raise DataError(f"the two tables must have the same shape; got {tuple(one.shape)} and {tuple(other.shape)}")
+    if first.shape != second.shape:
+        raise DataError(f"the two tables must have the same shape; got {tuple(first.shape)} and {tuple(second.shape)}")
 
 
 def norm_geometry(norm: Any, geometries: dict[int, str]) -> str:
-    """Return the geometry that belongs to a norm.
+    """Return the geometry (the name of the score's formula) that belongs to a norm.
 
     Parameters
     ----------
@@ -193,19 +195,20 @@ def norm_geometry(norm: Any, geometries: dict[int, str]) -> str:
 
 
 def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
-    """Return complex numbers as real rows: all real parts, then all imaginary parts.
+    """Return a table of complex numbers as real numbers: in each row, all real parts, then all imaginary parts.
 
     Parameters
     ----------
     name : str
         The table's name, for messages.
-    values : array_like or torch tensor, complex shape (n, d) or real shape (n, 2 d)
+    values : array_like or torch tensor, complex, shape (n, d), or real, shape (n, 2 * d)
     layout : str
-        Order of a real table: ``"halves"``, or ``"interleaved"`` (real part, imaginary part, real part, ...).
+        Order of the columns of a real table: ``"halves"`` (all real parts, then all imaginary parts) or
+        ``"interleaved"`` (real part, imaginary part, real part, ...).
 
     Returns
     -------
-    float32 or float64 array or tensor, shape (n, 2 d)
+    float32 or float64 array or tensor, shape (n, 2 * d)
     """
     array = as_array(values)
     if kind_of(array) == "c":
@@ -215,7 +218,9 @@ def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
 
 
 def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Array:
-    """Return a real table with all first parts before all second parts, and so on.
+    """Return a table whose columns are all first parts, then all second parts, and so on.
+
+    The parts are the real and the imaginary part of each complex number, or the four components of each quaternion.
 
     Parameters
     ----------
@@ -223,7 +228,8 @@ def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Arr
         The table's name, for messages.
     values : array_like or torch tensor, shape (n, n_parts * d)
     layout : str
-        ``"halves"``: the columns already have this order. ``"interleaved"``: the parts of one number are neighbours.
+        ``"halves"``: the columns already have this order. ``"interleaved"``: the parts of one number are in
+        neighbouring columns.
     n_parts : int
         2 for complex numbers, 4 for quaternions.
 
@@ -234,7 +240,7 @@ def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Arr
     Raises
     ------
     DataError
-        If the number of columns is not a multiple of `n_parts`, or the layout is unknown.
+        If the number of columns is not a multiple of `n_parts`, or if the layout is unknown.
 
     Examples
     --------
@@ -251,37 +257,37 @@ def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Arr
     return array
 
 
-def complex_product(one: Array, other: Array, conjugate: bool = False) -> Array:
-    """Return the elementwise product of complex rows, ``one * other`` or ``one * conj(other)``.
+def complex_product(left: Array, right: Array, conjugate: bool = False) -> Array:
+    """Return the elementwise product of complex rows, ``left * right`` or ``left * conj(right)``.
 
     Parameters
     ----------
-    one, other : float64 arrays or tensors, shape (n, 2 d)
-        Real parts first, then imaginary parts, as `in_halves` returns them.
+    left, right : float64 arrays or tensors, shape (n, 2 * d)
+        In each row, d real parts, then d imaginary parts, as `in_halves` returns them.
     conjugate : bool
-        Whether `other` is conjugated.
+        Whether `right` is conjugated.
 
     Returns
     -------
-    float64 array or tensor, shape (n, 2 d)
+    float64 array or tensor, shape (n, 2 * d)
     """
-    a, b = parts(one, 2)
-    c, d = parts(other, 2)
+    a, b = parts(left, 2)
+    c, d = parts(right, 2)
     if conjugate:
         d = -d
     return join([a * c - b * d, a * d + b * c])
 
 
 def times_matrices(vectors: Array, relation: Ids, matrix: Callable[[int], Array]) -> Array:
-    """Return each row vector times the matrix of its relation, summed in one fixed order.
+    """Multiply each row of `vectors` by the matrix of the row's relation; the order of the sums is always the same.
 
     Parameters
     ----------
     vectors : float64 array or tensor, shape (n, d)
     relation : int64 array, shape (n,)
-        The relation of each row.
+        The relation of each row of `vectors`.
     matrix : function of an int
-        Returns the matrix of a relation, shape (d, d).
+        Takes a relation, returns its matrix, shape (d, d).
 
     Returns
     -------

@@ -22,7 +22,7 @@ UNIT_TOLERANCE = 1e-3
 
 
 class TransE(EmbeddingModel):
-    """Score: minus the distance between s + p and o.
+    """Score: minus the distance between s + p and o (the vectors of subject, relation and object).
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ class TransE(EmbeddingModel):
     norm : int
         1: sum of the absolute differences; 2: Euclidean distance.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -61,19 +62,22 @@ class TransE(EmbeddingModel):
 
 
 class RotatE(EmbeddingModel):
-    """Score: minus the distance of complex vectors s p and o; each number of p has modulus 1.
+    """Score: minus the distance between the complex vectors s * p and o; each number of p has modulus 1.
+
+    s, p and o are the vectors of subject, relation and object; * multiplies element by element.
 
     Parameters
     ----------
-    entities : complex array, shape (entities, d), or real array, shape (entities, 2 d)
+    entities : complex array, shape (entities, d), or real array, shape (entities, 2 * d)
     relations : array
-        Rotations, in the same form as `entities`; each number has modulus 1 up to 0.001. Or phases in radians: a real
-        array, shape (relations, d).
+        Either rotations, as a complex or real array like `entities`, where every complex number has modulus 1 (within
+        0.001); or phases in radians, as a real array of shape (relations, d).
     norm : int
         1: sum of the moduli of the differences, as in the paper's code; 2: Euclidean norm of the differences.
     layout : str
         Order of real arrays: ``"halves"`` (all real parts, then all imaginary parts) or ``"interleaved"``.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -96,17 +100,19 @@ class RotatE(EmbeddingModel):
         self.entities = in_halves("entities", entities, layout)
         phases = as_array(relations)
         if phases.ndim == 2 and kind_of(phases) == "f" and 2 * phases.shape[1] == self.entities.shape[1]:
-            relations = like(phases, np.exp(1j * on_host(as_double(phases))))  # devices round exp differently
+            relations = like(
+                phases, np.exp(1j * on_host(as_double(phases)))
+            )  # on the host: devices round exp differently
         self.relations = in_halves("relations", relations, layout)
         check_width(entities=self.entities, relations=self.relations)
         self.geometry = norm_geometry(norm, {1: "modulus", 2: "l2"})
-        # gap, (rows, d): the absolute difference between 1 and the modulus of each number of each relation row.
+        # gap (rows, d): for each complex number of the relation table, the distance between its modulus and 1.
         gap = np.abs(np.hypot(*parts(on_host(self.relations), 2)) - 1.0)
         if (gap > UNIT_TOLERANCE).any():
             row, k = np.argwhere(gap > UNIT_TOLERANCE)[0]
             raise DataError(
-                f"RotatE: relation row {row}, number {k} has modulus {1 + gap[row, k]:.4g} or {1 - gap[row, k]:.4g}; "
-                "rotations have modulus 1. Divide by the modulus, or give phases"
+                f"RotatE: relation row {row}, number {k}: the modulus must be 1, but differs from 1 by "
+                f"{gap[row, k]:.4g}. Divide by the modulus, or give phases"
             )
         super().__init__(self.entities, len(self.relations), inverse_relations)
 

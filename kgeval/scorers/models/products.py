@@ -23,12 +23,13 @@ from kgeval.scorers.models.base import (
 
 
 class DistMult(EmbeddingModel):
-    """Score: sum over the dimensions of s p o.
+    """Score: sum over the dimensions of s * p * o (the vectors of subject, relation and object).
 
     Parameters
     ----------
     entities, relations : real arrays, shapes (entities, d) and (relations, d)
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -53,14 +54,15 @@ class DistMult(EmbeddingModel):
 
 
 class ComplEx(EmbeddingModel):
-    """Score: real part of the sum over the dimensions of s p conj(o).
+    """Score: real part of the sum over the dimensions of s * p * conj(o) (vectors of subject, relation and object).
 
     Parameters
     ----------
-    entities, relations : complex arrays, shape (n, d), or real arrays, shape (n, 2 d)
+    entities, relations : complex arrays, shape (n, d), or real arrays, shape (n, 2 * d)
     layout : str
         Order of real arrays: ``"halves"`` (all real parts, then all imaginary parts) or ``"interleaved"``.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -90,13 +92,15 @@ class ComplEx(EmbeddingModel):
 
 
 class CP(EmbeddingModel):
-    """Score: sum over the dimensions of s p o, with one table for subjects and one for objects.
+    """Score: sum over the dimensions of s * p * o; each entity has one vector as subject and another as object.
 
     Parameters
     ----------
     subjects, objects : real arrays, shape (entities, d)
+        The vectors of the entities as subjects and as objects.
     relations : real array, shape (relations, d)
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -135,10 +139,11 @@ class SimplE(EmbeddingModel):
     Parameters
     ----------
     subjects, objects : real arrays, shape (entities, d)
-        The vectors of an entity as subject and as object.
+        The vectors of the entities as subjects and as objects.
     relations, relations_inverse : real arrays, shape (relations, d)
-        The vectors of a relation p and of its inverse.
+        The vectors of the relations and of their inverses.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -178,16 +183,17 @@ class SimplE(EmbeddingModel):
 
 
 class HolE(EmbeddingModel):
-    """Score: dot product of p and corr(s, o), the circular correlation.
+    """Score: dot product of the relation vector p with corr(s, o), the circular correlation of subject and object.
 
     Parameters
     ----------
     entities, relations : real arrays, shapes (entities, d) and (relations, d)
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     Notes
     -----
-    corr(s, o)_k is the sum over i of s_i o_(i + k mod d).
+    Element k of corr(s, o) is the sum over i of ``s[i] * o[(i + k) % d]``.
 
     References
     ----------
@@ -206,7 +212,8 @@ class HolE(EmbeddingModel):
     def _object_queries(self, s: Ids, row: Ids) -> Array:
         vectors, weights = rows(self.entities, s), rows(self.relations, row)
         result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
-        # result[n, j] becomes the sum over k of weights[n, k] * vectors[n, j - k mod d], so result . o is the score.
+        # result[n, j] becomes the sum over k of weights[n, k] * vectors[n, (j - k) % d]; the dot product of result[n]
+        # and an object vector is the score.
         for k in range(vectors.shape[1]):
             result += weights[:, k, None] * roll(vectors, k, 1)
         return result
@@ -214,23 +221,27 @@ class HolE(EmbeddingModel):
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
         vectors, weights = rows(self.entities, o), rows(self.relations, row)
         result, roll = library(vectors).zeros_like(vectors), library(vectors).roll
-        # result[n, i] becomes the sum over k of weights[n, k] * vectors[n, i + k mod d], so result . s is the score.
+        # result[n, i] becomes the sum over k of weights[n, k] * vectors[n, (i + k) % d]; the dot product of result[n]
+        # and a subject vector is the score.
         for k in range(vectors.shape[1]):
             result += weights[:, k, None] * roll(vectors, -k, 1)
         return result
 
 
 class QuatE(EmbeddingModel):
-    """Score: dot product of s p (Hamilton product) and o, each quaternion of p divided by its norm.
+    """Score: dot product of o with the Hamilton product of s and p, after each quaternion of p is divided by its norm.
+
+    s, p and o are the vectors of subject, relation and object.
 
     Parameters
     ----------
     entities, relations : real arrays, shapes (entities, 4 d) and (relations, 4 d)
-        Relations are divided by the norm of each of their quaternions, as in the paper.
+        The model divides each quaternion of `relations` by its norm, as in the paper.
     layout : str
         ``"halves"``: all first parts, then all second, third and fourth parts;
-        ``"interleaved"``: quaternion by quaternion.
+        ``"interleaved"``: the four parts of a quaternion are in neighbouring columns.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -261,7 +272,10 @@ class QuatE(EmbeddingModel):
         return self._rotated(o, row, -1.0)
 
     def _rotated(self, entity: Ids, row: Ids, sign: float) -> Array:
-        """Return entity vectors times unit relation quaternions, shape (n, 4 d); sign -1 conjugates the relations."""
+        """Return the Hamilton products of entity vectors and relation vectors, shape (n, 4 * d).
+
+        The quaternions of the relations are divided by their norms, and conjugated if `sign` is -1.
+        """
         a, b, c, d = parts(rows(self.entities, entity), 4)
         w, x, y, z = parts(rows(self.relations, row), 4)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -15,14 +15,15 @@ from kgeval.scorers.models.base import EmbeddingModel, times_matrices
 
 
 class RESCAL(EmbeddingModel):
-    """Score: s' W o, with one matrix W per relation.
+    """Score: s' W o, where s and o are the vectors of subject and object, and W is the matrix of the relation.
 
     Parameters
     ----------
     entities : real array, shape (entities, d)
     relations : real array, shape (relations, d, d)
-        The row index of a matrix belongs to the subject.
+        One matrix per relation; the first index of the matrix belongs to the subject, the second to the object.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -51,17 +52,20 @@ class RESCAL(EmbeddingModel):
 
 
 class TuckER(EmbeddingModel):
-    """Score: the core tensor times s, p and o.
+    """Score: the core tensor multiplied by the vectors of subject, relation and object.
 
     Parameters
     ----------
     entities : real array, shape (entities, d)
     relations : real array, shape (relations, d_relation)
     core : real array, shape (d, d_relation, d)
-        The indices belong to subject, relation and object, in this order.
-    subject_norm, product_norm : BatchNorm, optional
-        Batch normalisations of the subject vector, and of the product of subject, relation and core.
+        The three indices belong to subject, relation and object, in this order.
+    subject_norm : BatchNorm, optional
+        Normalises the subject vector.
+    product_norm : BatchNorm, optional
+        Normalises the product of subject vector, relation vector and core.
     inverse_relations : str, optional
+        See `kgeval.models`.
 
     References
     ----------
@@ -94,11 +98,11 @@ class TuckER(EmbeddingModel):
             for norm in (subject_norm, product_norm)
         )
         super().__init__(self.entities, len(self.relations), inverse_relations)
-        if inverse_relations is None:  # a further column of ones, which adds the constant term of a subject query
+        if inverse_relations is None:  # a column of ones, which the constant of a subject query multiplies
             self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
 
     def _matrix(self, row: int) -> Array:
-        """Return the core tensor times one relation vector, float64, shape (d, d)."""
+        """Return the product of the core tensor and one relation vector, float64, shape (d, d)."""
         weights = as_double(self.relations[row])
         total = like(self.core, np.zeros((self.core.shape[0], self.core.shape[2])))
         for k in range(len(weights)):
@@ -150,5 +154,5 @@ class BatchNorm:
     def affine(self, d: int) -> tuple[Reals, Reals]:
         """Return scale and shift, float64, shape (d,) each: the normalisation maps x to scale * x + shift."""
         if self._scale.shape != (d,):
-            raise DataError(f"batch normalisation must have shape ({d},); got {self._scale.shape}")
+            raise DataError(f"parameters of the batch normalisation must have shape ({d},); got {self._scale.shape}")
         return self._scale, self._shift

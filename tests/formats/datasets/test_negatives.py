@@ -93,7 +93,9 @@ def test_folders_without_negatives(tmp_path):
     assert failure(kg.read_negatives, tmp_path / "test.txt", dataset).endswith("give the folder that contains it")
     write(tmp_path, test_negatives="a r a")
     (tmp_path / "test_negatives.tsv").write_text("a\tr\ta\n")
-    assert "both test_negatives.txt and test_negatives.tsv; keep one" in failure(kg.read_negatives, tmp_path, dataset)
+    assert "contains both test_negatives.txt and test_negatives.tsv; keep only one" in failure(
+        kg.read_negatives, tmp_path, dataset
+    )
     only_train = tmp_path / "only"
     only_train.mkdir()
     write(only_train, train="a r b -1")

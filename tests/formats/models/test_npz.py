@@ -125,11 +125,11 @@ def test_a_file_that_lacks_what_train_has_is_refused_when_evaluated(dataset, tmp
     file = reordered(tables("transe"), [0, 2, 3, 4, 5, 6], [0, 1, 2], None)
     model = load_model(saved(tmp_path, model="transe", **file), dataset)
     assert model.missing_entities.tolist() == [1]
-    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 entities that it should know, first 'alpha'"):
+    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 entities .* \(such as 'alpha'\)"):
         ranks(model, dataset)
     file = reordered(tables("transe"), range(7), [0, 2], None)
     model = load_model(saved(tmp_path, model="transe", **file), dataset)
-    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 relations that it should know, first 'r10'"):
+    with pytest.raises(ScoreError, match=r"^the model has no vector for 1 relations .* \(such as 'r10'\)"):
         ranks(model, dataset)
 
 
@@ -144,7 +144,7 @@ def test_rows_without_labels_are_the_ids_in_order(dataset, tmp_path, inverse):
     file = reordered(values, seen, relations, inverse)
     arrays = {"entities": file["entities"], "relations": file["relations"], "inverse_relations": inverse}
     part = load_model(saved(tmp_path, model="distmult", **arrays), dataset)
-    note = "the model file has no entity_labels: its rows were taken for the ids that train names, in order"
+    note = "the model file has no entity_labels: its rows were read as the entities that occur in train, in id order"
     assert note in kgeval.evaluate(part, dataset, progress=False).notes
     assert (part.missing_entities.tolist(), part.missing_relations.tolist()) == ([UNSEEN_E], [UNSEEN_R])
     assert ranks(part, dataset).equals(ranks(direct, dataset, unseen="drop"))
@@ -164,7 +164,7 @@ def test_other_numbers_of_rows_need_labels(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        (["a", "b", "c"], "none of its 3 entities occurs in dataset 'seven', for example 'a'"),
+        (["a", "b", "c"], "none of its 3 entities (such as 'a') is in dataset 'seven'"),
         (["alpha", "beta"], "entity_labels must be 3 distinct strings, one per row of entities"),
         (["alpha", "beta", "beta"], "entity_labels must be 3 distinct strings, one per row of entities"),
         ([1, 2, 3], "entity_labels must be 3 distinct strings, one per row of entities"),
@@ -235,12 +235,12 @@ def test_settings_complete_and_overrule_the_file(dataset, tmp_path):
         (str(full), {}, l2, ()),
         (full, {"norm": None, "model": None}, l2, ()),
         (full, {"norm": 2, "model": "transe"}, l2, ()),
-        (full, {"norm": 1}, l1, ("the model file says norm='2'; it was overruled by 1",)),
+        (full, {"norm": 1}, l1, ("the model file says norm='2'; the setting norm=1 replaced this",)),
         (
             full,
             {"model": "complex", "layout": "interleaved"},
             paired,
-            ("the model file says model='TransE'; it was overruled by 'complex'",),
+            ("the model file says model='TransE'; the setting model='complex' replaced this",),
         ),
     ):
         model = load_model(path, dataset, **settings)

@@ -212,7 +212,7 @@ def test_gauc_counts_what_it_leaves_out():
         ([1, -1, 1], "-1 at index 1. If the labels are -1 and 1, use labels > 0"),
         ([1, 0, 2], "2 at index 2. Use bools: True for each positive example"),
         ([0.5, 0, 0.5], "0.5 at index 0 and 1 more. Use bools: True for each positive example"),
-        ([1, math.nan, 0], "nan at index 1. Remove examples without a label, and report their number"),
+        ([1, math.nan, 0], "nan at index 1. Remove the examples without a label, and report how many you removed"),
         (["1", "0", "1"], "dtype <U1. If they are numbers, use array.astype(float)"),
         (np.array([1, 0, 1], dtype=object), "dtype object. If they are numbers, use array.astype(float)"),
         ([1j, 0, 1], "dtype complex128. If they are numbers, use array.astype(float)"),
@@ -238,7 +238,10 @@ def test_labels_that_are_none(name, labels, message):
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        ([0.5, math.nan, math.nan], "must be real numbers; got nan at index 1 and 1 more. Check the model there"),
+        (
+            [0.5, math.nan, math.nan],
+            "must be real numbers; got nan at index 1 and 1 more. Check why the model gives NaN",
+        ),
         ([0.5, 1j, 0.5], "must be real numbers; got dtype complex128. If they are numbers, use array.astype(float)"),
         (["a", "b", "c"], "must be real numbers; got dtype <U1. If they are numbers, use array.astype(float)"),
         ([None, 0.5, 0.5], "must be real numbers; got dtype object. If they are numbers, use array.astype(float)"),
@@ -301,7 +304,9 @@ def test_raw_scores_are_no_estimates_of_binary_labels(name):
     metric = POINTS.parse(name)
     for labels in ([1, 0], [True, False], [1.0, 0.0]):
         found = fails(ScoreError, lambda labels=labels: metric.compute(labels, [0.5, -2.0]))
-        assert found == f"{name} of labels 0/1 needs predictions in [0, 1]; got -2.0 at index 1. {CALIBRATE}"
+        assert (
+            found == f"if all labels are 0 or 1, {name} needs predictions in [0, 1]; got -2.0 at index 1. {CALIBRATE}"
+        )
     assert "got 1.25 at index 0." in fails(ScoreError, lambda: metric.compute([1, 0], [1.25, 0]))
     assert metric.compute([1, 0.5], [4.0, 3.5]).value == 3.0
     assert metric.compute([True, False], [0.25, 0.75]).value == 0.75
@@ -309,7 +314,7 @@ def test_raw_scores_are_no_estimates_of_binary_labels(name):
         "predictions must be finite; got -inf at index 1"
     )
     found = fails(DataError, lambda: metric.compute([math.inf], [1]))
-    hint = "Remove examples without a label, and report their number"
+    hint = "Remove the examples without a label, and report how many you removed"
     assert found == f"labels must be finite; got inf at index 0. {hint}"
 
 
@@ -317,8 +322,8 @@ def test_raw_scores_need_a_threshold_of_their_own():
     """0.5 was not chosen for them; another threshold, or decisions, is the way out."""
     wanted = (
         "{0} uses the threshold 0.5 by default, so predictions must be in [0, 1]; got -3.5 at "
-        "index 0 and 1 more. For raw ranking scores use a threshold chosen on validation, {0}(threshold=...), or "
-        "decisions as bool"
+        "index 0 and 1 more. For raw ranking scores choose a threshold on validation examples and pass it, "
+        "{0}(threshold=...), or pass decisions as bools"
     )
     for name in ("accuracy", "precision", "mcc", "fbeta"):
         found = fails(ScoreError, lambda name=name: POINTS.parse(name).compute([0, 1], [-3.5, 7]))
@@ -356,7 +361,10 @@ def test_raw_scores_need_a_threshold_of_their_own():
             lambda: GAUC().compute([1], [1], ["a"], [1]),
             "weights must be a mapping of each group to its weight; got list",
         ),
-        (lambda: GAUC().compute([1], [1], ["a"], {"b": 1}), "weights must name every group; 'a' and 0 more are absent"),
+        (
+            lambda: GAUC().compute([1], [1], ["a"], {"b": 1}),
+            "weights must have an entry for every group; 'a' and 0 more have none",
+        ),
         (lambda: GAUC().compute([1], [1], ["a"], {"a": -1}), "the weight of group 'a' must be 0 or more; got -1"),
         (
             lambda: GAUC().compute([1], [1], ["a"], {"a": math.inf}),

@@ -10,7 +10,7 @@ import re
 import numpy as np
 import oracle_lists as oracle
 import pytest
-from grids import light, one_of_each
+from grids import light, one_of_each, size
 from list_metric_cases import AVERAGES, METRICS, TEXTS, each_metric
 from random_lists import by_oracle, close, made_as_run, made_of_scores, random_tables
 
@@ -44,7 +44,7 @@ each_class = pytest.mark.parametrize("cls", LISTS.registered().values(), ids=lam
 each_policy = pytest.mark.parametrize("ties", light(LIST_TIES, 1))
 
 
-TABLES = random_tables(1, 36, 70, 50)
+TABLES = random_tables(1, 36, size(30, 70), size(15, 50))
 SMALL = random_tables(2, 54, 4)
 
 

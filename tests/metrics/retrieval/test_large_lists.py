@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import oracle_lists as oracle
 import pytest
+from grids import light
 from list_metric_cases import one
 
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
@@ -105,7 +106,9 @@ def test_err_of_tied_items_of_one_grade(n, r, t):
     assert one("err", tied(n, [1] * r, [0] * t)) == near(total)
 
 
-@pytest.mark.parametrize(("n", "r", "g_max", "t"), [(1500, 700, 7, 0), (1500, 700, 2, 3), (1100, 1000, 10, 20)])
+@pytest.mark.parametrize(
+    ("n", "r", "g_max", "t"), light([(1100, 1000, 10, 20), (1500, 700, 7, 0), (1500, 700, 2, 3)], 1)
+)
 def test_err_of_a_thousand_tied_items(n, r, g_max, t):
     """C(n, r) is beyond floats. Of a hits and b others left, the next is a hit with probability a / (a + b).
 
@@ -150,7 +153,7 @@ def test_err_of_a_large_tie_group_of_many_grades(counts, t):
     assert one("err(g_max=4)", lists) == near(graded_err(counts, 4, t + 1))
 
 
-@pytest.mark.parametrize("n_relevant", [10, 25, 100])
+@pytest.mark.parametrize("n_relevant", light([25, 10, 100], 1))
 def test_interpolation_finds_the_recalls_of_a_long_list(n_relevant):
     """Recall 0.28 of 25 relevant items is 7 of them, though 0.28 * 25 > 7 in floats: all points by fractions."""
     rng = random.Random(n_relevant)

@@ -98,15 +98,25 @@ def test_stable_order_of_a_run_is_by_falling_label(labels, order):
 
 
 NO_NUMBER = [
-    (DataError, {"q": {"a": "x"}}, {"q": ["a"]}, "qrels: grade of item 'a' of query 'q' is 'x', not a number"),
-    (DataError, {"q": {"a": 1, "b": None}}, {"q": ["a"]}, "qrels: grade of item 'b' of query 'q' is nan, not a number"),
+    (
+        DataError,
+        {"q": {"a": "x"}},
+        {"q": ["a"]},
+        "qrels: grade of item 'a' of query 'q' is 'x'; expected a finite number",
+    ),
+    (
+        DataError,
+        {"q": {"a": 1, "b": None}},
+        {"q": ["a"]},
+        "qrels: grade of item 'b' of query 'q' is nan; expected a finite number",
+    ),
     (
         ScoreError,
         {"q": {"a": 1}},
         {"q": {"b": 1.5, "a": NAN}},
-        "run: score of item 'a' of query 'q' is nan, not a number",
+        "run: score of item 'a' of query 'q' is nan; expected a number",
     ),
-    (ScoreError, {7: {"a": 1}}, {7: {1: 1.5, 3: "?"}}, "run: score of item 3 of query 7 is '?', not a number"),
+    (ScoreError, {7: {"a": 1}}, {7: {1: 1.5, 3: "?"}}, "run: score of item 3 of query 7 is '?'; expected a number"),
 ]
 
 
@@ -128,7 +138,7 @@ def test_grades_and_scores_that_are_no_numbers(error, qrels, run, message):
             *(pd.DataFrame({"query": ["q"], "item": ["a"], "grade": [1]}) for _ in range(2)),
         ),
         (
-            "qrels: grade of item 'a' of query 'q' is inf, not a number",
+            "qrels: grade of item 'a' of query 'q' is inf; expected a finite number",
             {"q": {"a": INF}},
             {"q": ["a"]},
         ),
@@ -227,8 +237,8 @@ PARAMETERS = [
     ("err(g_max=inf)", "g_max of err must be a positive number; got inf"),
     ("iprec(recall=1.1)", "recall of iprec must be a number from 0 to 1; got 1.1"),
     ("iprec(recall=-0.1)", "recall of iprec must be a number from 0 to 1; got -0.1"),
-    ("iap(points=1)", "points of iap must be 'all' or a number of at least 2 such as '11'; got '1'"),
-    ("iap(points=some)", "points of iap must be 'all' or a number of at least 2 such as '11'; got 'some'"),
+    ("iap(points=1)", "points of iap must be 'all', or a number of at least 2 as a string such as '11'; got '1'"),
+    ("iap(points=some)", "points of iap must be 'all', or a number of at least 2 as a string such as '11'; got 'some'"),
     *((f"dcg(gain={g})", f"{WORTHS}; got {g!r}") for g in GAINS),
     (5, f"a list metric is named by a string such as {LISTS.spellings()[0]!r}; got 5"),
     (MRR(), "expected a list metric; got MRR()"),
@@ -261,7 +271,7 @@ def test_a_grade_above_g_max_is_refused():
 
 def test_unlisted_judgements_are_checked_too():
     """An infinite grade of an item that the list lacks would make the ideal DCG infinite."""
-    said = "qrels: grade of item 'a' of query 'q' is inf, not a number"
+    said = "qrels: grade of item 'a' of query 'q' is inf; expected a finite number"
     refused(DataError, said, lambda: from_run({"q": {"a": INF, "b": 1}}, {"q": ["b"]}))
 
 

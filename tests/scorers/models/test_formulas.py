@@ -120,7 +120,7 @@ def test_batch_norm():
     assert [x.tolist() for x in BatchNorm([6.0], [5.0], [2.0], [3.0], eps=1.0).affine(1)] == [[3.0], [-1.0]]
     scale, shift = BatchNorm([1.0], [0.0], [1.0], [0.0]).affine(1)
     assert (scale[0], shift[0]) == pytest.approx((1e5**0.5, -(1e5**0.5)), rel=1e-15)
-    with pytest.raises(DataError, match=r"batch normalisation must have shape \(2,\); got \(1,\)"):
+    with pytest.raises(DataError, match=r"parameters of the batch normalisation must have shape \(2,\); got \(1,\)"):
         BatchNorm([1.0], [0.0], [1.0], [1.0]).affine(2)
 
 
@@ -171,7 +171,7 @@ E, R = np.ones((4, 4)), np.ones((2, 4))
         (lambda: SimplE(E, E, R, R[1:]), r"two tables must have the same shape; got \(2, 4\) and \(1, 4\)"),
         (
             lambda: RotatE(E, [[1, 0.6, 0, 0.8], [1, 1, 1, 0]]),
-            "relation row 1, number 0 has modulus 1.414 or",
+            "relation row 1, number 0: the modulus must be 1, but differs from 1 by 0.4142",
         ),
     ],
 )

@@ -166,7 +166,7 @@ def test_rotations_in_halves():
     check_same_model(RotatE(**tables, relations=torch.tensor(rotations)), RotatE(tables["entities"].numpy(), rotations))
     rotations[4, 1] *= 2
     rotations[4, 4] *= 2
-    with pytest.raises(DataError, match="RotatE: relation row 4, number 1 has modulus 2 or"):
+    with pytest.raises(DataError, match="RotatE: relation row 4, number 1: the modulus must be 1, but differs"):
         RotatE(**tables, relations=torch.tensor(rotations))
 
 
