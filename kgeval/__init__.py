@@ -16,8 +16,8 @@ from kgeval.errors import (
     ProtocolError,
     ScoreError,
 )
-from kgeval.evaluation import Evaluator, evaluate, evaluate_scores
-from kgeval.formats import load_model, read_dataset, read_negatives, read_scores
+from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_scores
+from kgeval.formats import load_model, read_candidates, read_dataset, read_negatives, read_scores
 from kgeval.published import check_table
 from kgeval.results import EvaluationResult, load_result
 from kgeval.scorers import ScorerReport, check_scorer, models
@@ -44,6 +44,7 @@ __all__ = [
     "classify",
     "compare",
     "evaluate",
+    "evaluate_candidates",
     "evaluate_scores",
     "features",
     "load_model",
@@ -51,6 +52,7 @@ __all__ = [
     "metrics",
     "models",
     "negatives",
+    "read_candidates",
     "read_dataset",
     "read_negatives",
     "read_scores",

@@ -20,10 +20,35 @@ Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[Any]  # arrays of any real dtype
 
 
+MAX_SHOWN = 200  # a longer label is cut in messages
+
+
+def cut_label(label: str) -> str:
+    """Return a label for a message: only the start of a label with more than `MAX_SHOWN` characters.
+
+    Parameters
+    ----------
+    label : str
+
+    Returns
+    -------
+    str
+        The label itself, or its first characters and its length.
+
+    Examples
+    --------
+    >>> cut_label("Jack")
+    'Jack'
+    >>> cut_label("a" * 10_000)[-26:]
+    'aaa... (10,000 characters)'
+    """
+    return label if len(label) <= MAX_SHOWN else f"{label[: MAX_SHOWN // 2]}... ({len(label):,} characters)"
+
+
 MAX_COMPARED = 50_000  # if there are more known words than this, `suggest` gives no hint
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """Return a hint for an error message: the known word that is most similar to an unknown word.
 
     Parameters
@@ -32,6 +57,8 @@ def suggest(word: str, known: Iterable[str]) -> str:
         The unknown word.
     known : iterable of str
         All known words.
+    cutoff : float
+        The lowest similarity of a hint, from 0 to 1 (the ratio of `difflib.SequenceMatcher`).
 
     Returns
     -------
@@ -40,8 +67,32 @@ def suggest(word: str, known: Iterable[str]) -> str:
         `MAX_COMPARED` known words.
     """
     words = list(known)
-    similar = difflib.get_close_matches(word, words, n=1, cutoff=0.5) if len(words) <= MAX_COMPARED else []
-    return f"; did you mean {similar[0]!r}?" if similar else ""
+    similar = difflib.get_close_matches(word, words, n=1, cutoff=cutoff) if len(words) <= MAX_COMPARED else []
+    return f"; did you mean {cut_label(similar[0])!r}?" if similar else ""
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """Return a number and its noun, such as "1 triple" or "1,234 queries".
+
+    Parameters
+    ----------
+    n : int
+    noun : str
+        The noun in the singular.
+    plural : str
+        The noun in the plural; by default with "s", or with "ies" in the place of "y".
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> counted(1, "triple"), counted(0, "entity"), counted(1234, "query of the run", "queries of the run")
+    ('1 triple', '0 entities', '1,234 queries of the run')
+    """
+    plural = plural or (noun[:-1] + "ies" if noun.endswith("y") else noun + "s")
+    return f"{n:,} {noun if n == 1 else plural}"
 
 
 def check_one_of(name: str, value: Any, allowed: Iterable[str], error: type[KgevalError] = ProtocolError) -> str:
@@ -137,6 +188,30 @@ def check_number(
     return float(value)
 
 
+MAX_WEIGHT = 1e100
+
+
+def check_largest_weight(largest: float) -> None:
+    """Raise a MetricError if the largest weight is so large or small that sums of weighted values would be wrong.
+
+    Parameters
+    ----------
+    largest : float
+        The largest of all weights; 0 raises no error.
+
+    Raises
+    ------
+    MetricError
+        If `largest` is not 0 and not between ``1 / MAX_WEIGHT`` and `MAX_WEIGHT`.
+    """
+    if largest and not 1 / MAX_WEIGHT <= largest <= MAX_WEIGHT:
+        raise MetricError(
+            f"the largest weight must be between {1 / MAX_WEIGHT:g} and {MAX_WEIGHT:g}, since sums of weighted values "
+            f"overflow or lose digits in float64 otherwise; got {largest:g}. Only the ratios of weights matter: divide "
+            "all weights by the largest one"
+        )
+
+
 def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None, ...]) -> Ids:
     """Return `values` as an int64 array; raise a DataError unless they are integers from 0 to ``n - 1``.
 
@@ -145,7 +220,7 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     name : str
         The name of the array, for the message.
     values : array_like of integers
-        Floats, bools and strings raise an error before any conversion, so no value is rounded or overflows.
+        Floats, bools and strings raise an error and are never converted, so no value is rounded or overflows.
     n : int
         The number of existing ids.
     shape : tuple
@@ -159,7 +234,7 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     Raises
     ------
     DataError
-        If the dtype, the shape or a value is wrong. For a wrong value, the message names the first row with one.
+        If the dtype, the shape or a value is wrong; the message about a wrong value names the first row with one.
     """
     array = np.asarray(values)
     if array.ndim != len(shape) or any(

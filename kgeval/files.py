@@ -6,8 +6,11 @@ The packages that read file formats, save results and export reports call these 
 from __future__ import annotations
 
 import codecs
+import difflib
+import errno
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +23,7 @@ import numpy.typing as npt
 from kgeval.errors import DataError
 
 Arrays = dict[str, npt.NDArray[Any]]
+MIN_SIMILARITY = 0.7  # of a missing file's name and the name that an error message suggests
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
@@ -33,7 +37,7 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     header : dict
         Str keys, and values that JSON can store; no NaN and no infinity.
     overwrite : bool
-        Whether an existing file is replaced; if False, it raises an error.
+        Whether an existing file is replaced; if False, an existing file raises an error.
 
     Raises
     ------
@@ -58,13 +62,14 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a stream whose bytes become the file `path` at the end of the ``with`` block.
 
     The bytes go to a temporary file in the same folder, which then replaces `path`. After an error, `path` is unchanged
-    and the temporary file is deleted.
+    and the temporary file is deleted. If `path` is a symbolic link, the file to which it leads is replaced and the link
+    stays. A replaced file keeps its mode.
 
     Parameters
     ----------
     path : str or path
     overwrite : bool
-        Whether an existing file is replaced; if False, it raises an error.
+        Whether an existing file is replaced; if False, an existing file raises an error.
 
     Yields
     ------
@@ -76,26 +81,33 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     DataError
         If no file may be written to `path` (see `check_target`), or if writing fails.
     """
-    target = Path(path)
-    check_target(target, overwrite)
+    check_target(path, overwrite)
+    target = Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise DataError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        umask = os.umask(0)  # mkstemp makes a private file; give it the permissions of a file made by open()
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        os.chmod(temporary, _mode_of(target))  # mkstemp makes a private file
         os.replace(temporary, target)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise DataError(f"{target}: cannot be written: {error.strerror or error}") from error
+            raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
         raise
+
+
+def _mode_of(target: Path) -> int:
+    """Return the mode of the file `target`; if there is no file, the mode that open() would give to a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def check_target(path: str | Path, overwrite: bool) -> None:
@@ -110,16 +122,83 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     Raises
     ------
     DataError
-        If `path` is a folder, if it is an existing file and `overwrite` is False, or if its parent folder does not
-        exist.
+        If `path` is a folder, a pipe, a device or a symbolic link that leads to itself; if it is an existing file and
+        `overwrite` is False; if its parent folder does not exist; or if a folder on the way cannot be searched.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise DataError(f"{target} is a folder; give the name of a file")
-    if target.exists() and not overwrite:
-        raise DataError(f"{target} exists; choose another name, or use overwrite=True (--overwrite)")
+    target = Path(os.path.realpath(path))  # a symbolic link stands for the file to which it leads
+    mode = _mode_or_none(target, "written")
+    if target.is_symlink():
+        raise DataError(f"{path}: is a symbolic link that leads to itself; give the name of a file")
+    if mode is not None and stat.S_ISDIR(mode):
+        raise DataError(f"{path} is a folder; give the name of a file")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise DataError(f"{path} is not a regular file (it is a pipe, a socket or a device); give the name of a file")
+    if mode is not None and not overwrite:
+        raise DataError(f"{path} exists; choose another name, or use overwrite=True (--overwrite)")
     if not target.parent.is_dir():
-        raise DataError(f"{target}: the folder {target.parent} does not exist; create it first")
+        folder = target.parent if Path(path).is_symlink() else Path(path).parent
+        raise DataError(f"{path}: the folder {folder} does not exist; create it first")
+
+
+def check_source(path: str | Path) -> None:
+    """Raise a DataError unless `path` is a regular file whose folders can be searched.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Raises
+    ------
+    DataError
+        If there is no such file, if it is a folder, a pipe or a device, or if the system refuses to look it up.
+    """
+    mode = _mode_or_none(Path(path), "read")
+    if mode is None and Path(path).is_symlink():
+        raise DataError(f"{path}: is a symbolic link to {os.readlink(path)}, which does not exist")
+    if mode is None and str(path) == "-":
+        raise DataError("-: standard input is not read; write it to a file, and give the name of the file")
+    if mode is None:
+        raise DataError(f"{path}: no such file{similar_path(path)}")
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        raise DataError(f"{path}: is a pipe or a device; write its content to a file, and give the name of the file")
+    if not stat.S_ISREG(mode):
+        raise DataError(f"{path}: is not a file")
+
+
+def similar_path(path: str | Path, is_folder: bool = False) -> str:
+    """Return a hint for an error message: the file beside a missing file whose name is most similar.
+
+    Parameters
+    ----------
+    path : str or path
+        The missing file or folder.
+    is_folder : bool
+        Whether to look for a folder in place of a file.
+
+    Returns
+    -------
+    str
+        ``"; did you mean 'path'?"``, or ``""`` if no name is similar or the folder around `path` cannot be read.
+    """
+    path = Path(path)
+    try:
+        beside = [child.name for child in path.parent.iterdir() if child.is_dir() == is_folder]
+    except (OSError, ValueError):
+        return ""
+    similar = difflib.get_close_matches(path.name, beside, n=1, cutoff=MIN_SIMILARITY)
+    return f"; did you mean {str(path.with_name(similar[0]))!r}?" if similar else ""
+
+
+def _mode_or_none(path: Path, done: str) -> int | None:
+    """Return the mode of a file; None if there is no file. If it cannot be looked up, raise "cannot be {done}"."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character in the name
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a symbolic link that leads to itself
+            return None
+        raise DataError(f"{path}: cannot be {done}: {error.strerror or error}") from error
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -139,8 +218,7 @@ def read_bytes(path: str | Path) -> bytes:
         If the file does not exist, if it cannot be read, or if it is encoded in UTF-16.
     """
     file = Path(path)
-    if not file.is_file():
-        raise DataError(f"{file}: {'is not a file' if file.exists() else 'no such file'}")
+    check_source(file)
     try:
         raw = file.read_bytes()
     except OSError as error:
@@ -151,7 +229,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def one_line_end(raw: bytes) -> bytes:
-    """Return a text in which every line ends in LF.
+    """Convert the line ends of a text to LF.
 
     Parameters
     ----------
@@ -264,12 +342,11 @@ def read_arrays(path: str | Path) -> Arrays:
     Raises
     ------
     DataError
-        If the file does not exist, if it is damaged or not an ``.npz`` archive, or if it contains an array of Python
-        objects.
+        If the file does not exist or cannot be read, if it is damaged or not an ``.npz`` archive, or if it contains an
+        array of Python objects.
     """
     source = Path(path)
-    if not source.is_file():
-        raise DataError(f"{source}: no such file" if not source.exists() else f"{source}: is not a file")
+    check_source(source)
     try:
         loaded = np.load(source, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -279,6 +356,8 @@ def read_arrays(path: str | Path) -> Arrays:
     except DataError:
         raise
     except Exception as error:  # numpy and zipfile raise many types of errors for damaged files
+        if isinstance(error, OSError) and error.errno is not None:  # an error of the system, not of the content
+            raise DataError(f"{source}: cannot be read: {error.strerror}") from error
         if str(error).startswith("Object arrays"):
             raise DataError(
                 f"{source}: contains pickled objects, which kgeval never reads; save plain arrays"
@@ -325,7 +404,7 @@ def read_archive(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def pack_labels(labels: tuple[str, ...]) -> npt.NDArray[Any]:
-    """Return the labels as one JSON list, written as ASCII bytes; JSON keeps every character exactly.
+    """Return the bytes of a JSON list of the labels (ASCII only; JSON escapes other characters, so no label changes).
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kgeval.errors import DataError
-from kgeval.files import pack_labels, read_archive, read_arrays, unpack_labels, write_archive
+from kgeval.files import pack_labels, read_archive, read_arrays, read_text, unpack_labels, write_archive
 
 ARRAYS = {
     "ids": np.array([[0, -1], [2**62, 7]]),
@@ -134,6 +134,70 @@ def test_the_file_has_the_usual_mode(tmp_path, mask, mode):
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "run.kgeval").stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are of POSIX")
+def test_a_replaced_file_keeps_its_mode(tmp_path):
+    """A private file stays private."""
+    file = tmp_path / "run.kgeval"
+    write_archive(file, ARRAYS, HEADER)
+    file.chmod(0o600)
+    write_archive(file, {}, {"n": 2}, overwrite=True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert read_archive(file)[1] == {"n": 2}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes are of POSIX")
+def test_a_link_stays_a_link(tmp_path):
+    """What is replaced, or made, is the file to which the link leads; without overwrite that file is kept."""
+    (tmp_path / "folder").mkdir()
+    real, link = tmp_path / "folder" / "real.kgeval", tmp_path / "link.kgeval"
+    link.symlink_to(real)
+    write_archive(link, {}, {"n": 1})  # the link leads to nothing yet
+    with pytest.raises(DataError, match=r"link\.kgeval exists; choose another name"):
+        write_archive(link, {}, {"n": 2})
+    write_archive(link, {}, {"n": 3}, overwrite=True)
+    assert (link.is_symlink(), real.is_symlink(), read_archive(real)[1]) == (True, False, {"n": 3})
+    assert os.listdir(tmp_path / "folder") == ["real.kgeval"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes are of POSIX")
+def test_only_regular_files_are_replaced(tmp_path):
+    """A pipe, a device and a link to itself are refused, with overwrite too, and stay what they were."""
+    pipe, circle = tmp_path / "pipe", tmp_path / "circle"
+    os.mkfifo(pipe)
+    circle.symlink_to(circle)
+    odd = "is not a regular file (it is a pipe, a socket or a device); give the name of a file"
+    wanted = {
+        pipe: f"{pipe} {odd}",
+        Path(os.devnull): f"{os.devnull} {odd}",
+        circle: f"{circle}: is a symbolic link that leads to itself; give the name of a file",
+    }
+    for target, message in wanted.items():
+        for overwrite in (False, True):
+            with pytest.raises(DataError) as caught:
+                write_archive(target, {}, {}, overwrite=overwrite)
+            assert str(caught.value) == message
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert circle.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["circle", "pipe"]
+
+
+def test_what_the_system_refuses_is_not_called_damaged(tmp_path, monkeypatch):
+    """The reason is the system's: no permission for the file, or for a folder on the way."""
+    file = tmp_path / "run.kgeval"
+    write_archive(file, {}, {})
+
+    def deny(*_, **__):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "load", deny)
+        assert refusal(read_archive, file) == "FILE: cannot be read: Permission denied"
+    monkeypatch.setattr(Path, "stat", deny)
+    assert refusal(read_archive, file) == "FILE: cannot be read: Permission denied"
+    assert refusal(read_text, file) == "FILE: cannot be read: Permission denied"
+    assert refusal(lambda path: write_archive(path, {}, {}), file) == "FILE: cannot be written: Permission denied"
 
 
 def test_a_truncated_file_is_refused_at_every_length(tmp_path):

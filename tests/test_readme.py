@@ -30,7 +30,7 @@ def blocks(text, *languages):
 
 
 def lacking(content):
-    """The extra that a block needs, ``kgeval[name]``, and that is not installed; or None."""
+    """The extra that a block needs, ``.[name]``, and that is not installed; or None."""
     for extra in re.findall(r"^# needs: .*\[(\w+)\]", content, re.M):
         if any(importlib.util.find_spec(module) is None for module in EXTRAS[extra]):
             return extra
@@ -47,11 +47,17 @@ def run_command(line, capsys):
 
 
 def check_output(line, expected, printed):
-    """Every expected line is printed, in this order; one that ends with ``...`` goes on otherwise."""
-    real = iter(printed.splitlines())
-    for want in filter(None, expected):
-        start = want.removesuffix("...")
-        assert any(have.startswith(start) if want != start else have == want for have in real), f"{line}: {want}"
+    """What is printed is the expected text, but for blank lines.
+
+    A line ``...`` stands for one line or more; ``...`` at the end of a line stands for the rest of the line.
+    """
+    wanted = [want for want in expected if want.strip()]
+    if not wanted:
+        return
+    real = "".join(have + "\n" for have in printed.splitlines() if have.strip())
+    ends = {want: r"(?:.*\n)+?" if want == "..." else r".*\n" for want in wanted if want.endswith("...")}
+    pattern = "".join(re.escape(want.removesuffix("...")) + ends.get(want, r"\n") for want in wanted)
+    assert re.fullmatch(pattern, real), f"{line} prints\n{real}and not\n" + "\n".join(wanted)
 
 
 def run_blocks(page, folder, capsys):

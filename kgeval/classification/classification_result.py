@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_ids, check_one_of
+from kgeval.checks import Ids, check_ids, check_one_of, counted
 from kgeval.data import Dataset, TripleSet, Vocabulary, with_labels
 from kgeval.errors import DataError, MetricError
 from kgeval.features import FEATURES, NEED_SIDE, features_at_hand, features_of
@@ -23,6 +23,7 @@ from kgeval.metrics.pointwise import DEFAULT_THRESHOLD, POINTS, DecisionMetric, 
 from kgeval.metrics.retrieval import AVERAGES
 from kgeval.results import (
     READERS,
+    by_position,
     check_about,
     dataset_of,
     group_labels,
@@ -39,6 +40,8 @@ from kgeval.results import (
 )
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
+PROBABILITY_METRICS = ("log_loss", "brier", "ece")  # shown too by default if probabilities were calibrated
+_METHODS = {"platt": "Platt's method", "isotonic": "isotonic regression"}
 PREDICTIONS = {"decisions": "predicted", "scores": "score", "probabilities": "probability", "values": "probability"}
 NO_PROBABILITIES = (
     "scores are not probabilities; fit probabilities on validation: classify(..., calibrate='platt') or 'isotonic' "
@@ -77,8 +80,8 @@ class ClassificationResult:
         The threshold that was chosen on all validation examples together.
     entities, relations : Vocabulary
     about : dict
-        JSON-able: dataset and its fingerprint; source, seed and SHA-256 of the negatives; scorer, calibration, version
-        of kgeval, and numbers of examples.
+        Facts that JSON can store: name and fingerprint of the dataset; source, seed and SHA-256 of the negatives; name
+        of the scorer; calibration; version of kgeval; numbers of examples.
     dropped : dict of str to int
         ``"split: reason"`` -> the number of examples of the split that were not scored for this reason.
     notes : sequence of str
@@ -113,10 +116,10 @@ class ClassificationResult:
         columns: pd.DataFrame | None = None,
         dataset: Dataset | None = None,
     ) -> None:
-        self.table, self.thresholds, self.global_threshold = table, thresholds, global_threshold
+        self.table, self.thresholds, self.global_threshold = by_position(table), thresholds, global_threshold
         self.entities, self.relations = entities, relations
         self.about, self.dropped, self.notes = about, dict(dropped or {}), tuple(notes)
-        self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else columns
+        self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
         self._dataset = dataset
 
     def __replace__(self, **changes: Any) -> ClassificationResult:
@@ -211,12 +214,18 @@ class ClassificationResult:
         plain = [feature for feature in FEATURES if feature not in NEED_SIDE]
         return check_one_of("by", name, dict.fromkeys(["relation", *self.columns.columns, *plain]), MetricError)
 
-    def summary(self, metrics: Sequence[str | Metric] | str = CLASSIFIED_METRICS) -> pd.DataFrame:
+    @property
+    def default_metrics(self) -> tuple[str, ...]:
+        """The metrics of a table unless others are given; those of probabilities only if they were calibrated."""
+        return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
+
+    def summary(self, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:
         """Return a table of metrics: over all test triples (micro), and averaged over relations (macro).
 
         Parameters
         ----------
-        metrics : sequence of str or Metric, or one string with commas
+        metrics : sequence of str or Metric, or one string with commas, optional
+            By default `default_metrics`.
 
         Returns
         -------
@@ -224,7 +233,8 @@ class ClassificationResult:
             Rows ``micro`` and ``macro``; columns ``n`` (number of test triples), each metric under its key, and
             ``reason``: why a value is NaN.
         """
-        parsed, all_rows = parse_points(metrics), np.arange(len(self.table))
+        parsed = parse_points(self.default_metrics if metrics is None else metrics)
+        all_rows = np.arange(len(self.table))
         rows = [
             {str(metric): Cell.of(self._compute(metric, all_rows)) for metric in parsed},
             {str(metric): Cell.of(self._macro(metric)) for metric in parsed},
@@ -232,7 +242,7 @@ class ClassificationResult:
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
         return metric_frame(index, rows, map(str, parsed), [len(self.table)] * 2)
 
-    def by(self, *columns: str, metrics: Sequence[str | Metric] | str = CLASSIFIED_METRICS) -> pd.DataFrame:
+    def by(self, *columns: str, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:
         """Return metrics for each group of test triples.
 
         Parameters
@@ -240,7 +250,8 @@ class ClassificationResult:
         *columns : str
             One or more of ``"relation"``; a feature of the dataset that does not depend on the side (``"cardinality"``,
             ``"pattern"``, ``"relation_frequency"``, ``"seen"``); or a column added by `with_columns`.
-        metrics : sequence of str or Metric, or one string with commas
+        metrics : sequence of str or Metric, or one string with commas, optional
+            By default `default_metrics`.
 
         Returns
         -------
@@ -249,7 +260,8 @@ class ClassificationResult:
             ascending order. Columns: ``n`` (number of triples), ``share`` (``n`` divided by the number of test
             triples), and the metrics as in `summary`.
         """
-        parsed, names = parse_points(metrics), group_names(columns)
+        parsed = parse_points(self.default_metrics if metrics is None else metrics)
+        names = group_names(columns)
         groups = dict(self._groups(names))
         rows = [{str(metric): Cell.of(self._compute(metric, rows)) for metric in parsed} for rows in groups.values()]
         counts = [len(rows) for rows in groups.values()]
@@ -349,27 +361,34 @@ class ClassificationResult:
         return list(dict.fromkeys(texts))
 
     def header(self) -> list[str]:
-        """Return the lines above a table of metrics: dataset, thresholds, negatives, dropped triples, cautions."""
+        """Return the lines above a table of metrics.
+
+        They tell dataset, thresholds, negatives, calibration (if any), dropped triples and cautions.
+        """
         about = self.about
         seed = "" if about["seed"] is None else f", seed {about['seed']}"
         n_chosen = int((self.thresholds["source"] == "relation").sum())
         lines = [
-            f"{about['dataset']}: {len(self.entities):,} entities, {len(self.relations):,} relations; "
-            f"test {about['n_test_positive']:,} positives and {about['n_test_negative']:,} negatives, "
-            f"{sum(self.dropped.values()):,} dropped",
-            f"{n_chosen:,} relations with their own threshold, {len(self.thresholds) - n_chosen:,} with the "
-            f"global threshold; chosen on valid ({about['n_valid_positive']:,} positives, "
-            f"{about['n_valid_negative']:,} negatives)",
+            f"{about['dataset']}: {counted(len(self.entities), 'entity')}, "
+            f"{counted(len(self.relations), 'relation')}; test {counted(about['n_test_positive'], 'positive')} and "
+            f"{counted(about['n_test_negative'], 'negative')}, {sum(self.dropped.values()):,} dropped",
+            f"{counted(n_chosen, 'relation with its', 'relations with their')} own threshold, "
+            f"{len(self.thresholds) - n_chosen:,} with the global threshold; chosen on valid "
+            f"({counted(about['n_valid_positive'], 'positive')}, {counted(about['n_valid_negative'], 'negative')})",
             f"negatives: {about['negatives']}{seed}, sha256 {about['negatives_sha256'][:8]}; "
             f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}",
         ]
-        lines += [f"dropped: {n:,} triples, {reason}" for reason, n in self.dropped.items()]
+        if about.get("calibrate") is not None:
+            share = "as in valid" if about.get("prior") is None else f"{about['prior']:g}"
+            method = _METHODS.get(about["calibrate"], about["calibrate"])
+            lines.append(f"probabilities: {method}, fitted on valid; share of true triples: {share}")
+        lines += [f"dropped: {counted(n, 'triple')}, {reason}" for reason, n in self.dropped.items()]
         lines += [f"dataset: {observation}" for observation in about["observations"]]
         return lines + [f"note: {note}" for note in self.notes]
 
     def _lines(self) -> list[str]:
         """Return the header lines and the cautions of the default metrics."""
-        return [*self.header(), *(f"note: {caution}" for caution in self.cautions(CLASSIFIED_METRICS))]
+        return [*self.header(), *(f"note: {caution}" for caution in self.cautions(self.default_metrics))]
 
     def __repr__(self) -> str:
         return show_text(self._lines(), self.summary())

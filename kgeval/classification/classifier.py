@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import Bools, Ids, Reals, check_one_of, check_positive_int
+from kgeval.checks import Bools, Ids, Reals, check_one_of, check_positive_int, counted
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
 from kgeval.data import Dataset
@@ -51,7 +51,7 @@ WORSE_THAN_CHANCE = -4.0  # z-score of the validation AUC under random scores; a
 def classify(
     scorer: Any,
     dataset: Dataset,
-    negatives: Negatives,
+    negatives: Negatives | None = None,
     *,
     calibrate: str | None = None,
     prior: float | None = None,
@@ -74,7 +74,7 @@ def classify(
     dataset : Dataset
         The true triples are its splits valid and test.
     negatives : path, mapping or str
-        The false triples. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping from
+        The false triples; required. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping from
         ``"valid"`` and ``"test"`` to ids, shape (n, 3), to DataFrames of labels, or to DataFrames from
         `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
         ``kgeval.sample_negatives(dataset, split, seed=seed)``. Negatives that are known triples, or that occur more
@@ -267,7 +267,7 @@ def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen
 
 
 def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds) -> list[str]:
-    """Return one note per reason for the global threshold, with the number of test relations that use it."""
+    """Return one note per reason why relations of test use the global threshold, with the number of these relations."""
     relations, n_triples = np.unique(test.relations, return_counts=True)
     is_in_valid = np.isin(relations, valid.relations)
     notes = []
@@ -279,17 +279,18 @@ def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds)
         if is_global.any():
             notes.append(
                 f"the global threshold {chosen.overall:g} is used for {int(is_global.sum()):,} of {len(relations):,} "
-                f"relations of test ({int(n_triples[is_global].sum()):,} triples): valid {reason}"
+                f"relations of test ({counted(int(n_triples[is_global].sum()), 'triple')}): valid {reason}"
             )
     return notes
 
 
 def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | None) -> list[str]:
-    """Return cautions: infinite scores, a validation AUC worse than chance, a negative slope of Platt's calibration."""
+    """Return cautions about infinite scores, an AUC below chance on valid, and a negative slope of Platt's method."""
     notes = []
     n_infinite = int(np.isinf(valid.scores).sum() + np.isinf(test.scores).sum())
     if n_infinite:
-        notes.append(f"{n_infinite:,} scores are infinite; infinities are compared as numbers")
+        are_infinite = counted(n_infinite, "score is infinite", "scores are infinite")
+        notes.append(f"{are_infinite}; infinities are compared as numbers")
     auc = RocAuc().compute(valid.labels, valid.scores).value
     # The standard deviation of the AUC under random scores.
     deviation = np.sqrt((len(valid.labels) + 1) / (12 * valid.n_positive * valid.n_negative))

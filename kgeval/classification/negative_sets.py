@@ -72,6 +72,12 @@ class NegativeSets:
             If negatives of valid or test are missing, have the wrong form, or contain an unknown entity or relation.
         """
         notes: list[str] = []
+        if negatives is None:
+            raise DataError(
+                "negatives are missing: thresholds are chosen on true and false triples of valid. Pass a folder with "
+                "valid_negatives.txt and test_negatives.txt, or negatives='uniform' for random ones; if each line of "
+                "valid and test ends with a label, pass kgeval.read_negatives(folder, dataset, labelled=True)"
+            )
         if isinstance(negatives, str) and negatives == UNIFORM:
             source = UNIFORM
             samples = {part: sample_negatives(dataset, part, seed=seed, ids=True) for part in PARTS}
@@ -96,8 +102,9 @@ class NegativeSets:
         for part in PARTS:
             if not len(by_split.get(part, ())):
                 raise DataError(
-                    f"there are no negatives of {part}: add {part}_negatives.txt to the folder, or the key {part!r} "
-                    "to the mapping, or use negatives='uniform'; thresholds are chosen on valid and evaluated on test"
+                    f"there are no negatives of {part}: add {part}_negatives.txt to the folder (if lines end with a "
+                    f"label, a line labelled false to {part}), or the key {part!r} to the mapping, or use "
+                    "negatives='uniform'; thresholds are chosen on valid and evaluated on test"
                 )
         if "train" in by_split:
             notes.append(f"{len(by_split['train']):,} negatives of train are left out: thresholds are chosen on valid")
@@ -109,7 +116,7 @@ class NegativeSets:
         return {"negatives": source or self.source, "negatives_sha256": self.fingerprint(dataset)}
 
     def fingerprint(self, dataset: Dataset) -> str:
-        """Return the SHA-256 of the negatives; the order of the rows and the ids do not change it."""
+        """Return a SHA-256 of the labels of the negatives; it depends neither on the order of the rows nor on ids."""
         return fingerprint_triples("kgeval negatives 1", dataset.entities, dataset.relations, self.triples)
 
 

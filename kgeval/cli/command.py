@@ -23,6 +23,8 @@ class Command:
         Takes the parsed options and returns the text to print, or a pair of this text and the exit code.
     place : int
         The position in the list of commands.
+    runs_scorer : bool
+        Whether `run` calls the user's scorer; what the scorer prints then goes to standard error.
     """
 
     name: str
@@ -30,3 +32,4 @@ class Command:
     add_options: Callable[[argparse.ArgumentParser], object]
     run: Callable[[argparse.Namespace], str | tuple[str, int]]
     place: int
+    runs_scorer: bool = False

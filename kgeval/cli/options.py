@@ -15,13 +15,27 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
+from kgeval.checks import check_one_of
 from kgeval.comparison import check_names
-from kgeval.data import SIDE_NAMES, UNSEEN, Protocol
+from kgeval.data import SIDE_NAMES, UNSEEN, Dataset, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.files import check_target
+from kgeval.files import check_source, check_target
+from kgeval.formats import read_candidates
 from kgeval.report import printable
 from kgeval.results import EvaluationResult
-from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS
+from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
+
+MODEL_SETTINGS = (
+    "norm",
+    "layout",
+    "inverse_relations",
+    "normalise",
+    "phase_unit",
+    "batch_norm_eps",
+    "entity_labels",
+    "relation_labels",
+    "ignore",
+)
 
 
 def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True) -> None:
@@ -43,7 +57,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
-    model = parser.add_argument_group("model settings (needed if the model file does not contain them)")
+    model = parser.add_argument_group("model settings (needed only if the model file does not contain them)")
     model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
     model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
     model.add_argument("--layout", choices=LAYOUTS, help="order of real and imaginary parts in the columns")
@@ -52,6 +66,18 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
         choices=INVERSE_ROWS,
         help="place of the inverse relations among the rows of the relation table",
     )
+    model.add_argument(
+        "--normalise",
+        choices=NORMALISATIONS,
+        help="vectors that transe divides by their L1 or L2 norms when it scores",
+    )
+    model.add_argument("--phase-unit", type=float, metavar="RADIANS", help="angle of a phase of 1, for rotate")
+    model.add_argument("--batch-norm-eps", type=float, metavar="EPS", help="epsilon of batch normalisation, for tucker")
+    for rows in ("entity", "relation"):
+        model.add_argument(
+            f"--{rows}-labels", choices=("ids",), help=f"ids: the {rows} rows are in the order of the dataset's ids"
+        )
+    model.add_argument("--ignore", metavar="NAMES", help="arrays of the model file to leave out, comma-separated")
     if with_side:
         parser.add_argument(
             "--side",
@@ -59,7 +85,29 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
             metavar="SIDE",
             help="side to rank: subject, object (or head, tail, s, o) or both (default)",
         )
-    parser.add_argument("--header", action="store_true", help="the first line of each file names the columns")
+    add_dataset(parser)
+
+
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how the files of the dataset are read.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
+    dataset = parser.add_argument_group("dataset files (needed only if the files leave it open)")
+    dataset.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="the first line of each file names the columns, or is a triple",
+    )
+    dataset.add_argument(
+        "--columns", metavar="ORDER", help="order of the columns: hrt (head, relation, tail; default), htr, ..."
+    )
+    dataset.add_argument(
+        "--splits", metavar="FILES", help="files of splits with other names: train=facts.txt+train.txt,valid=dev.tsv"
+    )
+    dataset.add_argument("--ignore-files", metavar="NAMES", help="files of the folder to leave out, comma-separated")
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:
@@ -74,13 +122,20 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
     protocol.add_argument(
         "--filter",
         metavar="NAMES",
-        help="splits whose triples are known answers, comma-separated; none for no split (default: all)",
+        help="splits whose triples are known answers, comma-separated; the word none means no split (default: all)",
     )
     protocol.add_argument(
         "--unseen",
         choices=UNSEEN,
         help="what happens to triples with entities or relations that are not in train (default: rank, but drop if "
         "the model has no vectors for them)",
+    )
+    protocol.add_argument(
+        "--candidates",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="rank each triple among its own negatives: files of blocks (the triple, then its negatives), one per side",
     )
 
 
@@ -92,8 +147,8 @@ def check_options(options: argparse.Namespace) -> None:
     options : argparse.Namespace
         The parsed options.
     """
-    model_options = ("model_type", "norm", "layout", "inverse_relations", "device")
-    scorer_options = ("batch_size", "block_size", "max_pairs", "threads")
+    model_options = ("model_type", *MODEL_SETTINGS, "device")
+    scorer_options = ("batch_size", "block_size", "max_pairs", "threads", "candidates", "sample")
     ignored: tuple[str, ...] = () if options.model is not None else model_options
     if getattr(options, "scores", None) is not None:
         ignored += scorer_options
@@ -101,6 +156,10 @@ def check_options(options: argparse.Namespace) -> None:
         if getattr(options, name, None) is not None:
             kind = "--model" if name in model_options else "--model or --score"
             raise ProtocolError(f"--{name.replace('_', '-')} needs {kind}")
+    if getattr(options, "lists", None) is not None and options.scores is None:
+        raise ProtocolError("--lists needs --scores")
+    if hasattr(options, "sample") and options.seed is not None and options.sample is None:
+        raise ProtocolError("--seed is the seed of --sample N; give both, or neither")
 
 
 def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Dataset:
@@ -113,7 +172,37 @@ def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Datase
     **settings
         Further parameters of `kgeval.read_dataset`.
     """
-    return kgeval.read_dataset(options.dataset, header=getattr(options, "header", False), **settings)
+    return kgeval.read_dataset(
+        options.dataset,
+        header=options.header,
+        columns=options.columns,
+        splits=given_splits(options),
+        ignore=words(options.ignore_files or ""),
+        **settings,
+    )
+
+
+def given_splits(options: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the files of the splits that ``--splits`` names.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+
+    Raises
+    ------
+    DataError
+        If a part of the option does not have the form ``split=file+file``, or a split is named twice.
+    """
+    splits: dict[str, list[str]] = {}
+    for part in words(options.splits or ""):
+        split, _, files = part.partition("=")
+        if not split or not files or split in splits:
+            expected = "each split once, as in train=facts.txt+train.txt,valid=dev.tsv"
+            raise DataError(f"--splits expects {expected}; got {options.splits!r}")
+        splits[split] = files.split("+")
+    return splits
 
 
 def add_results(parser: argparse.ArgumentParser, how_many: str) -> None:
@@ -217,27 +306,26 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
 
     Raises
     ------
+    DataError
+        If there is no file FILE.py.
     ScoreError
         If ``--score`` does not have the form MODULE:NAME, if importing the module fails, or if the module does not
         contain the name.
     """
     if options.model is not None:
-        settings = {
-            "model": options.model_type,
-            "norm": options.norm,
-            "layout": options.layout,
-            "inverse_relations": options.inverse_relations,
-        }
-        return kgeval.load_model(options.model, dataset, **settings)
+        settings = {name: getattr(options, name) for name in MODEL_SETTINGS}
+        return kgeval.load_model(options.model, dataset, model=options.model_type, **settings)
     module_name, colon, name = options.score.partition(":")
     if not colon or not name:
         raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
     if "" not in sys.path:
         # "" is the current folder. It stays in the path, since the scorer may import modules each time it is called.
         sys.path.insert(0, "")
+    if module_name.endswith(".py"):
+        check_source(module_name)
     try:
         module = _module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module that calls sys.exit must not end the program as if it succeeded
         raise ScoreError(f"--score: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     if not hasattr(module, name):
         raise ScoreError(f"--score: module {module_name!r} has no {name!r}")
@@ -245,7 +333,7 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
 
 
 def _module(name: str) -> Any:
-    """Import a module by name (from the current folder or Python's path), or by file path if it ends in .py."""
+    """Import a module: `name` is a file path if it ends in .py, else a module of the current folder or Python path."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)
@@ -256,22 +344,46 @@ def _module(name: str) -> Any:
     return module
 
 
-def protocol_of(options: argparse.Namespace) -> Protocol | None:
+def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | None:
     """Return the protocol of the options, or None if no option of the protocol is given.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed options.
+    dataset : Dataset
+        Gives the ids of the entities in files of negatives.
     """
-    if options.side is None and options.split is None and options.filter is None and options.unseen is None:
+    _check_splits(options, dataset)
+    if not any((options.side, options.split, options.filter, options.unseen, options.candidates)):
         return None
+    settings: dict[str, Any] = {}
+    if options.candidates:
+        split = words(options.split or "test")
+        if len(split) != 1:
+            raise ProtocolError("--candidates needs one split to rank; --split names several")
+        settings["candidates"] = read_candidates(options.candidates, dataset, split=split[0])
+    if options.side is not None:
+        settings["sides"] = options.side
     return Protocol(
-        sides=options.side or "both",
+        **settings,
         filter_splits=None if options.filter is None else [word for word in words(options.filter) if word != "none"],
         unseen=options.unseen,
-        splits="test" if options.split is None else words(options.split),
+        splits=words(options.split or "test"),
     )
+
+
+def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
+    """Raise a ProtocolError if ``--split`` or ``--filter`` names a split that the dataset does not have."""
+    if options.split is None and "test" not in dataset:
+        raise ProtocolError(
+            f"{options.dataset}: no file test.txt (or test.tsv), only {', '.join(dataset.splits)}; --split chooses the "
+            "splits to rank"
+        )
+    for option, names in (("--split", options.split), ("--filter", options.filter)):
+        for split in words(names or ""):
+            if not (option == "--filter" and split == "none"):
+                check_one_of(option, split, dataset.splits)
 
 
 def say_aside(lines: Iterable[str]) -> None:
@@ -296,7 +408,7 @@ def words(text: str) -> list[str]:
 
 
 def json_text(content: dict[str, Any]) -> str:
-    """Return strict JSON; ASCII only if the output stream does not support Unicode.
+    """Return `content` as strict JSON; characters beyond ASCII are escaped if the output stream is not Unicode.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from kgeval.classification import ClassificationResult
 from kgeval.cli.options import json_text, say_aside, words
 from kgeval.errors import ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
-from kgeval.metrics import TIE_POLICIES, split_list
+from kgeval.metrics import TIE_POLICIES, parse_all, split_list
 from kgeval.report import FORMATS, format_frame, frame_records, printable, summary_frame, undefined_lines
 from kgeval.results import BREAKDOWNS, CONFIDENCE, DEFAULT_METRICS, EvaluationResult, metric_cautions, says_splits
 
@@ -73,12 +73,11 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
     Raises
     ------
     MetricError
-        If a metric is unknown.
+        If no metric is named, or a metric is unknown.
     ProtocolError
         If ``--by type_...`` lacks ``--types``, or ``--confidence`` is not between 0 and 1.
     """
-    for metric in split_list(options.metrics):
-        kgeval.metrics.parse(metric)
+    parse_all(options.metrics)
     for column in words(options.by or ""):
         check_one_of("--by", column, dict.fromkeys([*BREAKDOWNS, *FEATURES, *columns]))
         if column in NEED_TYPES and options.types is None and column not in columns:
@@ -159,8 +158,9 @@ def result_text(
     reasons = undefined_lines(frame)
     if options.format != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
+        observations = [f"dataset: {observation}" for observation in result.about["observations"]]
         notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics))]
-        say_aside([*dropped, *notes, *reasons])
+        say_aside([*dropped, *observations, *notes, *reasons])
         return format_frame(frame if groups is None else groups, options.format)
     parts = ["\n".join(printable(line) for line in result.header(ties)), *further, format_frame(frame, "table")]
     if groups is not None:
@@ -202,7 +202,8 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
     notes = [f"note: {note}" for note in cautions] + undefined_lines(*frames.values())
     if options.format != "table":
         dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
-        say_aside([*dropped, *(f"note: {note}" for note in result.notes), *notes])
+        observations = [f"dataset: {observation}" for observation in result.about["observations"]]
+        say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
         return format_frame(frames.get("by", frames["metrics"]), options.format)
     parts = ["\n".join(printable(line) for line in result.header())]
     parts += [format_frame(frame, "table") for frame in frames.values()]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
+import itertools
+import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import kgeval
+from kgeval.checks import suggest
 from kgeval.cli.commands import all_commands
 from kgeval.errors import KgevalError, KgevalWarning, ProtocolError
 from kgeval.report import printable
+
+MIN_SIMILARITY = 0.7  # of an unknown option and the option that an error message suggests
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,52 +34,137 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well; 1 if ``check-table`` finds an impossible row, or if the program that reads the output stops
-        reading; 2 after an error in the input or the options; 130 after an interrupt (Ctrl-C).
+        0 if all went well; 1 if ``check-table`` finds an impossible row, or if standard output cannot be written (it is
+        closed, the disk is full, or the program that reads it stops reading); 2 after an error in the input or the
+        options; 130 after an interrupt (Ctrl-C).
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
-    options = _parser().parse_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
+    if sys.stderr is None:  # closed by 2>&-
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for all further messages
+    if sys.stdout is None:  # closed by >&-
+        return _failed("standard output is closed; redirect it to a file or to /dev/null", 1)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
+    text, status = _run(_options(sys.argv[1:] if arguments is None else arguments))
+    return _written(text) or status
+
+
+def _run(options: argparse.Namespace) -> tuple[str, int]:
+    """Run a command; return its text and the exit code. An error is printed in one line, and the text is empty."""
+    aside = _stdout_to_stderr() if options.runs_scorer else contextlib.nullcontext()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), aside:
             warnings.simplefilter("ignore", KgevalWarning)  # each warning is also a note of the result
             output = options.run(options)
-            text, status = output if isinstance(output, tuple) else (output, 0)
-            if text:  # the text is empty if a pager has shown it already
-                print(text)
-            sys.stdout.flush()
-    except KgevalError as error:
+        return output if isinstance(output, tuple) else (output, 0)
+    except KeyboardInterrupt:
+        return "", _failed("interrupted; nothing was written", 130)
+    except (KgevalError, OSError) as error:
         if options.debug:
             traceback.print_exc()
+        message = str(error)
+        if isinstance(error, OSError):
+            message = f"{error.filename}: {error.strerror}" if error.filename is not None else message
         # The message of a ProtocolError may have several lines, for example one for each difference between results.
-        lines = str(error).split("\n") if isinstance(error, ProtocolError) else [str(error)]
-        print("kgeval: " + "\n".join(printable(line) for line in lines), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("kgeval: interrupted; nothing was written", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
-    return int(status)
+        lines = message.split("\n") if isinstance(error, ProtocolError) else [message]
+        return "", _failed("\n".join(printable(line) for line in lines), 2)
+
+
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send to standard error what is written to standard output: a scorer must not print among the numbers.
+
+    The file descriptor is redirected too, for libraries in C and subprocesses; a stream without one is only replaced.
+    """
+    stdout, descriptor, kept = sys.stdout, None, -1
+    with contextlib.suppress(OSError, ValueError):
+        descriptor, target = stdout.fileno(), sys.stderr.fileno()
+        kept = os.dup(descriptor)
+        os.dup2(target, descriptor)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if descriptor is not None and kept >= 0:
+            stdout.flush()
+            os.dup2(kept, descriptor)
+            os.close(kept)
+
+
+def _written(text: str) -> int:
+    """Print the text of a command; return 0, or 1 if standard output cannot be written."""
+    try:
+        if text:  # the text is empty if a pager has shown it already
+            print(text)
+        sys.stdout.flush()
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):  # the interpreter's last flush then raises no second error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # for example `kgeval help | head -1`
+            return 1
+        return _failed(f"standard output cannot be written: {error.strerror or error}", 1)
+    return 0
+
+
+def _failed(message: str, status: int) -> int:
+    """Print an error message, and return the exit code."""
+    print(f"kgeval: {message}", file=sys.stderr)
+    return status
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed options; an error in them ends the program with exit code 2."""
+    parser, commands = _parser()
+    if arguments and not arguments[0].startswith("-"):
+        if arguments[0] not in commands:
+            hint = suggest(arguments[0], commands)
+            parser.error(f"no command is named {arguments[0]!r}{hint} ({', '.join(commands)})")
+        _check_names(commands[arguments[0]], arguments[1:])
+    return parser.parse_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
+
+
+def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """End the program with an error if a word is an option that the command does not have.
+
+    argparse alone would often name another fault: ``--modle FILE`` would be the lack of ``--model``. An option may be
+    abbreviated, and an option of one letter may be joined with its value (``-l2``).
+    """
+    known = list(parser._option_string_actions)
+    for word in itertools.takewhile(lambda word: word != "--", words):
+        option = re.fullmatch(r"(--?[A-Za-z][\w-]*)(=\S*)?", word)
+        if not option:
+            continue
+        name = option[1]
+        if name[:2] in known or (name.startswith("--") and any(full.startswith(name) for full in known)):
+            continue
+        hint = suggest("--" + name.lstrip("-"), known, MIN_SIMILARITY)
+        parser.error(f"{parser.prog} has no option {name}{hint}")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that prints an error as one line, as kgeval prints all errors."""
+    """A parser that prints an error as one line, as kgeval prints all errors, and says if help cannot be printed."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"kgeval: {message}; see {self.prog} --help\n")
+        joint = " See" if message.endswith("?") else "; see"
+        self.exit(2, f"kgeval: {message}{joint} {self.prog} --help\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+        elif _written(message.rstrip("\n")):  # argparse would end with exit code 0
+            self.exit(1)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser of the program, and the parser of each command by name."""
     parser = _Parser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")
     parser.add_argument("--version", action="version", version=f"kgeval {kgeval.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands: dict[str, argparse.ArgumentParser] = {}
     for command in all_commands():
-        subparser = subparsers.add_parser(command.name, help=command.about)
+        commands[command.name] = subparser = subparsers.add_parser(command.name, help=command.about)
         command.add_options(subparser)
         subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        subparser.set_defaults(run=command.run, parsers=subparsers.choices)  # the parsers are for `kgeval help COMMAND`
-    return parser
+        subparser.set_defaults(run=command.run, runs_scorer=command.runs_scorer)
+        subparser.set_defaults(parsers=commands)  # for `kgeval help COMMAND`
+    return parser, commands

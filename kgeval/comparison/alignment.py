@@ -159,7 +159,7 @@ def _differences(
 
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
-    """Return the error message: one line per difference, which also names the overrides that accept it, if any."""
+    """Return the error message: one line for each difference, with the overrides that accept it, if there are any."""
     lines, needed = [f"{listed(names)} cannot be compared as they are; they differ in"], []
     for mismatch in differences:
         if set(override) & set(mismatch.overrides):
@@ -277,17 +277,17 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Replace candidates without a digest (a hash of the lists) by the first of the same kind that have a digest.
+    """Return the candidates of each protocol, such that missing digests do not count as a difference.
 
-    Files of version 0.1.0 have no digest. Their lists of candidates are unknown and cannot be compared, so they do not
-    count as a difference.
+    A digest is a hash of the lists of candidates. Files of version 0.1.0 have no digest; their lists are unknown and
+    cannot be compared. A value without a digest is replaced by the first value of the same kind that has a digest.
     """
     with_content = {value.kind: value for value in reversed(values) if value.digest}
     return [value if value.digest else with_content.get(value.kind, value) for value in values]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
-    """Return at most one mismatch: the first metric in `keys` for which the results do not have the right sides.
+    """Return a list of at most one mismatch, for the first metric in `keys` that the ranked sides do not allow.
 
     A metric of one side needs this side in every result. A metric of both sides needs the same sides in every result.
     """
@@ -301,12 +301,18 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
         if len(set(ranked_sides)) > 1 if key.side == "both" else any(key.side not in sides for sides in ranked_sides):
             shown = [_shown_value(sides) for sides in ranked_sides]
             values = _values_by_name(shown, names) or f"{shown[0]} in {listed(names)}"
-            return [Mismatch("sides", f"{values}; {need}")]
+            common = _sides_of_all(results)
+            hint = f"; every result has the {common[0]} side: compare {common[0]}.{key.metric}" if common else ""
+            return [Mismatch("sides", f"{values}; {need}{hint}")]
     return []
 
 
 def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return a mismatch if dataset fingerprints differ, and one for each result with other labels than the first."""
+    """Return the mismatches of the datasets: fingerprints and labels.
+
+    There is one mismatch if the fingerprints differ. There is one more for each result whose entity labels differ from
+    those of the first result, and one for each result whose relation labels do.
+    """
     differing = []
     if len({result.about["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.about['dataset']} {result.about['dataset_fingerprint'][:8]}" for result in results]
@@ -325,7 +331,10 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
 
 
 def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, second_name: str) -> str:
-    """Return a text: how many labels only one of two vocabularies has, and the first one; empty if there are none."""
+    """Return a text about the labels that only one of two vocabularies has; empty if there are none.
+
+    For each vocabulary, it contains the number of labels that the other one lacks, and the first of these labels.
+    """
     if first == second:
         return ""
     texts = []
@@ -391,7 +400,7 @@ def describe_row(result: EvaluationResult, row: int) -> str:
 def _rival_mismatches(
     results: Sequence[EvaluationResult], names: Sequence[str], shared: Ids, causes: tuple[str, ...]
 ) -> list[Mismatch]:
-    """Return one mismatch for each setting (raw, filtered) in which a shared row has different numbers of rivals.
+    """Return one mismatch for each setting (raw, filtered) in which the numbers of rivals of a shared row differ.
 
     Parameters
     ----------
@@ -400,8 +409,8 @@ def _rival_mismatches(
     shared : int64 array, shape (shared, results)
         Row i is a ranked triple that all results contain; column j holds its index in the table of result j.
     causes : tuple of str
-        Overrides that accept the mismatch. They accept another difference between the results, which also changes the
-        numbers of rivals.
+        Overrides that accept the mismatch. Each belongs to another difference between the results that explains the
+        different numbers of rivals.
     """
     differing = []
     for setting in SETTINGS:

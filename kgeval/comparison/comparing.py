@@ -16,6 +16,7 @@ from kgeval.comparison.alignment import Alignment, align, cautions
 from kgeval.comparison.differences import (
     Sample,
     Terms,
+    better_models,
     difference_table,
     relation_table,
     samples_of,
@@ -42,8 +43,8 @@ class Comparison:
         ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
         detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
         in which the metric of the first model is better than, equal to, or worse than that of the second; ``n``, the
-        number of observations; ``n_clusters``, the number of clusters; ``better``, the name of the model with the
-        better value (significant or not; empty if the values are equal); ``reason``, why values are NaN.
+        number of observations; ``n_clusters``, the number of clusters; ``better``, the name of the better model if
+        ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -77,8 +78,15 @@ class Comparison:
             texts.setdefault(mismatch.field, []).append(mismatch.said)
         return {field: "; ".join(parts) for field, parts in texts.items()}
 
+    @property
+    def alpha(self) -> float:
+        """The significance level, 1 - confidence: a difference is undecided unless its ``p_holm`` is at most this."""
+        return self.terms.alpha
+
     def best(self, metric: str | Metric) -> str:
         """Return the name of the model with the best value; if several models have it, the first of these models.
+
+        The value may be the best by chance; the column ``better`` of `table` names only models that the test decides.
 
         Parameters
         ----------
@@ -96,10 +104,17 @@ class Comparison:
             raise MetricError(f"no model has a value for {label} ({self.values['reason'].iloc[0]})")
         return self.names[int(np.nanargmax(values) if self.keys[label].higher_is_better else np.nanargmin(values))]
 
-    def significant(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`."""
-        check_number("alpha", alpha, 0.0, 1.0, "between 0 and 1")
-        return self.table[(self.table["p_holm"] <= alpha).to_numpy()].reset_index(drop=True)
+    def significant(self, alpha: float | None = None) -> pd.DataFrame:
+        """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            The significance level; by default 1 - confidence. The column ``better`` is decided at this level too.
+        """
+        level = self.alpha if alpha is None else check_number("alpha", alpha, 0.0, 1.0, "between 0 and 1")
+        rows = self.table[(self.table["p_holm"] <= level).to_numpy()].reset_index(drop=True)
+        return rows.assign(better=better_models(rows, self.keys, level))
 
     def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
         """Return the contribution of each relation to the difference between two models.
@@ -109,21 +124,20 @@ class Comparison:
         metric : str or Metric
             One of the compared metrics.
         first, second : str, optional
-            Names of two models. By default the first two; if only `first` is passed, the second is the first other
-            model.
+            Names of two models. By default the first two models. If only `first` is passed, `second` is the first of
+            the other models.
 
         Returns
         -------
         pandas.DataFrame
             One row per relation (label), largest absolute contribution first. Columns: ``n``, the number of
-            observations of the relation; ``share``, ``n`` divided by the number of all observations;
-            ``value_first``, ``value_second``, and ``difference`` with its interval ``low, high``, all computed within
-            the relation;
-            ``contribution``; and ``reason``, why a value is NaN. The contributions add up to the difference between the
-            models, which is ``attrs["difference"]``. If the metric is a mean, a contribution is ``share * difference``,
-            and ``attrs["contribution"]`` is ``"exact"``. For other metrics, such as the GMR, the contributions come
-            from a linear approximation of the metric, with the gradient at the point half-way between both models,
-            and ``attrs["contribution"]`` is ``"linearised"``.
+            observations of the relation; ``share``, ``n`` divided by the number of all observations; ``value_first``
+            and ``value_second``, the metric of each model over the observations of the relation; ``difference`` (first
+            minus second) with its interval ``low, high``; ``contribution``; and ``reason``, why a value is NaN. The
+            contributions add up to the difference between the models, which is ``attrs["difference"]``. If the metric
+            is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``. For other
+            metrics, such as the GMR, the contributions come from a linear approximation of the metric, with the
+            gradient at the point half-way between both models, and ``attrs["contribution"]`` is ``"linearised"``.
 
         Raises
         ------
@@ -164,6 +178,9 @@ class Comparison:
             described += f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
             names_by_protocol.setdefault(described, []).append(name)
         has_same_protocol = len(names_by_protocol) == 1
+        keys_by_ties: dict[str, list[str]] = {}
+        for label, key in self.keys.items():
+            keys_by_ties.setdefault(key.ties, []).append(label)
         first = self.results[0]
         lines = [
             f"{listed(self.names)} on {first.about['dataset']}: {len(self.alignment.rows[0]):,} ranks of "
@@ -172,13 +189,18 @@ class Comparison:
                 described if has_same_protocol else f"{listed(names)}: {described}"
                 for described, names in names_by_protocol.items()
             ),
+            "ties: "
+            + "; ".join(
+                ties if len(keys_by_ties) == 1 else f"{ties} in {listed(labels)}"
+                for ties, labels in keys_by_ties.items()
+            ),
             *(f"overridden: {mismatch}" for mismatch in self.alignment.overridden),
             *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
             "tested: p is how often random swaps of ranks between the two models give a difference at least as large, "
             f"in either direction; all ranks of a {terms.cluster} are swapped together ({terms.n_resamples:,} random "
             f"swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or fewer clusters differ); p_holm is p "
             f"corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: {n_pairs:,}, "
-            f"metrics: {len(self.keys):,})",
+            f"metrics: {len(self.keys):,}); a difference is undecided unless p_holm is at most {self.alpha:g}",
             f"differences are first - second; intervals {100 * terms.confidence:g}%, clustered by {terms.cluster}"
             + ("; for metrics with the prefix query. each query is one cluster" if has_queries else ""),
         ]
@@ -220,7 +242,8 @@ def compare(
 ) -> Comparison:
     """Compare each pair of results on the same ranked triples.
 
-    Ranks of two results are paired by the labels, side and split of the triple, not by ids or position.
+    Two ranks are paired if they have the same labels of s, p and o, the same side and the same split. Ids and the order
+    of the rows do not matter.
 
     Parameters
     ----------
@@ -234,7 +257,8 @@ def compare(
         Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
         ``"dataset"`` (same labels, different triples), ``"unseen"``, ``"filter_splits"``, ``"splits"``.
     confidence : float
-        Nominal coverage of the intervals, such as 0.95.
+        Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
+        Holm's method, is at most ``1 - confidence``.
     cluster : str
         ``"triple"`` or ``"query"``: ranks of the same triple, or of the same query, depend on each other and are
         swapped together. For ``query.`` metrics each query is one cluster.

@@ -28,6 +28,7 @@ COLUMNS = (
 RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reason")
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable")
 NO_RANKS = "no rank was compared"
+UNDECIDED = "undecided"  # in the column `better`: the test does not tell which model is better
 ALL_AGREE = "no interval: the difference is the same in every cluster, so there is no standard error"
 # Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
 SUM_ROUNDING = 1e-12
@@ -41,6 +42,11 @@ class Terms:
     cluster: str
     n_resamples: int
     seed: int
+
+    @property
+    def alpha(self) -> float:
+        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most this."""
+        return round(1.0 - self.confidence, 12)  # 0.05, not 0.050000000000000044
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +149,15 @@ class Sample:
         return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=self.clusters)
 
     def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
-        """Return three counts of observations: metric `key` is better in result `i`, equal, or better in result `j`."""
+        """Return three counts: observations in which result `i` is better, both are equal, or result `j` is better.
+
+        Each observation (rank or query) is compared by its values of the metric `key`.
+        """
         signs = np.sign(self.merit(results[i], i, key) - self.merit(results[j], j, key))
         return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
 
     def merit(self, result: EvaluationResult, i: int, key: Key) -> Reals:
-        """Return the value of the metric in each observation (rank or query), such that higher is better.
+        """Return the value of the metric in each observation (rank or query), with a sign such that higher is better.
 
         `result` is the compared result with index `i`. If lower values of the metric are better, the values are
         negated. For an adjusted metric or a z-score, the values are those of the plain metric, before adjustment. For a
@@ -174,7 +183,7 @@ class Sample:
 
 
 def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
-    """Return side, relation and given entity of each row; a result sorts its queries by these columns."""
+    """Return side, relation and given entity of each row: the three sort keys for the queries of a result."""
     side = result.table["side"].cat.codes.to_numpy()[rows].astype(np.int64)
     triples = result.table[["s", "p", "o"]].to_numpy()[rows]
     is_subject = (result.table["side"] == "subject").to_numpy()[rows]
@@ -182,7 +191,10 @@ def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
 
 
 def _observation_kind(key: Key) -> tuple[str, bool]:
-    """Return the side of a key and whether its metric is query-level; both together determine the observations."""
+    """Return the side of a key, and whether its metric is query-level.
+
+    Keys that agree in both use the same observations.
+    """
     return key.side, isinstance(key.metric, QueryLevel)
 
 
@@ -282,20 +294,20 @@ def difference_table(
     records = []
     for pair in pairs:
         for label, key in keys.items():
-            record = _record(label, key, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
+            record = _record(label, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
             record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label].clusters)}
             record |= {"n_clusters": samples[label].n_clusters, "reason": reasons.get(label, "")}
             records.append(record | (_columns_of(tested[pair, label]) if label in moments else {}))
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
     frame["p_holm"] = holm(frame["p"].to_numpy())
-    return frame
+    return frame.assign(better=better_models(frame, keys, terms.alpha))
 
 
 def _moments(
     results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
 ) -> tuple[dict[str, list[Moments]], dict[str, str]]:
-    """Return the moments of each key in every result, and a reason for each key without moments."""
+    """Return two dicts: key -> its moments, one for each result; and, for keys without moments, key -> the reason."""
     moments, reasons = {}, {}
     for label, key in keys.items():
         try:
@@ -305,25 +317,43 @@ def _moments(
     return moments, reasons
 
 
-def _record(label: str, key: Key, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
-    """Return the first columns of a row: values, difference, better model ("" if only rounding differs)."""
+def better_models(table: pd.DataFrame, keys: Mapping[str, Key], alpha: float) -> list[str]:
+    """Return for each row of a table of differences the name of the better model, or `UNDECIDED`.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        See `Comparison.table`.
+    keys : mapping of str to Key
+    alpha : float
+        A row is undecided unless its ``p_holm`` is at most `alpha`. It is undecided too if the two values are equal or
+        differ only by rounding.
+    """
+    names = []
+    for row in table.to_dict("records"):
+        first, second, difference = row["value_first"], row["value_second"], row["difference"]
+        is_different = abs(difference) > SUM_ROUNDING * max(abs(first), abs(second))
+        is_first = (difference > 0) == keys[row["metric"]].higher_is_better
+        is_decided = is_different and row["p_holm"] <= alpha
+        names.append(row["first" if is_first else "second"] if is_decided else UNDECIDED)
+    return names
+
+
+def _record(label: str, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
+    """Return the columns of one row up to the difference."""
     first, second = values
-    difference = first - second
-    advantage = difference if key.higher_is_better else -difference
-    is_different = abs(difference) > SUM_ROUNDING * max(abs(first), abs(second))
     return {
         "first": names[0],
         "second": names[1],
         "metric": label,
         "value_first": first,
         "value_second": second,
-        "difference": difference,
-        "better": names[0 if advantage > 0 else 1] if is_different else "",
+        "difference": first - second,
     }
 
 
 def _columns_of(difference: Difference) -> dict[str, Any]:
-    """Return the values of one row of the table that come from the interval and the test."""
+    """Return the columns of one row of the table that the interval and the test determine."""
     return {
         "low": difference.low,
         "high": difference.high,
@@ -399,11 +429,11 @@ def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
     """Return the contribution of each observation to ``first - second``, and whether the contributions are exact.
 
     The mean of the contributions is the difference of both metrics. A metric is ``finish(means)``; `finish` is
-    approximated by a linear function, with the gradient half-way between the means of both metrics. Let
-    ``d = first.values - second.values``. The contribution of observation i is
-    ``difference + gradient @ (d[i] - d.mean(axis=0))``. If ``d[i]`` is 0, only the (third-order) error of the
-    approximation is left. The contributions are exact if `finish` is linear between the means, for example for a plain
-    mean.
+    approximated by a linear function, whose gradient is that of `finish` half-way between the means of both metrics.
+    Let ``d = first.values - second.values``. The contribution of observation i is
+    ``difference + gradient @ (d[i] - d.mean(axis=0))``. If ``d[i]`` is 0, the contribution is only the error of the
+    approximation (of third order). The contributions are exact if `finish` is linear between the means, for example
+    for a plain mean.
 
     Parameters
     ----------

@@ -4,13 +4,14 @@ The packages that evaluate, rank, report and compare import these names from her
 """
 
 from kgeval.data import candidates
-from kgeval.data.candidates import All, Candidates, Recorded
+from kgeval.data.candidates import All, Candidates, Listed, Recorded
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import COLUMN_NAMES, as_labels, frame_ids, with_labels
+from kgeval.data.frames import COLUMN_NAMES, as_labels, check_columns, frame_ids, named_columns, with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
-from kgeval.data.protocol import UNSEEN, Protocol
+from kgeval.data.lists import Lists
+from kgeval.data.protocol import UNSEEN, Protocol, Sample
 from kgeval.data.queries import (
     SIDE_NAMES,
     SIDES,
@@ -36,14 +37,18 @@ __all__ = [
     "Candidates",
     "Dataset",
     "KnownIndex",
+    "Listed",
+    "Lists",
     "Protocol",
     "Queries",
     "Recorded",
     "RowKeys",
+    "Sample",
     "TripleSet",
     "Vocabulary",
     "as_labels",
     "candidates",
+    "check_columns",
     "check_side",
     "check_sides",
     "fingerprint_triples",
@@ -52,6 +57,7 @@ __all__ = [
     "given_and_asked_where",
     "group_rows",
     "known_triples",
+    "named_columns",
     "negatives",
     "query_parts",
     "rank_in",

@@ -6,15 +6,23 @@ The field `candidates` of a `Protocol` is an instance of one of these classes; `
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kgeval.checks import Ids
-from kgeval.data.queries import Queries
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids, check_one_of
+from kgeval.data.lists import Lists
+from kgeval.data.queries import SIDES, Queries
 from kgeval.errors import ProtocolError
 
-__all__ = ["All", "Candidates", "Recorded"]
+__all__ = ["All", "Candidates", "Listed", "Recorded"]
+
+DUPLICATES = ("keep", "drop")
+PER_POSITIVE = "lists"  # the kind of `Listed`
 
 
 class Candidates:
@@ -36,6 +44,16 @@ class Candidates:
 
     kind: str = ""
     digest: str = ""
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides that can be ranked among these candidates; a protocol without `sides` ranks all of them."""
+        return SIDES
+
+    @property
+    def is_per_positive(self) -> bool:
+        """Whether two positives of the same query can have different candidates."""
+        return self.kind == PER_POSITIVE
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
         """Split the queries into parts with the same candidates, and yield each part with its candidates.
@@ -100,6 +118,130 @@ class All(Candidates):
         return self.kind
 
 
+class Listed(Candidates):
+    """Each positive is ranked among its own list of negatives, as in OGB, GraIL, BERTRL and many papers.
+
+    Parameters
+    ----------
+    objects : int array, shape (n, m), or sequence of n int arrays, optional
+        Row i holds the ids of the entities that compete with the object of positive i; rows may differ in length. The n
+        positives are the rows of the ranked splits (`Protocol.splits`), in their order, duplicate rows included, also
+        those that `Protocol.unseen` leaves out later. The lists hold negatives alone; a list that contains the answer
+        of its own positive loses it, and the result tells in how many lists this was so.
+    subjects : like `objects`, optional
+        The entities that compete with the subject of each positive. A side without lists is not ranked.
+    duplicates : str
+        ``"keep"``: an entity that a list contains twice counts as two rivals. ``"drop"``: it counts as one.
+
+    Raises
+    ------
+    ProtocolError
+        If neither side has lists, or the ids are not integers of at least 0.
+
+    Notes
+    -----
+    Known triples in the lists are rivals in the raw setting, and none in the filtered setting. A positive whose list
+    has no rival in the filtered setting is left out and counted.
+
+    Examples
+    --------
+    >>> import kgeval
+    >>> dataset = kgeval.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=5, n_relations=1)
+    >>> protocol = kgeval.Protocol(candidates=Listed(objects=[[3, 4], [4]]))
+    >>> protocol.sides
+    ('object',)
+    >>> result = kgeval.evaluate(lambda s, p, o: -abs(o - 2.5), dataset, protocol)
+    >>> result.table[["o", "better_filtered", "rivals_filtered"]].to_numpy().tolist()
+    [[1, 1, 2], [2, 0, 1]]
+    """
+
+    kind = PER_POSITIVE
+
+    def __init__(self, objects: Any = None, subjects: Any = None, *, duplicates: str = "keep") -> None:
+        given = {side: value for side, value in (("subject", subjects), ("object", objects)) if value is not None}
+        if not given:
+            raise ProtocolError("Listed needs lists of negatives: objects=..., subjects=... or both")
+        self.lists = {side: _id_lists(f"{side}s", value) for side, value in given.items()}
+        self.duplicates = check_one_of("duplicates", duplicates, DUPLICATES)
+        digest = hashlib.sha256(f"kgeval lists 1 {duplicates}".encode())
+        for side, lists in self.lists.items():
+            digest.update(f"\n{side} {len(lists)}\n".encode())
+            digest.update(lists.offsets.astype("<i8").tobytes() + lists.values.astype("<i8").tobytes())
+        self.digest = digest.hexdigest()
+
+    @classmethod
+    def from_negatives(cls, frame: pd.DataFrame, n_positives: int, *, duplicates: str = "keep") -> Listed:
+        """Return the lists in a frame of negatives, as ``sample_negatives(..., ids=True)`` returns them.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            One row per negative: ``s``, ``o`` (ids), ``side``, and ``positive``, the row of its positive.
+        n_positives : int
+            The number of rows of the ranked split; a positive without negatives gets an empty list.
+        duplicates : str
+            As for `Listed`.
+
+        Examples
+        --------
+        >>> import kgeval
+        >>> dataset = kgeval.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=9, n_relations=1)
+        >>> negatives = kgeval.sample_negatives(dataset, "test", n=3, sides="object", seed=0, ids=True)
+        >>> Listed.from_negatives(negatives, 2).describe()
+        'a list of 3 negatives for each object'
+        """
+        given = {}
+        for side, column in (("subject", "s"), ("object", "o")):
+            rows = frame[(frame["side"] == side).to_numpy()]
+            if len(rows):
+                positive, ids = rows["positive"].to_numpy(), rows[column].to_numpy()
+                order = np.argsort(positive, kind="stable")
+                counts = np.bincount(positive, minlength=n_positives)
+                if len(counts) > n_positives:
+                    raise ProtocolError(
+                        f"the frame has negatives of positive {len(counts) - 1}; expected 0 to {n_positives - 1}"
+                    )
+                given[f"{side}s"] = np.split(ids[order], np.cumsum(counts)[:-1])
+        return cls(**given, duplicates=duplicates)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides with lists."""
+        return tuple(side for side in SIDES if side in self.lists)
+
+    def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
+        """Yield one part per positive, with its answer and its negatives as pool; see `Candidates.pools`.
+
+        Entities that are listed twice are twice in the pool, unless ``duplicates="drop"``.
+        """
+        for i in range(len(queries)):
+            for j in range(queries.offsets[i], queries.offsets[i + 1]):
+                answer, row = queries.answers[j], queries.rows[j]
+                if row < 0:
+                    raise ProtocolError("the triple is in no ranked split, so it has no list of negatives")
+                lists = self.lists[queries.side]
+                listed = lists.values[lists.offsets[row] : lists.offsets[row + 1]]
+                listed = listed[(listed != answer) & np.isin(listed, entities)]
+                pool = np.append(np.unique(listed) if self.duplicates == "drop" else listed, answer)
+                one = Queries(
+                    queries.side,
+                    queries.given[i : i + 1],
+                    queries.relation[i : i + 1],
+                    queries.answers[j : j + 1],
+                    queries.rows[j : j + 1],
+                    np.array([0, 1]),
+                )
+                yield one, np.sort(pool)
+
+    def describe(self) -> str:
+        """Return the number of negatives of a list, for example ``"a list of 49 negatives for each object"``."""
+        parts = []
+        for side, lists in self.lists.items():
+            low, high = (lists.lengths.min(), lists.lengths.max()) if len(lists) else (0, 0)
+            parts.append(f"{low}" + (f" to {high}" if high > low else "") + f" negatives for each {side}")
+        return "a list of " + " and ".join(parts)
+
+
 @dataclass(frozen=True, eq=False)
 class Recorded(Candidates):
     """What a result stores about its candidates: kind and digest, but not the lists of entities.
@@ -156,3 +298,27 @@ def candidates_from_json(value: Any) -> Candidates:
     if isinstance(value, dict) and set(value) == {"kind", "digest"} and all(isinstance(v, str) for v in value.values()):
         return Recorded(**value)
     raise ProtocolError(f"expected 'all', or a dict with the texts 'kind' and 'digest'; got {value!r}")
+
+
+def _id_lists(name: str, value: Any) -> Lists:
+    """Return lists of ids from an array of shape (n, m) or a sequence of arrays; raise a ProtocolError for no ids."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ProtocolError(f"{name} is a masked array; give a list of lists, each without the masked entries")
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
+        raise ProtocolError(f"{name} must be an array of ids (n, m), or n arrays of ids; got {type(value).__name__}")
+    arrays = []
+    for i, part in enumerate(value):
+        array = np.asarray(part)
+        if array.size == 0:
+            array = np.zeros(0, dtype=np.int64)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ProtocolError(
+                f"{name}[{i}] must be a list of entity ids (integers); got dtype {array.dtype}, ndim {array.ndim}. "
+                "For labels, dataset.entities.find(labels) returns the ids"
+            )
+        if array.size and int(array.min()) < 0:
+            raise ProtocolError(
+                f"{name}[{i}] contains {array.min()}; ids are at least 0. Make the list shorter instead of padding it"
+            )
+        arrays.append(array.astype(np.int64))
+    return Lists.of(arrays)

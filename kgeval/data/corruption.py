@@ -39,7 +39,7 @@ def negatives(
     side : str
         The side whose entity is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
     setting : str
-        ``"raw"``: all other entities. ``"filtered"``: only the other entities whose new triple is not known.
+        ``"raw"``: all other entities. ``"filtered"``: only those of them that do not form a known triple.
     filter_splits : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
     ids : bool
@@ -126,8 +126,9 @@ def sample_negatives(
     -------
     pandas.DataFrame
         One row per negative, in the order of the positives. Columns: ``s``, ``p`` and ``o``; ``side``, the side whose
-        entity was replaced; ``positive``, the row of the positive in the split. If too few triples of a query are not
-        known, all of these are drawn, and some positives get fewer than n negatives.
+        entity was replaced; ``positive``, the row of the positive in the split. If a query has fewer unknown
+        triples than negatives to draw, all of its unknown triples are drawn, and some positives get fewer than n
+        negatives.
 
     Raises
     ------

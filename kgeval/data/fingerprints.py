@@ -25,7 +25,7 @@ def fingerprint_triples(
     Parameters
     ----------
     title : str
-        The kind of the data and the version of this method; the fingerprint depends on it.
+        The kind of the data and the version of this method; the fingerprint depends on this text.
     entities, relations : Vocabulary
         Each id is replaced by the position of its label among the sorted labels.
     parts : mapping of str to int64 array, shape (n, 3)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,13 @@ COLUMN_NAMES = (
 )
 
 
-def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
-    """Return the positions of the three columns of a frame that hold s, p and o.
-
-    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case. A frame of exactly three columns with
-    other names is read by position: s, p, o.
+def check_columns(columns: str) -> list[int]:
+    """Return the positions of s, p and o that `columns` names.
 
     Parameters
     ----------
-    what : str
-        The name of the frame in error messages.
-    frame : pandas.DataFrame
+    columns : str
+        The letters h, r, t (head, relation, tail) or s, p, o, one for each column, in the order of the columns.
 
     Returns
     -------
@@ -44,28 +41,102 @@ def frame_columns(what: str, frame: pd.DataFrame) -> list[int]:
     Raises
     ------
     DataError
-        If the columns cannot be recognised, if a name occurs twice, or if a frame of three columns has a name of
-        `COLUMN_NAMES` in the wrong position.
+        If `columns` does not consist of these three letters.
+
+    Examples
+    --------
+    >>> check_columns("htr")
+    [0, 2, 1]
     """
-    lowered = [str(column).lower() for column in frame.columns]
-    for names in COLUMN_NAMES:
-        if all(name in lowered for name in names):
-            repeated = [name for name in names if lowered.count(name) > 1]
+    for letters in ("hrt", "spo"):
+        if isinstance(columns, str) and sorted(columns) == sorted(letters):
+            return [columns.index(letter) for letter in letters]
+    raise DataError(f"columns must be 'hrt', 'htr' or another order of the letters h, r, t or s, p, o; got {columns!r}")
+
+
+def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
+    """Return the positions of s, p and o among column names, or None if `COLUMN_NAMES` does not have the names.
+
+    Parameters
+    ----------
+    what : str
+        The name of the table in error messages.
+    names : sequence of str
+        In upper or lower case.
+
+    Returns
+    -------
+    list of three int, or None
+
+    Raises
+    ------
+    DataError
+        If one of the recognised names occurs twice.
+    """
+    lowered = [name.lower() for name in names]
+    for known in COLUMN_NAMES:
+        if all(name in lowered for name in known):
+            repeated = [name for name in known if lowered.count(name) > 1]
             if repeated:
                 raise DataError(f"{what}: duplicate column {repeated[0]!r}; keep only one")
-            return [lowered.index(name) for name in names]
-    expected = [{names[i] for names in COLUMN_NAMES} for i in range(3)]
-    misplaced = [name for i, name in enumerate(lowered[:3]) if name in set().union(*expected) - expected[i]]
-    if len(lowered) == 3 and not misplaced:
+            return [lowered.index(name) for name in known]
+    return None
+
+
+def has_names(frame: pd.DataFrame) -> bool:
+    """Return whether the columns of a frame have names, other than the numbers 0, 1, ... that pandas gives.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    """
+    return not frame.columns.equals(pd.RangeIndex(frame.shape[1]))
+
+
+def frame_columns(what: str, frame: pd.DataFrame, columns: str | None = None) -> list[int]:
+    """Return the positions of the three columns of a frame that hold s, p and o.
+
+    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case. A frame of exactly three columns is
+    read by position if `columns` says the order, or if its columns have no names (0, 1, 2: s, p, o).
+
+    Parameters
+    ----------
+    what : str
+        The name of the frame in error messages.
+    frame : pandas.DataFrame
+    columns : str, optional
+        The order of the three columns; see `check_columns`.
+
+    Returns
+    -------
+    list of three int
+
+    Raises
+    ------
+    DataError
+        If the columns cannot be recognised, if a name occurs twice, or if `columns` contradicts the names.
+    """
+    shown = [str(column) for column in frame.columns]
+    named = named_columns(what, shown)
+    if columns is not None:
+        positions = check_columns(columns)
+        if len(shown) != 3:
+            raise DataError(f"{what}: columns={columns!r} is for frames of exactly three columns; got {shown}")
+        if named is not None and named != positions:
+            raise DataError(f"{what}: columns={columns!r} contradicts the column names {shown}; leave one of them out")
+        return positions
+    if named is not None:
+        return named
+    if len(shown) == 3 and not has_names(frame):
         return [0, 1, 2]
     known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
     raise DataError(
-        f"{what}: expected columns named {known}, or exactly three columns with other names; got "
-        f"{[str(column) for column in frame.columns]}"
+        f"{what}: expected columns named {known}; got {shown}. Rename the columns (Dataset.from_frames also "
+        "takes columns='hrt' or 'htr' for three columns with other names)"
     )
 
 
-def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
+def frame_labels(split: str, frame: pd.DataFrame, columns: str | None = None) -> list[pd.Categorical]:
     """Return the labels in the columns s, p and o of a frame.
 
     Parameters
@@ -73,6 +144,8 @@ def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
     split : str
         The name of the frame in error messages.
     frame : pandas.DataFrame
+        See `frame_columns`.
+    columns : str, optional
         See `frame_columns`.
 
     Returns
@@ -83,12 +156,63 @@ def frame_labels(split: str, frame: pd.DataFrame) -> list[pd.Categorical]:
     ------
     DataError
         If `frame` is not a DataFrame, if its columns are not recognised, or if a value is not a label (see
-        `as_labels`).
+        `as_labels`) or is empty or consists of white space.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
-    positions = frame_columns(split, frame)
-    return [as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i) for i, j in enumerate(positions)]
+    labels = []
+    for i, j in enumerate(frame_columns(split, frame, columns)):
+        column = as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i)
+        is_blank = np.array([not label.strip() for label in column.categories], dtype=bool)
+        if is_blank.any():
+            row = int(np.flatnonzero(is_blank[column.codes])[0])
+            raise DataError(
+                f"{split} frame, row {row}, column {i}: the label {column[row]!r} is empty or only white space; "
+                "remove the row or name the value"
+            )
+        labels.append(column)
+    return labels
+
+
+def check_integers(
+    what: str, frame: pd.DataFrame, positions: Sequence[int], vocabularies: Sequence[Vocabulary], for_ids: str
+) -> None:
+    """Raise a DataError if a frame holds an integer that is a label with another id.
+
+    An integer may stand for a label or for an id. If both are the same, nothing has to be said; if not, the caller
+    has to say which is meant: strings are labels.
+
+    Parameters
+    ----------
+    what : str
+        The name of the frame in error messages.
+    frame : pandas.DataFrame
+    positions : sequence of three int
+        The positions of s, p and o; see `frame_columns`.
+    vocabularies : sequence of three Vocabulary
+        The vocabularies of s, p and o.
+    for_ids : str
+        What to do if the integers are ids, for the message.
+
+    Raises
+    ------
+    DataError
+        The message names row and column, counted from 0.
+    """
+    for i, vocabulary in enumerate(vocabularies):
+        values = frame.iloc[:, positions[i]]
+        if infer_dtype(values, skipna=False) == "string":
+            continue
+        integers = [value for value in values.unique().tolist() if isinstance(value, int)]
+        label_ids = vocabulary.find([str(value) for value in integers])
+        differs = [value for value, label_id in zip(integers, label_ids.tolist()) if label_id not in (-1, value)]
+        if differs:
+            row = int(np.flatnonzero((values == differs[0]).to_numpy(dtype=bool))[0])
+            raise DataError(
+                f"{what}, row {row}, column {i}: is the integer {differs[0]} a label or an id? The label "
+                f"'{differs[0]}' has the id {vocabulary.find([str(differs[0])])[0]}. If the integers are labels, "
+                f"convert them: frame.astype(str); if they are ids, {for_ids}"
+            )
 
 
 def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, dataset: str) -> Ids:
@@ -108,11 +232,13 @@ def frame_ids(what: str, frame: pd.DataFrame, entities: Vocabulary, relations: V
     Raises
     ------
     DataError
-        If the columns are not recognised, or if a label is not in the dataset (the message names row and column,
-        counted from 0).
+        If the columns are not recognised, if a label is not in the dataset, or if an integer may be a label or an id
+        (see `check_integers`); the message names row and column, counted from 0.
     """
     positions = frame_columns(what, frame)
     columns = []
+    for_ids = "put the labels in their place (dataset.entities.labels[id])"
+    check_integers(what, frame, positions, (entities, relations, entities), for_ids)
     for i, vocabulary in enumerate((entities, relations, entities)):
         column = as_labels(what, frame.iloc[:, positions[i]].to_numpy(dtype=object), i)
         ids = vocabulary.find(column.categories.to_numpy(dtype=object))[column.codes]  # one look-up per distinct label

@@ -24,9 +24,9 @@ class KnownIndex:
     """The distinct known triples as one sorted array of keys; binary search finds the answers of a query.
 
     A query contains some columns of a triple (the given columns) and asks for another one (the answer). The caller
-    chooses them: for example, relation and object are given and the subject is the answer. A time stamp or a qualifier
-    can be a further given column. The key of a triple is one integer: the given columns are in the high bits, the
-    answer is in the low bits. All answers of a query are therefore neighbours in the sorted array.
+    chooses the columns: for example, relation and object are given and the subject is the answer. A time stamp or a
+    qualifier can be a further given column. The key of a triple is one integer: the given columns are in the high bits,
+    the answer is in the low bits. All answers of a query are therefore neighbours in the sorted array.
 
     Parameters
     ----------
@@ -93,12 +93,13 @@ class KnownIndex:
         return offsets, self.layout.last_ids(self.keys[positions])
 
     def contains(self, *parts: Ids) -> Bools:
-        """Return which triples are known.
+        """Return, for each triple, whether the triple is known.
 
         Parameters
         ----------
         *parts : int64 arrays, shape (n,)
-            One array per given column, in the order that was passed to `KnownIndex.of`, then the array of answers.
+            One array per given column, in the order that was passed to `KnownIndex.of`; after these, one array with the
+            answers.
 
         Returns
         -------
@@ -108,7 +109,7 @@ class KnownIndex:
         return rank_in(self.keys, wanted)[1] & is_possible
 
     def count_others(self, given: Sequence[Ids], asked: Ids) -> Ids:
-        """For each triple, count the known answers of its query, without the answer of the triple itself.
+        """For each triple, count the other known answers of its query: all except the answer of the triple itself.
 
         Parameters
         ----------

@@ -9,16 +9,104 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from kgeval.checks import check_one_of, suggest
+import numpy as np
+
+from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, suggest
 from kgeval.data.candidates import All, Candidates, candidates_from_json
 from kgeval.data.dataset import SPLITS, Dataset
-from kgeval.data.queries import SIDES, check_sides
+from kgeval.data.queries import check_sides
 from kgeval.errors import ProtocolError
 
 UNSEEN = ("rank", "drop", "worst", "error")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A part of the triples of the ranked splits: only these are ranked, and the filter stays that of all triples.
+
+    Parameters
+    ----------
+    n : int
+        The number of triples that are ranked.
+    of : int
+        The number of triples of the ranked splits.
+    digest : str
+        Hash of the rows of the ranked triples.
+    seed : int, optional
+        The seed with which they were drawn; None if the user chose them.
+
+    Examples
+    --------
+    >>> rows, sample = Sample.drawn(2, 5, seed=0)
+    >>> rows, str(sample), round(sample.share, 1)
+    (array([3, 4]), 'sample of 2 of 5 triples (seed 0)', 0.4)
+    """
+
+    n: int
+    of: int
+    digest: str
+    seed: int | None = None
+
+    @classmethod
+    def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, Sample | None]:
+        """Return the rows to rank, ascending, and the sample; all rows and None if there is nothing to leave out.
+
+        Parameters
+        ----------
+        triples : int, int array, bool array or None
+            A number of triples to draw without replacement; the rows of the triples; a mask of shape (of,); or None
+            for all.
+        of : int
+            The number of triples of the ranked splits.
+        seed : int
+            For a number of triples.
+
+        Raises
+        ------
+        ProtocolError
+            If `triples` is none of these, or its rows are repeated or out of range.
+        """
+        every = np.arange(of)
+        if triples is None:
+            return every, None
+        if isinstance(triples, (int, np.integer)) and not isinstance(triples, (bool, np.bool_)):
+            n = check_positive_int("triples", int(triples))
+            if n >= of:
+                return every, None
+            rows = np.sort(np.random.default_rng(check_seed(seed)).choice(of, n, replace=False))
+            return rows, cls(n, of, _digest(rows), seed)
+        array = np.asarray(triples)
+        if array.ndim == 1 and array.dtype == bool and len(array) == of:
+            rows = np.flatnonzero(array)
+        elif array.ndim == 1 and array.dtype.kind in "iu":
+            rows = np.sort(array.astype(np.int64))
+        else:
+            raise ProtocolError(
+                f"triples must be a number of triples, an array of their rows (0 to {of - 1}), or a mask of shape "
+                f"({of},); got dtype {array.dtype}, shape {array.shape}"
+            )
+        if not len(rows) or rows[0] < 0 or rows[-1] >= of or (np.diff(rows) == 0).any():
+            raise ProtocolError(
+                f"triples must name distinct rows of the ranked splits, 0 to {of - 1}, at least one; got "
+                f"{np.array2string(rows, threshold=6)}"
+            )
+        return (every, None) if len(rows) == of else (rows, cls(len(rows), of, _digest(rows)))
+
+    @property
+    def share(self) -> float:
+        """The share of the triples that was drawn at random; 0 if the user chose the triples."""
+        return 0.0 if self.seed is None else self.n / self.of
+
+    def __str__(self) -> str:
+        how = "chosen by the user" if self.seed is None else f"seed {self.seed}"
+        return f"sample of {self.n:,} of {self.of:,} triples ({how})"
+
+
+def _digest(rows: Ids) -> str:
+    return hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -31,8 +119,9 @@ class Protocol:
 
     Parameters
     ----------
-    sides : sequence of str
-        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o).
+    sides : sequence of str, optional
+        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both, or the
+        sides for which `candidates` has lists.
     filter_splits : sequence of str, optional
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset.
@@ -40,8 +129,8 @@ class Protocol:
         What happens to triples with an entity or relation that does not occur in train (unseen triples).
         ``"rank"``: unseen triples are ranked like all other triples, among all entities.
         ``"drop"``: unseen triples are left out and counted; the candidates are the entities of train.
-        ``"worst"``: unseen triples get the last rank among all entities. For the other triples, all entities are rivals
-        too, but those that do not occur in train always rank below the positive.
+        ``"worst"``: unseen triples get the last rank among all entities. All entities compete with
+        the other triples too, but entities that do not occur in train always rank below the positive.
         ``"error"``: an error is raised if there are unseen triples.
         None: ``"drop"`` if the model has no vector for some entity or relation, else ``"rank"``; the result records the
         choice.
@@ -50,6 +139,9 @@ class Protocol:
     candidates : Candidates
         The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`
         these are the candidates in the table of scores.
+
+    sample : Sample, optional
+        The part of the triples that was ranked; None: all. ``kgeval.evaluate(..., triples=...)`` sets it.
 
     Raises
     ------
@@ -64,14 +156,24 @@ class Protocol:
     True
     """
 
-    sides: Sequence[str] = SIDES
+    sides: Sequence[str] = None  # type: ignore[assignment]  # replaced in __post_init__
     filter_splits: Sequence[str] | None = None
     unseen: str | None = None
     splits: Sequence[str] = ("test",)
     candidates: Candidates = field(default_factory=All)
+    sample: Sample | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sides", check_sides(self.sides))
+        object.__setattr__(self, "_names_sides", self.sides is not None)
+        if not isinstance(self.candidates, Candidates):
+            raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
+        object.__setattr__(self, "sides", check_sides(self.candidates.sides if self.sides is None else self.sides))
+        without = [side for side in self.sides if side not in self.candidates.sides]
+        if without:
+            raise ProtocolError(
+                f"the candidates have no lists for the {without[0]} side; leave sides= out to rank the "
+                f"{' and '.join(self.candidates.sides)} side"
+            )
         object.__setattr__(self, "splits", _check_splits("splits", self.splits))
         if not self.splits:
             raise ProtocolError("splits is empty; name at least one, such as 'test'")
@@ -79,8 +181,11 @@ class Protocol:
             object.__setattr__(self, "filter_splits", _check_splits("filter_splits", self.filter_splits))
         if self.unseen is not None:
             check_one_of("unseen", self.unseen, UNSEEN)
-        if not isinstance(self.candidates, Candidates):
-            raise ProtocolError(f"candidates must be a value such as kgeval.candidates.All(); got {self.candidates!r}")
+
+    @property
+    def names_sides(self) -> bool:
+        """Whether the sides were given; False if they follow from the candidates."""
+        return bool(getattr(self, "_names_sides", True))
 
     def resolved(self, dataset: Dataset, unseen: str = "rank") -> Protocol:
         """Return the protocol with a value in place of each None.
@@ -88,7 +193,7 @@ class Protocol:
         Parameters
         ----------
         dataset : Dataset
-            Its splits replace `filter_splits` if `filter_splits` is None.
+            If `filter_splits` is None, it becomes all splits of this dataset.
         unseen : str
             The new value of the field `unseen` if this field is None.
 
@@ -109,7 +214,12 @@ class Protocol:
         """Return the fields as values that JSON can store."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-        return plain | {"candidates": self.candidates.to_json()}
+        plain["candidates"] = self.candidates.to_json()
+        if self.sample is None:
+            del plain["sample"]  # so that fingerprints of protocols without a sample stay those of version 0.1.0
+        else:
+            plain["sample"] = asdict(self.sample)
+        return plain
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Protocol:
@@ -118,8 +228,12 @@ class Protocol:
         for key in values:
             if key not in known:
                 raise ProtocolError(f"unknown protocol field {key!r}{suggest(key, known)}; known: {', '.join(known)}")
-        candidates = {"candidates": candidates_from_json(values["candidates"])} if "candidates" in values else {}
-        return cls(**(values | candidates))
+        parsed = dict(values)
+        if "candidates" in values:
+            parsed["candidates"] = candidates_from_json(values["candidates"])
+        if "sample" in values:
+            parsed["sample"] = Sample(**values["sample"])
+        return cls(**parsed)
 
     @property
     def fingerprint(self) -> str:
@@ -136,11 +250,12 @@ class Protocol:
             among = "entities of train" if self.candidates == All() else f"{among}, those of train"
         elif self.unseen == "worst":
             among = f"{among}, unseen last"
-        return f"filtered by {filters}, {among}, {sides}"
+        part = "" if self.sample is None else f", {self.sample}"
+        return f"filtered by {filters}, {among}, {sides}{part}"
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
-    """Return names as a tuple; `value` is a sequence of names, or one string with commas between the names."""
+    """Convert `value` to a tuple of names; `value` is a sequence of names, or one string: names between commas."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     if not isinstance(value, Iterable):
@@ -149,6 +264,6 @@ def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def _check_splits(name: str, value: Any) -> tuple[str, ...]:
-    """Return the splits in `value`, each once, in the order of `SPLITS`; messages call the value `name`."""
+    """Return the distinct splits in `value`, in the order of `SPLITS`; `name` names the value in messages."""
     chosen = {check_one_of(name, split, SPLITS) for split in _as_tuple(name, value)}
     return tuple(split for split in SPLITS if split in chosen)

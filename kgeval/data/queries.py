@@ -35,7 +35,7 @@ def check_side(side: Any) -> str:
     Raises
     ------
     ProtocolError
-        If `side` is not such a name.
+        If `side` is not a key of `SIDE_NAMES`.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def given_and_asked(triples: Ids, side: str) -> tuple[Ids, Ids]:
 
 
 def query_parts(triples: Ids, side: str) -> tuple[tuple[Ids, Ids], Ids]:
-    """Return the relation and the given entity of each triple, and its missing entity, for `KnownIndex.of`.
+    """Split triples into the given columns (relation, given entity) and the missing column, for `KnownIndex.of`.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """How rows of ids are packed into keys, one integer per row; sorted keys are in the order of the sorted rows.
+    """How rows of ids are packed into keys, one integer per row; to sort the keys is to sort the rows.
 
     The indexed rows are the rows that `RowKeys.of` receives. A key is a non-negative int64. The last column has the
     lowest bits, the first column the highest bits. If a column does not fit into the remaining bits, the key of the
@@ -146,7 +146,7 @@ class RowKeys:
         Returns
         -------
         least, greatest : int64 arrays, shape (n,)
-            The key whose bits of the last column are all 0, and the key whose bits of the last column are all 1.
+            The bits of the last column are all 0 in the least key, and all 1 in the greatest key.
         is_possible : bool array, shape (n,)
             See `encode`.
         """
@@ -155,21 +155,22 @@ class RowKeys:
         return least, least | self._last_mask, is_possible
 
     def last_ids(self, keys: Ids) -> Ids:
-        """Return the id in the last column of each row, int64 (n,), given the keys of indexed rows."""
+        """Return the id in the last column of each row, int64 (n,); `keys` are the keys of these (indexed) rows."""
         codes = keys & self._last_mask
         ids = self.parts[-1].ids
         return codes if ids is None else ids[codes]
 
     @property
     def _last_mask(self) -> np.int64:
-        """The bits of the last column, all ones."""
+        """The integer in which exactly the bits of the last column are 1."""
         return np.int64((1 << self.parts[-1].n_bits) - 1)
 
     @staticmethod
     def _shifted(part: KeyPart, keys: Ids, is_possible: npt.NDArray[np.bool_]) -> Ids:
-        """Return the keys of the columns before `part`, shifted to make space for its column.
+        """Shift `keys`, which hold the columns before `part`, to the left; the low bits are then free for `part`.
 
-        Writes False into `is_possible` where a key is not in `part.before`.
+        If `part.before` is given, each key is first replaced by its rank in `part.before`; where `part.before` does not
+        contain the key, `is_possible` is set to False.
         """
         if part.before is not None:
             keys, is_contained = rank_in(part.before, keys)
@@ -256,13 +257,13 @@ def group_rows(*columns: Ids) -> tuple[Ids, Ids]:
     Returns
     -------
     order : int64 array, shape (n,)
-        The row numbers in sorted order; equal rows keep their order.
+        The row numbers, in the order of the sorted rows; equal rows keep their order.
     starts : int64 array, shape (groups + 1,)
         Where each group of equal rows starts in the sorted rows; the last entry is n.
 
     Examples
     --------
-    Rows 0 and 2 are equal. Sorted, row 1 is the first group and rows 0 and 2 are the second:
+    Rows 0 and 2 are equal. After sorting, row 1 forms the first group, and rows 0 and 2 form the second group:
 
     >>> group_rows(np.array([2, 1, 2]), np.array([0, 5, 0]))
     (array([1, 0, 2]), array([0, 1, 3]))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, suggest
+from kgeval.checks import Ids, cut_label, suggest
 from kgeval.errors import DataError
 
 
@@ -45,7 +45,7 @@ class Vocabulary:
             second = int(np.flatnonzero(self._index.duplicated())[0])
             label = self.labels[second]
             raise DataError(
-                f"label {label!r} occurs at ids {self.labels.index(label)} and {second}; labels must differ"
+                f"label {cut_label(label)!r} occurs at ids {self.labels.index(label)} and {second}; labels must differ"
             )
 
     @cached_property
@@ -90,13 +90,13 @@ class Vocabulary:
         ids = self.find(labels)
         if (ids < 0).any():
             label = list(labels)[int(np.flatnonzero(ids < 0)[0])]
-            raise DataError(f"unknown {what} {label!r}{suggest(str(label), self.labels)}")
+            raise DataError(f"unknown {what} {cut_label(repr(label))}{suggest(str(label), self.labels)}")
         return ids
 
     def find(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
         """Return the ids of `labels`, int64 of the same length; -1 for unknown labels."""
         if isinstance(labels, str):
-            raise DataError(f"expected a sequence of labels; got the single string {labels!r}")
+            raise DataError(f"expected a sequence of labels; got the single string {cut_label(labels)!r}")
         return np.asarray(
             self._index.get_indexer(pd.Index(np.array(list(labels), dtype=object), dtype=object)), dtype=np.int64
         )

@@ -16,10 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import Ids
+from kgeval.checks import Ids, counted
 from kgeval.data import SETTINGS, Dataset, Protocol
 from kgeval.errors import DataError, KgevalWarning
-from kgeval.ranking import RankCounts
+from kgeval.evaluation.row_order import MIN_JUDGED
+from kgeval.ranking import ListTask, RankCounts
 from kgeval.results import EvaluationResult, Source
 
 TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
@@ -27,6 +28,7 @@ TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # at least MANY_RANKS ranks.
 BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
+NO_NEGATIVES = "no negative is listed for it on this side"  # why a rank is left out
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Positives:
         return cls(triples, splits, np.concatenate([dataset.is_seen(split) for split in protocol.splits]))
 
     def table(self, protocol: Protocol, ranked: Sequence[RankedSide]) -> pd.DataFrame:
-        """Return the table of ranks: one row per ranked positive of the first side, then those of the next side.
+        """Return the table of ranks, one row per ranked positive and side: all rows of the first side come first.
 
         Parameters
         ----------
@@ -86,9 +88,9 @@ class RankedSide:
     rows : int64 array, shape (ranked,)
         The indices of the positives that were ranked, ascending.
     scores : array, shape (ranked,)
-        The score of each of them.
+        The score of each ranked positive.
     counts : dict of str to RankCounts
-        ``"raw"`` and ``"filtered"``: the counts of each of them, shape (ranked,).
+        The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
     """
 
     rows: Ids
@@ -97,7 +99,7 @@ class RankedSide:
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
-        """Return the part of `rows` of the scores and counts of all positives, each of shape (positives,)."""
+        """Select the positives `rows`; `scores` and `counts` hold one element per positive."""
         return cls(rows, scores[rows], {setting: part.take(rows) for setting, part in counts.items()})
 
 
@@ -110,6 +112,8 @@ def assemble(
     about: dict[str, Any],
     source: Source,
     notes: Sequence[str] = (),
+    chosen: Ids | None = None,
+    cautions: Sequence[str] = (),
 ) -> EvaluationResult:
     """Build the result from one table of ranks per side; each caution becomes a note of the result and a warning.
 
@@ -124,16 +128,21 @@ def assemble(
     dropped : dict of str to int
         For each reason, the number of ranks that were left out; reasons with 0 ranks are not stored.
     about : dict
-        ``scorer`` and ``n_queries``; this function adds dataset, version and counts.
+        ``scorer``, ``n_queries`` and perhaps ``row_order``; this function adds dataset, version and counts.
     source : Source
         Re-scores a query to explain a rank.
     notes : sequence of str
         Further notes for the result.
+    chosen : int64 array, optional
+        The indices of the positives of the protocol's sample; by default all positives.
+    cautions : sequence of str
+        Cautions besides those that follow from the ranks.
 
     Returns
     -------
     EvaluationResult
     """
+    is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
         entities=dataset.entities,
@@ -145,27 +154,57 @@ def assemble(
             "dataset_fingerprint": dataset.fingerprint,
             "observations": dataset.observations(),
             "version": __version__,
-            "n_triples": len(positives.triples),
-            "n_unseen": int((~positives.is_seen).sum()),
-            "n_read": len(positives.triples) * len(protocol.sides),
+            "n_triples": len(is_seen),
+            "n_unseen": int((~is_seen).sum()),
+            "n_read": len(is_seen) * len(protocol.sides),
         },
         dropped={reason: n for reason, n in dropped.items() if n},
         notes=notes,
         source=source,
     )
-    cautions = _cautions(result)
+    cautions = [*_cautions(result), *cautions]
     for caution in cautions:
         warnings.warn(caution, KgevalWarning, stacklevel=_frames_inside() + 1)
     return result.__replace__(notes=[*notes, *cautions])
 
 
+def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str]:
+    """Return notes on lists of negatives: repeated entities, answers among the negatives, known triples.
+
+    Parameters
+    ----------
+    tasks : sequence of ListTask
+        One per side; none if the positives have no lists of their own.
+    unseen : str, optional
+        The protocol's `unseen`.
+    """
+    notes = []
+    for task in tasks:
+        repeated = "are left out" if task.has_dropped_duplicates else "count again (duplicates='drop' drops them)"
+        absent = "rank below the positive" if unseen == "worst" else "are left out"
+        texts = {
+            "answers": "are the answer of their own positive, and are left out",
+            "duplicates": f"repeat another one of their list, and {repeated}",
+            "known": "form known triples: they are rivals in the raw setting, not in the filtered one",
+            "absent": f"are entities that train lacks, and {absent}",
+        }
+        notes += [
+            f"{task.side} side: {task.counts[name]:,} of {task.counts['listed']:,} listed negatives {text}"
+            for name, text in texts.items()
+            if task.counts[name]
+        ]
+    return notes
+
+
 def _cautions(result: EvaluationResult) -> list[str]:
     """Return one caution for each reason why the metrics may be misleading."""
     cautions = []
+    # Where train triples were ranked, they tell more about the order of rows than the ranks of this result.
+    is_order_checked = result.about.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(
-            f"{result.tie_rate:.1%} of the positives tie with a rival; the numbers depend on the tie policy "
-            "(compare optimistic.mrr, pessimistic.mrr and expected.mrr)"
+            f"{result.tie_rate:.1%} of the positives tie with a rival; the numbers depend on the tie policy: compare "
+            'result["optimistic.mrr"] and result["pessimistic.mrr"] (--ties optimistic, --ties pessimistic)'
         )
     for side in result.protocol.sides:
         z = result[f"{side}.z(mr)"]
@@ -174,14 +213,15 @@ def _cautions(result: EvaluationResult) -> list[str]:
                 f"the {side} side ranks far worse than chance (AMRI {_amri(result, side)}); are distances given "
                 "as scores? Higher must be better: negate them"
             )
-        elif z < ABOVE_CHANCE and len(result.table) >= MANY_RANKS:
+        elif z < ABOVE_CHANCE and len(result.table) >= MANY_RANKS and not is_order_checked:
             cautions.append(
                 f"the {side} side ranks no better than chance (AMRI {_amri(result, side)}); are the rows of the "
                 "model in the order of dataset.entities.labels and dataset.relations.labels?"
             )
     n_infinite = int(np.isinf(result.table["score"].to_numpy(dtype=np.float64)).sum())
     if n_infinite:
-        cautions.append(f"{n_infinite} positives have an infinite score; infinities are ranked as numbers and tie")
+        have = counted(n_infinite, "positive has", "positives have")
+        cautions.append(f"{have} an infinite score; infinities are ranked as numbers and tie")
     return cautions
 
 

@@ -6,19 +6,23 @@ candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evalu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Ids, check_positive_int
+from kgeval.checks import Ids, check_positive_int, counted, cut_label
 from kgeval.data import (
     Candidates,
     Dataset,
     KnownIndex,
+    Listed,
     Protocol,
     Queries,
+    Sample,
     check_side,
     known_triples,
     query_parts,
@@ -26,12 +30,15 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble
+from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble, list_notes
+from kgeval.evaluation.row_order import check_row_order
 from kgeval.evaluation.sources import ScorerSource
-from kgeval.ranking import RankCounts, Task, TaskCounts, available_threads, rank
+from kgeval.ranking import ListTask, RankCounts, Task, TaskCounts, available_threads, rank, rank_lists
 from kgeval.results import EvaluationResult, explain_triple
 from kgeval.scorers import MAX_PAIRS, Limits, RowScorer, as_row_scorer, check_missing, missing_ids, probe
 from kgeval.scorers.models import EmbeddingModel
+
+MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
 
 def evaluate(
@@ -45,8 +52,10 @@ def evaluate(
     threads: int | None = None,
     device: str | None = None,
     progress: bool = True,
+    triples: int | npt.ArrayLike | None = None,
+    seed: int = 0,
 ) -> EvaluationResult:
-    """Rank every triple of a split against its corruptions.
+    """Rank every triple of a split against its corruptions: the triples with another subject or another object.
 
     Parameters
     ----------
@@ -72,6 +81,13 @@ def evaluate(
         the device of the tensors for torch tensors. The counts are the same on every device.
     progress : bool
         Whether to show a progress bar, if the output is a terminal.
+    triples : int, int array or bool array, optional
+        Rank only a part of the triples, and filter with all of them: a number of triples, which are drawn at random;
+        the rows of the triples in the ranked splits; or a mask. The result's protocol holds the sample. If the triples
+        were drawn, intervals are those of the whole splits (with the finite-population correction); intervals of
+        differences between models are not narrowed.
+    seed : int
+        The seed of the random triples.
 
     Returns
     -------
@@ -107,6 +123,8 @@ def evaluate(
         threads=threads,
         device=device,
         progress=progress,
+        triples=triples,
+        seed=seed,
     )
 
 
@@ -120,11 +138,16 @@ class _Plan:
         From `Protocol.resolved`, with a value in place of each None.
     positives : Positives
         All n positives, including those that are not ranked.
+    chosen : int64 array, shape (chosen,)
+        The indices in ``positives.triples`` of the triples of the sample; of all triples if there is no sample.
     kept : int64 array, shape (kept,)
         The indices in ``positives.triples`` of the triples that are ranked.
     entities : int64 array
         The ids of the entities that may be candidates.
     tasks : list of Task
+        Empty if each positive has its own list of negatives.
+    lists : list of ListTask
+        One for each side if each positive has its own list of negatives, else empty.
     all_rivals : dict of (str, str) to int64 array, shape (n,)
         Only with unseen='worst', else empty. (side, setting) -> the number of rivals of each positive if all entities
         compete, also those that do not occur in train. A positive with an entity or relation that does not occur in
@@ -133,15 +156,24 @@ class _Plan:
 
     protocol: Protocol
     positives: Positives
+    chosen: Ids
     kept: Ids
     entities: Ids
     tasks: list[Task]
+    lists: list[ListTask]
     all_rivals: dict[tuple[str, str], Ids]
 
-    @property
-    def table_rows(self) -> Ids:
-        """Element i is the index in ``positives.triples`` of row i of one side's table of ranks, on either side."""
-        return np.arange(len(self.positives.triples)) if self.protocol.unseen == "worst" else self.kept
+    def rows_of(self, side: str) -> Ids:
+        """Return the indices in ``positives.triples`` of a side's rows in the table of ranks, ascending."""
+        rows = self.chosen if self.protocol.unseen == "worst" else self.kept
+        lists = [task for task in self.lists if task.side == side]
+        if not lists:
+            return rows
+        n_rivals = self.all_rivals.get((side, "filtered"))
+        if n_rivals is None:
+            n_rivals = np.zeros(len(self.positives.triples), dtype=np.int64)
+            n_rivals[lists[0].rows] = lists[0].count_rivals()["filtered"]
+        return rows[n_rivals[rows] > 0]
 
 
 class Evaluator:
@@ -170,6 +202,8 @@ class Evaluator:
         self.protocol = protocol or Protocol()
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
         self._plans: dict[Protocol, _Plan] = {}
+        if self.protocol.sample is not None:
+            raise ProtocolError("a protocol's sample is set by evaluate(..., triples=...); leave sample= out")
 
     def evaluate(
         self,
@@ -181,6 +215,8 @@ class Evaluator:
         threads: int | None = None,
         device: str | None = None,
         progress: bool = True,
+        triples: int | npt.ArrayLike | None = None,
+        seed: int = 0,
     ) -> EvaluationResult:
         """Rank the positives with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
@@ -189,10 +225,18 @@ class Evaluator:
         limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
-        plan = self._plan(self._protocol_for(scorer))
+        plan = self._plan(self._protocol_for(scorer), triples, seed)
         report = probe(rows, self.dataset, plan.positives.triples[plan.kept], plan.entities, plan.protocol.sides)
-        counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
-        return self._result(plan, counts, rows, [*report.notes, *self._notes(scorer, plan, counts)])
+        started = perf_counter()
+        if plan.lists:
+            counts = rank_lists(rows, plan.lists, progress)
+        else:
+            counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
+        seconds, tasks = perf_counter() - started, plan.lists or plan.tasks
+        row_order = check_row_order(
+            rows, self.dataset, plan.entities, tasks, seconds, limits, threads or available_threads()
+        )
+        return self._result(plan, counts, rows, [*report.notes, *self._notes(scorer, plan, counts)], row_order)
 
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
@@ -220,9 +264,11 @@ class Evaluator:
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
-        in_table = np.flatnonzero((plan.positives.triples[plan.table_rows] == triple).all(axis=1))
+        side = check_side(side)
+        source = self._source(plan, rows, plan.rows_of(side))
+        in_table = np.flatnonzero((plan.positives.triples[source.positive_rows] == triple).all(axis=1))
         row = int(in_table[0]) if len(in_table) else None
-        return explain_triple(self._source(plan, rows), plan.protocol, check_side(side), triple, row, limit)
+        return explain_triple(source, plan.protocol, side, triple, row, limit)
 
     def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
         """Return notes about the scorer: how its file was read, missing vectors, infinite scores."""
@@ -250,42 +296,68 @@ class Evaluator:
             missing = missing_ids(scorer, lacks[0])
             raise ProtocolError(
                 f"unseen={self.protocol.unseen!r} needs a vector for every candidate, but the model has none for "
-                f"{len(missing)} {lacks[0]} that do not occur in train, first {vocabulary.labels[missing[0]]!r}; "
+                f"{len(missing)} {lacks[0]} that do not occur in train, first "
+                f"{cut_label(vocabulary.labels[missing[0]])!r}; "
                 "choose unseen='drop' or unseen='worst'"
             )
         return self.protocol.resolved(self.dataset, "drop" if lacks else "rank")
 
-    def _plan(self, protocol: Protocol) -> _Plan:
+    def _plan(self, protocol: Protocol, triples: int | npt.ArrayLike | None = None, seed: int = 0) -> _Plan:
+        n_positives = sum(len(self.dataset[split]) for split in protocol.splits)
+        chosen, sample = Sample.drawn(triples, n_positives, seed)
+        protocol = replace(protocol, sample=sample)
         if protocol not in self._plans:
-            self._plans[protocol] = _make_plan(self.dataset, protocol)
+            self._plans[protocol] = _make_plan(self.dataset, protocol, chosen)
+            if len(self._plans) > MAX_PLANS:
+                del self._plans[next(iter(self._plans))]
         return self._plans[protocol]
 
-    def _result(self, plan: _Plan, counts: list[TaskCounts], rows: RowScorer, notes: list[str]) -> EvaluationResult:
-        n_dropped = 0 if plan.protocol.unseen == "worst" else len(plan.positives.triples) - len(plan.kept)
+    def _result(
+        self,
+        plan: _Plan,
+        counts: list[TaskCounts],
+        rows: RowScorer,
+        notes: list[str],
+        row_order: tuple[dict[str, Any], str],
+    ) -> EvaluationResult:
+        statistic, caution = row_order
+        n_unseen = 0 if plan.protocol.unseen == "worst" else len(plan.chosen) - len(plan.kept)
+        n_ranked = len(plan.chosen) - n_unseen
+        ranked = [self._ranked_side(plan, side, counts) for side in plan.protocol.sides]
         return assemble(
             self.dataset,
             plan.protocol,
             plan.positives,
-            [self._ranked_side(plan, side, counts) for side in plan.protocol.sides],
-            {"an entity or relation that train lacks (unseen='drop')": n_dropped * len(plan.protocol.sides)},
-            {"scorer": rows.name, "n_queries": sum(len(task.queries) for task in plan.tasks)},
-            self._source(plan, rows),
-            notes,
+            ranked,
+            {
+                "an entity or relation that train lacks (unseen='drop')": n_unseen * len(plan.protocol.sides),
+                NO_NEGATIVES: sum(n_ranked - len(part.rows) for part in ranked),
+            },
+            {
+                "scorer": rows.name,
+                "n_queries": sum(task.n_queries for task in plan.tasks) + sum(task.n_queries for task in plan.lists),
+                "row_order": statistic,
+            },
+            self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
+            [*notes, *list_notes(plan.lists, plan.protocol.unseen)],
+            plan.chosen,
+            [caution] if caution else [],
         )
 
-    def _source(self, plan: _Plan, rows: RowScorer) -> ScorerSource:
-        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, plan.table_rows)
+    def _source(self, plan: _Plan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
+        return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows)
 
     def _ranked_side(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.
 
         The tasks contain the positives in another order. With unseen='worst', positives with an entity or relation that
-        does not occur in train were not ranked: every rival of such a positive counts as better.
+        does not occur in train were not ranked: every rival of such a positive counts as ranked above it.
         """
-        side_tasks = [(task, part) for task, part in zip(plan.tasks, counts) if task.queries.side == side]
+        tasks: list[Task | ListTask] = [*plan.tasks, *plan.lists]
+        side_tasks = [(task, part) for task, part in zip(tasks, counts) if task.side == side]
         # Element i of `joined` holds the counts of positive rows[i]. The arrays below have shape (n,), one element per
         # positive.
-        rows = np.concatenate([task.queries.rows for task, _ in side_tasks])
+        rows = np.concatenate([task.rows for task, _ in side_tasks])
         joined = TaskCounts.joined([part for _, part in side_tasks])
         n, is_worst = len(plan.positives.triples), plan.protocol.unseen == "worst"
         by_setting = {}
@@ -300,49 +372,67 @@ class Evaluator:
         score[rows] = joined.scores
         if is_worst:
             score = np.where(plan.positives.is_seen, score, np.nan)
-        kept = np.arange(n) if is_worst else plan.kept
-        return RankedSide.of(kept, score, by_setting)
+        return RankedSide.of(plan.rows_of(side), score, by_setting)
 
 
-def _make_plan(dataset: Dataset, protocol: Protocol) -> _Plan:
+def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
     """Choose the positives and the candidates, index the known triples, and make the tasks of each side."""
     positives = Positives.of(dataset, protocol)
     triples, is_seen = positives.triples, positives.is_seen
-    if protocol.unseen == "error" and not is_seen.all():
-        s, p, o = triples[np.flatnonzero(~is_seen)[0]]
+    unseen = chosen[~is_seen[chosen]]
+    if protocol.unseen == "error" and len(unseen):
+        s, p, o = triples[unseen[0]]
         labels = triple_labels(dataset, s, p, o)
         raise DataError(
-            f"{int((~is_seen).sum())} triples to rank contain an entity or relation that does not occur in train, "
-            f"first {labels}; "
+            f"{counted(len(unseen), 'triple to rank contains', 'triples to rank contain')} an entity or relation that "
+            f"does not occur in train, first {labels}; "
             "choose unseen='rank', 'drop' or 'worst'"
         )
     all_kept = protocol.unseen in ("rank", "error")
-    kept = np.arange(len(triples)) if all_kept else np.flatnonzero(is_seen)
+    kept = chosen if all_kept else chosen[is_seen[chosen]]
     if not len(kept):
         raise DataError(
-            f"no triple is left to rank: all {len(triples)} contain an entity or relation that does not occur in train"
+            f"no triple is left to rank: all {len(chosen)} contain an entity or relation that does not occur in train"
         )
     entities = np.arange(len(dataset.entities)) if all_kept else np.flatnonzero(dataset.is_seen_entity)
     known = known_triples(dataset, protocol.filter_splits or ())
-    tasks: list[Task] = []
+    indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
+
+    def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
+        """Return the lists of the positives `rows`, one task per side; none if queries share their candidates."""
+        listed = protocol.candidates
+        if not isinstance(listed, Listed):
+            return []
+        return [ListTask.of(dataset, listed, side, triples, rows, among, indexes[side]) for side in protocol.sides]
+
+    def tasks_of(rows: Ids, among: Ids) -> list[Task]:
+        """Return the tasks of the positives `rows`, with the entities `among` as possible candidates."""
+        if isinstance(protocol.candidates, Listed):
+            return []
+        return [
+            task
+            for side in protocol.sides
+            for task in _make_tasks(
+                dataset, protocol.candidates, Queries.of(triples[rows], side, rows=rows), among, indexes[side]
+            )
+        ]
+
     all_rivals: dict[tuple[str, str], Ids] = {}
-    for side in protocol.sides:
-        index = KnownIndex.of(*query_parts(known, side))
-        queries = Queries.of(triples[kept], side, rows=kept)
-        tasks += _make_tasks(dataset, protocol.candidates, queries, entities, index)
-        if protocol.unseen == "worst":  # entities that do not occur in train are rivals too
-            all_entities = np.arange(len(dataset.entities))
-            for task in _make_tasks(dataset, protocol.candidates, Queries.of(triples, side), all_entities, index):
-                for setting, n_rivals in task.count_rivals().items():
-                    all_rivals.setdefault((side, setting), np.zeros(len(triples), dtype=np.int64))
-                    all_rivals[side, setting][task.queries.rows] = n_rivals
-    return _Plan(protocol, positives, kept, entities, tasks, all_rivals)
+    if protocol.unseen == "worst":  # entities that do not occur in train are rivals too
+        every = np.arange(len(dataset.entities))
+        all_tasks: list[Task | ListTask] = [*tasks_of(chosen, every), *lists_of(chosen, every)]
+        for task in all_tasks:
+            for setting, n_rivals in task.count_rivals().items():
+                all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
+                all_rivals[task.side, setting][task.rows] = n_rivals
+    tasks, lists = tasks_of(kept, entities), lists_of(kept, entities)
+    return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, all_rivals)
 
 
 def _make_tasks(
     dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
 ) -> list[Task]:
-    """Return one task per pool: queries that share their candidates.
+    """Return one task per pool; a task contains the queries that share the candidates of the pool.
 
     Raise a ProtocolError unless each positive is in exactly one pool.
     """

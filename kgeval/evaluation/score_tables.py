@@ -5,12 +5,15 @@ Users and the command ``kgeval evaluate --scores`` call `evaluate_scores`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Scores
+from kgeval.checks import Bools, Ids, Scores, check_one_of
 from kgeval.data import (
     SIDES,
     All,
@@ -30,16 +33,19 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import Positives, RankedSide, assemble
+from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble
+from kgeval.evaluation.candidate_scores import evaluate_candidates
 from kgeval.kernels import Places, count_known
 from kgeval.ranking import RankCounts
 from kgeval.results import EvaluationResult
 from kgeval.scorers import as_scores
 
-NO_NEGATIVES = "no negative is listed for it on this side"
+LISTS_OF = ("query",)
 
 
-def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol | None = None) -> EvaluationResult:
+def evaluate_scores(
+    scores: pd.DataFrame, dataset: Dataset, protocol: Protocol | None = None, *, lists: str | None = None
+) -> EvaluationResult:
     """Rank every triple of a split among those triples of a table of scores that differ from it in one entity.
 
     Parameters
@@ -47,12 +53,18 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     scores : pandas.DataFrame
         Columns ``s, p, o`` (labels; `Dataset.from_frames` lists other possible column names) and ``score`` (higher is
         better). Contains each positive once, and its negatives. `kgeval.read_scores` reads such a table from a file.
+        With a further column ``positive``, each row belongs to the list of one positive: the column holds the row of
+        that positive in the ranked splits (0, 1, ...), and every list also contains the positive itself.
     dataset : Dataset
         Its splits define the positives and the known triples.
     protocol : Protocol, optional
-        By default the test split, and each side on which at least one positive has a negative in the table. If a
-        positive has no negative on an evaluated side, its rank on that side is dropped; the result contains the number
-        of dropped ranks. Known triples are not negatives.
+        Without `sides`, the sides are ranked on which the table lists negatives for each positive. With `sides`, a
+        positive without negatives on a side has no rank there, and the result contains the number of such ranks. Known
+        triples are not negatives.
+    lists : str, optional
+        ``"query"``: all positives of a query have the same rivals, namely all rows of the query. By default this holds
+        if the rows of the query list every entity that does not form a known triple; if they list fewer entities, and
+        the query has several positives, an error asks what is meant.
 
     Returns
     -------
@@ -61,15 +73,17 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     Raises
     ------
     DataError
-        If a label is unknown, a triple occurs twice, or a positive has no score. The message names the row or the
-        triple.
+        If the table has faulty or repeated rows, lacks a positive, has no negative for any positive, or if its rows
+        could serve several positives or both sides; the message says how to tell what is meant.
+    ProtocolError
+        If the protocol sets `unseen` to anything but ``"rank"``, or if `lists` is unknown.
     ScoreError
-        If a score is NaN or not a number.
+        If a score is NaN, or not a number.
 
     Examples
     --------
-    >>> test = pd.DataFrame([["Jack", "born_in", "Italy"]])
-    >>> train = pd.DataFrame([["China", "borders", "Germany"]])
+    >>> test = pd.DataFrame([["Jack", "born_in", "Italy"]], columns=["s", "p", "o"])
+    >>> train = pd.DataFrame([["Jack", "friend_with", "China"], ["Jo", "born_in", "Germany"]], columns=["s", "p", "o"])
     >>> table = pd.DataFrame(
     ...     [["Jack", "born_in", "Italy", 0.7], ["Jack", "born_in", "China", 0.8], ["Jack", "born_in", "Germany", 0.1]],
     ...     columns=["s", "p", "o", "score"],
@@ -77,36 +91,67 @@ def evaluate_scores(scores: pd.DataFrame, dataset: Dataset, protocol: Protocol |
     >>> evaluate_scores(table, Dataset.from_frames(train=train, test=test))["object.mrr"]
     0.5
     """
-    listed, values = _listed_triples(scores, dataset)
     given_protocol = protocol or Protocol()
     if given_protocol.unseen not in (None, "rank"):
         raise ProtocolError(
             f"with a table of scores, unseen must be 'rank'; got {given_protocol.unseen!r}. Remove unseen= "
             "from the protocol"
         )
+    if lists is not None:
+        check_one_of("lists", lists, LISTS_OF)
+    listed, values, positive_of = _listed_triples(scores, dataset)
     positives = Positives.of(dataset, given_protocol.resolved(dataset))
+    if positive_of is not None:
+        if lists == "query":
+            raise ProtocolError("lists='query' contradicts the column 'positive', which gives each positive a list")
+        return _by_positive(dataset, given_protocol, positives, listed, values, positive_of)
+    _check_distinct(dataset, listed)
     resolved = _with_lists(given_protocol, dataset, listed[_shares_query(listed, positives.triples)]).resolved(dataset)
-    known = KnownIndex.of(*query_parts(known_triples(dataset, resolved.filter_splits or ()), "object"))
-    is_known = known.contains(listed[:, 1], listed[:, 0], listed[:, 2])
-    rows = _rows_of_positives(dataset, positives.triples, listed)
-    ranked = {side: (values[rows], _count_side(side, listed, values, is_known, rows)) for side in resolved.sides}
-    has_rivals = {side: counts["filtered"].rivals > 0 for side, (_, counts) in ranked.items()}
-    sides = tuple(side for side in resolved.sides if has_rivals[side].any())
-    if not sides:
+    known = known_triples(dataset, resolved.filter_splits or ())
+    table = _Table(dataset, listed, values, known, _rows_of_positives(dataset, positives.triples, listed))
+    ranked = {side: table.counts(side) for side in resolved.sides}
+    has_rivals = {side: counts["filtered"].rivals > 0 for side, counts in ranked.items()}
+    notes: list[str] = []
+    sides = resolved.sides if given_protocol.names_sides else _listed_sides(has_rivals, notes)
+    if not any(has_rivals[side].any() for side in sides):
         raise DataError(
             "no positive has a negative in the table; add triples that differ from a positive in one entity"
         )
-    if protocol is None:
-        resolved = replace(resolved, sides=sides)
+    if lists is None:
+        table.check_lists(sides, given_protocol.names_sides)
+    resolved = replace(resolved, sides=sides)
+    own_scores = values[table.rows]
     return assemble(
         dataset,
         resolved,
         positives,
-        [RankedSide.of(np.flatnonzero(has_rivals[side]), *ranked[side]) for side in resolved.sides],
-        {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in resolved.sides)},
-        {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in resolved.sides)},
+        [RankedSide.of(np.flatnonzero(has_rivals[side]), own_scores, ranked[side]) for side in sides],
+        {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in sides)},
+        {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in sides)},
         TableSource(dataset, listed, values),
+        notes,
     )
+
+
+def _listed_sides(has_rivals: Mapping[str, Bools], notes: list[str]) -> tuple[str, ...]:
+    """Return the sides on which each positive has a negative; add a note about a side that is left out.
+
+    Raise a DataError if there is no such side, although some positives have negatives.
+    """
+    sides = tuple(side for side, has in has_rivals.items() if has.all())
+    counts = {side: f"{int(has.sum()):,} of {len(has):,} positives" for side, has in has_rivals.items()}
+    if not sides and any(has.any() for has in has_rivals.values()):
+        found = ", ".join(f"{count} on the {side} side" for side, count in counts.items())
+        raise DataError(
+            f"the table lists negatives for {found}; name the sides to rank (sides='object', --side object): positives "
+            "without negatives on them are left out and counted"
+        )
+    for side, has in has_rivals.items():
+        if side not in sides and has.any():
+            notes.append(
+                f"the {side} side is not ranked: the table lists negatives for {counts[side]} there (sides= ranks it)"
+            )
+    return sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +172,7 @@ class TableSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a second look gives exactly the same scores: always True, since the scores are stored."""
+        """Whether a repeated look-up returns exactly the same scores: always True, because the scores are stored."""
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
@@ -152,7 +197,7 @@ def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
 
 
 def _shares_query(listed: Ids, positives: Ids) -> Bools:
-    """Return, for each listed triple, whether a positive has the same query on either side; bool, shape (rows,)."""
+    """Return, for each listed triple, whether a positive shares its (s, p, ?) or (?, p, o); bool, shape (rows,)."""
     is_used = np.zeros(len(listed), dtype=bool)
     for side in SIDES:
         (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
@@ -162,8 +207,11 @@ def _shares_query(listed: Ids, positives: Ids) -> Bools:
     return is_used
 
 
-def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]:
-    """Check the table; return its triples as ids, shape (rows, 3), and its scores, shape (rows,)."""
+def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores, Ids | None]:
+    """Check the table; return its triples as ids, shape (rows, 3), its scores, shape (rows,), and the column positive.
+
+    The column tells the row of the positive to whose list a row belongs; None if the table has no such column.
+    """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
             f"scores: expected a pandas.DataFrame (kgeval.read_scores reads a file); got {type(frame).__name__}"
@@ -172,21 +220,83 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores]
     if lowered.count("score") != 1:
         raise DataError(f"scores: expected one column 'score'; got {[str(column) for column in frame.columns]}")
     values = as_scores(frame.iloc[:, lowered.index("score")].to_numpy(), "the column 'score'")
-    rows = frame.iloc[:, [i for i, name in enumerate(lowered) if name != "score"]]
+    rows = frame.iloc[:, [i for i, name in enumerate(lowered) if name not in ("score", "positive")]]
     triples = frame_ids("scores", rows, dataset.entities, dataset.relations, dataset.name)
     s, p, o = triples.T
     if np.isnan(values.astype(np.float64)).any():
         row = int(np.flatnonzero(np.isnan(values))[0])
         triple = triple_labels(dataset, s[row], p[row], o[row])
         raise ScoreError(f"scores, row {row}: {triple} has score NaN; a NaN cannot be ranked")
+    if "positive" not in lowered:
+        return triples, values, None
+    positive_of = frame.iloc[:, lowered.index("positive")].to_numpy()
+    if positive_of.dtype.kind not in "iu":
+        raise DataError(
+            f"scores: the column 'positive' must hold the rows of the positives (integers); got {positive_of.dtype}"
+        )
+    return triples, values, positive_of.astype(np.int64)
+
+
+def _check_distinct(dataset: Dataset, triples: Ids) -> None:
+    """Raise a DataError if a triple occurs twice in the table."""
     # order (rows,) sorts the rows by triple; the rows order[starts[i]:starts[i + 1]] contain the same triple.
-    order, starts = group_rows(s, p, o)
+    order, starts = group_rows(*triples.T)
     repeated = starts[:-1][np.diff(starts) > 1]
     if len(repeated):
         first, second = order[repeated[0]], order[repeated[0] + 1]
-        triple = triple_labels(dataset, s[first], p[first], o[first])
-        raise DataError(f"scores, rows {first} and {second}: {triple} occurs twice; keep one")
-    return triples, values
+        raise DataError(
+            f"scores, rows {first} and {second}: {triple_labels(dataset, *triples[first])} occurs twice. If it is a "
+            "negative of two positives, add a column 'positive' with the row of the positive to whose list each row "
+            "belongs; if it is repeated by mistake, remove one"
+        )
+
+
+def _by_positive(
+    dataset: Dataset, protocol: Protocol, positives: Positives, listed: Ids, values: Scores, positive_of: Ids
+) -> EvaluationResult:
+    """Rank each positive among the rows of the table that name it in the column positive."""
+    n = len(positives.triples)
+    wrong = np.flatnonzero((positive_of < 0) | (positive_of >= n))
+    if len(wrong):
+        row = wrong[0]
+        raise DataError(
+            f"scores, row {row}: positive is {positive_of[row]}; expected the row of a positive, 0 to {n - 1}"
+        )
+    differs = listed != positives.triples[positive_of]  # (rows, 3)
+    is_own = ~differs.any(axis=1)
+    n_own = np.bincount(positive_of[is_own], minlength=n)
+    if (n_own != 1).any():
+        i = int(np.argmax(n_own != 1))
+        raise DataError(
+            f"scores: positive {i}, {triple_labels(dataset, *positives.triples[i])}, has {n_own[i]} rows of its own in "
+            "its list; expected one"
+        )
+    side_of = {"subject": differs[:, 0] & ~differs[:, 2], "object": differs[:, 2] & ~differs[:, 0]}
+    is_wrong = differs[:, 1] | (differs[:, 0] & differs[:, 2])
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise DataError(
+            f"scores, row {row}: {triple_labels(dataset, *listed[row])} differs from its positive "
+            f"{triple_labels(dataset, *positives.triples[positive_of[row]])} in more than one entity"
+        )
+    own_scores = np.empty(n, dtype=values.dtype)
+    own_scores[positive_of[is_own]] = values[is_own]
+    counts = {side: np.bincount(positive_of[is_part], minlength=n) for side, is_part in side_of.items()}
+    notes: list[str] = []
+    has_rivals = {side: counts[side] > 0 for side in protocol.sides}
+    sides = protocol.sides if protocol.names_sides else _listed_sides(has_rivals, notes)
+    if not any(has_rivals[side].any() for side in sides):
+        raise DataError("no positive has a negative in the table; add rows that differ from a positive in one entity")
+    given: dict[str, Any] = {}
+    ids: dict[str, Any] = {}
+    for side in sides:
+        rows = np.flatnonzero(side_of[side])
+        rows = rows[np.argsort(positive_of[rows], kind="stable")]
+        cuts = np.cumsum(counts[side])[:-1]
+        ids[f"{side}s"] = np.split(given_and_asked(listed, side)[1][rows], cuts)
+        given[f"{side}s"] = own_scores, np.split(values[rows], cuts)
+    result = evaluate_candidates(dataset, **given, negatives=ids, protocol=protocol)
+    return result.__replace__(notes=[*notes, *result.notes])
 
 
 def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
@@ -204,8 +314,95 @@ def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
     return order[positions]
 
 
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A table of scores with the positives in it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    listed : int64 array, shape (rows, 3)
+        The triples of the table.
+    values : array, shape (rows,)
+        The scores.
+    known : int64 array, shape (known triples, 3)
+    rows : int64 array, shape (n,)
+        The row of the table that contains each positive.
+    """
+
+    dataset: Dataset
+    listed: Ids
+    values: Scores
+    known: Ids
+    rows: Ids
+
+    @cached_property
+    def is_known(self) -> Bools:
+        """Whether the triple of each row is known, shape (rows,)."""
+        index = KnownIndex.of(*query_parts(self.known, "object"))
+        return index.contains(self.listed[:, 1], self.listed[:, 0], self.listed[:, 2])
+
+    @cached_property
+    def is_negative(self) -> Bools:
+        """Whether each row is neither a positive nor known, shape (rows,)."""
+        is_negative = ~self.is_known
+        is_negative[self.rows] = False
+        return is_negative
+
+    def query_of(self, side: str) -> tuple[Ids, int]:
+        """Return the number (0, 1, ...) of the query of each row, int64 (rows,), and how many queries there are."""
+        given, _ = given_and_asked(self.listed, side)
+        order, starts = group_rows(self.listed[:, 1], given)
+        query = np.empty(len(self.listed), dtype=np.int64)
+        query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return query, len(starts) - 1
+
+    def counts(self, side: str) -> dict[str, RankCounts]:
+        """Return the raw and the filtered counts of the positives; rivals are the rows with the same query."""
+        return _count_side(side, self.listed, self.values, self.is_known, self.rows)
+
+    def is_open(self, side: str) -> tuple[Ids, Bools]:
+        """Return the query of each row, and whether the query lacks an entity that could be a negative, (queries,)."""
+        query, n_queries = self.query_of(side)
+        n_listed = np.bincount(query[~self.is_known], minlength=n_queries)
+        (relation, given), _ = query_parts(self.listed, side)
+        first = np.unique(query, return_index=True)[1]
+        index = KnownIndex.of(*query_parts(self.known, side))
+        n_known = np.diff(index.lookup(relation[first], given[first])[0])
+        return query, n_listed + n_known < len(self.dataset.entities)
+
+    def check_lists(self, sides: Sequence[str], are_sides_named: bool) -> None:
+        """Raise a DataError if negatives could serve several positives, or both sides, and nothing says so."""
+        serves = {}
+        for side in sides:
+            query, is_open = self.is_open(side)
+            positives = np.unique(self.rows)  # duplicate rows of a split are one triple
+            n_positives = np.bincount(query[positives], minlength=len(is_open))
+            serves[side] = self.is_negative & (n_positives[query] > 0) & is_open[query]
+            shared = serves[side] & (n_positives[query] > 1)
+            if shared.any():
+                row = int(np.argmax(shared))
+                served = positives[query[positives] == query[row]][:2]
+                names = " and ".join(str(triple_labels(self.dataset, *self.listed[i])) for i in served)
+                raise DataError(
+                    f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of "
+                    f"{names}, {side} side, whose query does not list every entity. If all rows of a query are the "
+                    "rivals of all its positives, use lists='query' (--lists query); if each positive has its own "
+                    "list, add a column 'positive' with the row of the positive in the ranked split"
+                )
+        if len(serves) == 2 and not are_sides_named:
+            both = serves["subject"] & serves["object"]
+            if both.any():
+                row = int(np.argmax(both))
+                raise DataError(
+                    f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of a "
+                    "positive with another subject, and of one with another object. Name the sides to rank "
+                    "(sides='object', --side object; 'both' if the row is meant for both)"
+                )
+
+
 def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: Ids) -> dict[str, RankCounts]:
-    """Return the raw and the filtered counts of each positive among the rows of the table with the same query.
+    """Return the raw and the filtered rank counts of the positives; rivals are the table rows with the same query.
 
     Parameters
     ----------

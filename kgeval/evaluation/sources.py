@@ -24,8 +24,8 @@ class ScorerSource:
     entities : int64 array, shape (n,)
         Sorted ids of all entities that may be candidates.
     positive_rows : int64 array, shape (rows of one side,)
-        Element i belongs to row i of one side's table of ranks: the index of its triple among all positives, as in
-        `Queries.rows`.
+        Element i is the index, among all positives, of the triple in row i of each side's table of ranks. The indices
+        are those in `Queries.rows`.
     """
 
     dataset: Dataset
@@ -55,7 +55,7 @@ class ScorerSource:
         scores : array, shape (candidates,)
             In the scorer's dtype; for embedding models, float64.
         """
-        positive = -1 if row is None else self.positive_rows[row % len(self.positive_rows)]
+        positive = -1 if row is None else self.positive_rows[row]
         queries = Queries.of(triple[None], side, rows=np.array([positive]))
         ((query, pool),) = self.candidates.pools(queries, self.entities)
         scores = as_scores(self.rows.rows(side, query.given, query.relation, pool), self.rows.name)

@@ -16,7 +16,7 @@ from kgeval.features.columns import (
 )
 from kgeval.features.entity_types import NO_TYPE, read_types
 from kgeval.features.popularity import popularity_weights
-from kgeval.features.relations import CARDINALITIES, MAX_PATHS, PATTERNS, cardinalities, patterns
+from kgeval.features.relations import CARDINALITIES, MAX_PATHS, PATTERNS, cardinalities, matched_pairs, patterns
 
 __all__ = [
     "CARDINALITIES",
@@ -32,6 +32,7 @@ __all__ = [
     "degree_buckets",
     "features_at_hand",
     "features_of",
+    "matched_pairs",
     "patterns",
     "popularity_weights",
     "read_types",

@@ -64,7 +64,7 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
 
 
 def _categorical(codes: npt.NDArray[np.integer[Any]], labels: Sequence[str], ordered: bool = False) -> pd.Categorical:
-    """Return the categorical with these labels as categories; each code is a position in `labels`."""
+    """Return a column whose categories are `labels`; each code is the index of a value in `labels`."""
     return pd.Categorical.from_codes(codes, pd.Index(list(labels), dtype=object), ordered=ordered)
 
 
@@ -144,7 +144,7 @@ class FeatureSource:
         Parameters
         ----------
         names : object array of str, shape (relations,)
-            The value of each relation, by relation id.
+            Element i is the value of the relation with id i.
         categories : sequence of str
             All possible values.
 
@@ -331,13 +331,13 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
 
 
 def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return a dict from each feature that cannot be computed to what it needs, in words for an error message."""
+    """Return a dict: feature that cannot be computed -> what is missing, in words for an error message."""
     missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"
         if types is None
         else "",
-        SIDE: "" if has_sides else "the column side, which names the missing side of each row",
+        SIDE: "" if has_sides else "the column side, which tells which side of each row is the answer",
     }
     # If several things are missing, only the last one is reported. This is the column side: without it, types or
     # a train split would not help.

@@ -133,10 +133,10 @@ def _from_json(path: Path, text: str) -> dict[str, dict[str, None]]:
 
 
 def _where(text: str, label: str, nth: int = 0) -> str:
-    """Return the place of a key in a JSON text, such as ``"line 3"``.
+    """Return the place of the key `label` in a JSON text, such as ``"line 3"``.
 
-    The key is the one that equals `label`; if several do, `nth` chooses one, counted from 0. The place is ``"line 1"``
-    if no key is found, as JSON can also write a label with other escapes.
+    If the key occurs several times, `nth` chooses the occurrence, counted from 0. The place is ``"line 1"`` if the key
+    is not found: JSON can write the same label in different ways, with escapes, and not all of them are searched.
     """
     written = "|".join(re.escape(json.dumps(label, ensure_ascii=is_ascii)) for is_ascii in (True, False))
     # starts: the position in `text` of each key that equals the label

@@ -1,6 +1,7 @@
 """Classes of relations: `cardinalities` (1-1, 1-N, N-1, N-N) and `patterns` (symmetric, inverse, composition, ...).
 
-The features ``cardinality`` and ``pattern`` call these functions; users can call them on any array of triples.
+The features ``cardinality`` and ``pattern`` call these functions; users can call them on any array of triples. The
+report page calls `matched_pairs`, which tells for single triples whether train has their pair in another way.
 """
 
 from __future__ import annotations
@@ -158,6 +159,50 @@ def patterns(
     return np.array(PATTERNS, dtype=object)[codes], note
 
 
+def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell for each triple (s, p, o) whether `reference` has its pair reversed, or under another relation.
+
+    Such test triples can be answered by copying from train. Loops, which are triples (s, p, s), never match.
+
+    Parameters
+    ----------
+    triples, reference : array_like of int, shape (n, 3) and (m, 3)
+        Columns s, p, o, for example the test and the train split.
+
+    Returns
+    -------
+    dict of str to bool array, shape (n,)
+        ``"symmetric"``: `reference` has (o, p, s). ``"inverse"``: it has (o, q, s) with another relation q.
+        ``"duplicate"``: it has (s, q, o) with another relation q.
+
+    Raises
+    ------
+    DataError
+        If an argument is not an array of triples of ids.
+
+    References
+    ----------
+    Akrami et al. (2020), Realistic Re-evaluation of Knowledge Graph Completion Methods, SIGMOD.
+
+    Examples
+    --------
+    >>> matches = matched_pairs([[0, 0, 1], [2, 1, 0], [1, 2, 0]], [[1, 0, 0], [0, 0, 2], [1, 1, 0]])
+    >>> {name: is_match.tolist() for name, is_match in matches.items()}
+    {'symmetric': [True, False, False], 'inverse': [True, True, False], 'duplicate': [False, False, True]}
+    """
+    rows = _checked_triples(triples, NO_LIMIT)
+    pairs = _Pairs.of(_checked_triples(reference, NO_LIMIT))
+    s, p, o = rows.T
+
+    def has(subjects: Ids, objects: Ids, is_same: bool) -> npt.NDArray[np.bool_]:
+        """Return for each row whether `pairs` has (subject, object) under the row's relation, or under another one."""
+        counts, relations = pairs.between(subjects, objects)
+        row_of = np.repeat(np.arange(len(rows)), counts)  # (relations,): the row of each relation that was found
+        return np.bincount(row_of[(relations == p[row_of]) == is_same], minlength=len(rows)) > 0
+
+    return {"symmetric": has(o, s, True), "inverse": has(o, s, False), "duplicate": has(s, o, False)}
+
+
 @dataclass(frozen=True)
 class _Pairs:
     """The distinct triples except loops, sorted by (s, o, p), and an index of the relations between two entities.
@@ -254,14 +299,14 @@ def _n_pairs(triples: Ids, column: int, n_relations: int) -> Ids:
 
 
 def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
-    """Return how many pairs of each relation also occur reversed, in the relation itself and in one other relation.
+    """Return, for each relation, how many of its pairs occur reversed in itself, and how many in one other relation.
 
     Returns
     -------
     n_symmetric : int64 array, shape (n_relations,)
         The number of pairs that occur reversed in the relation itself.
     n_inverse : int64 array, shape (n_relations,)
-        The number of pairs that occur reversed in another relation; the maximum over all other relations.
+        The number of pairs that occur reversed in one other relation, namely the one for which this number is largest.
     """
     # Sorted by (o, s): a look-up of the reversed pairs in sorted order is several times faster.
     by_object = pairs.by_object
@@ -273,7 +318,10 @@ def _reversed_pairs(pairs: _Pairs, n_relations: int) -> tuple[Ids, Ids]:
 
 
 def _shared_pairs(pairs: _Pairs, n_relations: int) -> Ids:
-    """Return how many pairs of each relation also occur in another relation; the maximum over all other relations."""
+    """Return, for each relation, how many of its pairs also occur in one other relation.
+
+    The other relation is the one for which this number is largest.
+    """
     # One entry for each triple (s, p, o) and each relation q with (s, q, o), including q = p.
     counts, shared = pairs.between(pairs.s, pairs.o)
     return _most_matches(np.repeat(pairs.p, counts), shared, n_relations)
@@ -374,8 +422,8 @@ def _affordable(
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Return which relations are searched for compositions, and a note if some undecided relations are not.
 
-    Undecided relations have no other pattern. Those with the fewest first steps (see `_FirstSteps`) are searched, as
-    long as the total number of first steps is at most `max_steps`.
+    Undecided relations are those without another pattern. They are searched in ascending order of their number of
+    first steps (see `_FirstSteps`), as long as the total number of first steps is at most `max_steps`.
     """
     n_steps = np.zeros(len(is_undecided), dtype=np.int64)  # the number of first steps of each relation, (n_relations,)
     np.add.at(n_steps, pairs.p, steps.counts)

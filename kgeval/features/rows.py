@@ -1,6 +1,7 @@
 """`TripleRows`: the rows of a table of ranks, checked against their dataset.
 
-The features and `popularity_weights` use `TripleRows` to get given entities, answers and counts in train.
+The features and `popularity_weights` use `TripleRows` to look up, for each row, the given entity and the answer of its
+query, and to count how often entities and relations occur in train.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ class TripleRows:
 
     @staticmethod
     def _where_subject(table: pd.DataFrame) -> Bools:
-        """Return where the column side is ``"subject"``, bool (rows,); raise a DataError if a side is unknown."""
+        """Return, for each row, whether its side is ``"subject"``, bool (rows,).
+
+        Raises a DataError if a side is neither subject nor object.
+        """
         side = table["side"].to_numpy(dtype=object)
         is_side = [side == name for name in SIDES]  # one bool array (rows,) for each side
         if not np.logical_or(*is_side).all():
@@ -108,7 +112,7 @@ class TripleRows:
 
     @cached_property
     def degrees(self) -> Ids:
-        """The number of distinct triples of train with each entity, int64 (entities,); triples (s, p, s) count once."""
+        """For each entity, the number of distinct triples of train that contain it, int64 (entities,)."""
         s, _, o = self._train.T
         # How many triples have each entity as subject, as object, and as both.
         counts = [np.bincount(ids, minlength=len(self.dataset.entities)) for ids in (s, o, s[s == o])]

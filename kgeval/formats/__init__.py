@@ -1,7 +1,8 @@
 """Readers of the files of datasets, models and tables of scores; users and the command line call these readers."""
 
+from kgeval.formats.candidate_files import read_candidates
 from kgeval.formats.datasets import read_dataset, read_negatives
 from kgeval.formats.models import load_model
 from kgeval.formats.scores import NUMBER, read_scores
 
-__all__ = ["NUMBER", "load_model", "read_dataset", "read_negatives", "read_scores"]
+__all__ = ["NUMBER", "load_model", "read_candidates", "read_dataset", "read_negatives", "read_scores"]

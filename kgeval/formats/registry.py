@@ -31,7 +31,7 @@ class Format:
 
 
 def format_of(path: Path, modules: Sequence[ModuleType], default: Format) -> Format:
-    """Return the format of a path: the first format whose `sniff` accepts the path.
+    """Return the format of a path: the first one whose function `sniff` accepts the path.
 
     Parameters
     ----------

@@ -5,48 +5,86 @@ Users and the command line call `read_scores` before `kgeval.evaluate_scores`; t
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from kgeval.checks import Scores, cut_label
 from kgeval.errors import DataError
 from kgeval.formats.datasets.tab_folder import read_columns
 
 NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI]nf(inity)?)"
+INTEGER = r"[+-]?[0-9]+"
+MAX_EXACT = 2**53  # float64 represents all integers up to this one exactly; 2**53 + 1 becomes 2**53
 
 
-def read_scores(file: str | Path, *, header: bool = False) -> pd.DataFrame:
+def read_scores(file: str | Path, *, header: bool | None = None, columns: str | None = None) -> pd.DataFrame:
     """Read a table of scored triples, for `kgeval.evaluate_scores`.
 
     Parameters
     ----------
     file : str or path
         Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`.
-    header : bool
-        Whether the first line names the columns.
+    header : bool, optional
+        Whether the first line names the columns; see `read_dataset`.
+    columns : str, optional
+        The order of the first three columns; see `read_dataset`.
 
     Returns
     -------
     pandas.DataFrame
-        Columns s, p, o (str) and score (float64), one row per line.
+        Columns s, p, o (str) and score, one row per line. Scores are float64; but if float64 would round an integer
+        (integers above 2**53), they are int64 or uint64.
 
     Raises
     ------
     DataError
-        If a line does not have four columns or a score is not a number; the message names file and line.
+        If a line does not have four columns or a score is not a number; the message names file and line. Also if
+        float64 would round an integer and the scores are not all integers of 64 bits.
     """
-    s, p, o, score = read_columns(file, n_columns=4, header=header)
+    s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
     texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)
-    # values, (lines,): the score of each line; NaN where the text is not a number.
-    values = np.array([float(text) if ok else np.nan for text, ok in zip(texts, is_number)])[score.codes]
+    # numbers, (categories,): the number of each text; NaN where the text is not a number. values, (lines,): the same
+    # for each line.
+    numbers = np.array([float(text) if ok else np.nan for text, ok in zip(texts, is_number)])
+    values = numbers[score.codes]
     # Also NaN where a finite number is too great for float64: the value is infinite, but the text is not "inf".
     values = np.where(
         np.isinf(values) & ~texts.str.contains("inf", case=False).to_numpy(dtype=bool)[score.codes], np.nan, values
     )
     if np.isnan(values).any():
         row = int(np.flatnonzero(np.isnan(values))[0])
-        raise DataError(f"{file}, line {row + 1 + header}: expected a number as score, found {str(score[row])!r}")
-    columns = {name: np.asarray(column, dtype=object) for name, column in zip("spo", (s, p, o))}
-    return pd.DataFrame({**columns, "score": values})
+        raise DataError(
+            f"{file}, line {row + 1 + bool(header)}: expected a number as score, found {cut_label(str(score[row]))!r}"
+        )
+    rounded = [i for i in np.flatnonzero(np.abs(numbers) >= MAX_EXACT) if _is_rounded(texts[i], numbers[i])]
+    if rounded:
+        row = int(np.flatnonzero(np.isin(score.codes, rounded))[0])
+        values = _as_integers(texts, f"{file}, line {row + 1 + bool(header)}: score {str(score[row])!r}")[score.codes]
+    labels = {name: np.asarray(column, dtype=object) for name, column in zip("spo", (s, p, o))}
+    return pd.DataFrame({**labels, "score": values})
+
+
+def _is_rounded(text: str, number: float) -> bool:
+    """Tell whether `text` is an integer and `number`, its float64, another one."""
+    return np.isfinite(number) and re.fullmatch(INTEGER, text) is not None and Decimal(text) != Decimal(number)
+
+
+def _as_integers(texts: pd.Series, place: str) -> Scores:
+    """Return the scores as int64 or uint64; raise a DataError if one of them is not such an integer.
+
+    `place` names, for the message, the line whose score float64 would round.
+    """
+    if texts.str.fullmatch(INTEGER).all():
+        integers = [int(Decimal(text)) for text in texts]
+        for dtype in (np.int64, np.uint64):
+            if np.iinfo(dtype).min <= min(integers) and max(integers) <= np.iinfo(dtype).max:
+                return np.array(integers, dtype=dtype)
+    raise DataError(
+        f"{place} is an integer that float64 would round, so that different scores could tie; kgeval reads it exactly "
+        "only if all scores of the file are integers of 64 bits. Write all scores as such integers, or all as decimals"
+    )

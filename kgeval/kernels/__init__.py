@@ -1,9 +1,10 @@
-"""Kernels: for each positive (a triple being ranked), they count the candidates that score above it or equal to it.
+"""Kernels count, for each positive (a triple being ranked), the candidates that score higher, and those that tie.
 
-`make_counter` returns a counter for embedding vectors. It uses numpy, torch or Triton. To be fast, it first computes
-approximate scores ("screening"), and computes exact float64 scores only where a proven bound on the error does not
-decide; so its counts are those of exact scores. `row_counter` returns the function that counts in whole rows of scores.
-`kgeval.ranking` calls both; `kgeval.scorers` imports the geometries and exact scores.
+`make_counter` returns a counter for embedding vectors. The counter uses numpy, torch or Triton. It first computes
+fast approximate scores ("screening"), whose error has a proven bound. Where the approximate scores cannot decide, exact
+float64 scores are computed, so the counts equal those of exact scores. `row_counter` returns the function that counts
+in whole rows of scores. `kgeval.ranking` calls `make_counter` and `row_counter`; `kgeval.scorers` imports the
+geometries and exact scores.
 """
 
 from kgeval.kernels import geometries

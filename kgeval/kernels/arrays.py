@@ -106,7 +106,7 @@ def is_on_device(array: Array) -> bool:
 def float_tensor(values: Any) -> Array | None:
     """Detach a float tensor from the graph of gradients; return None for any other value.
 
-    If torch has only marked the tensor as negated, the negation is carried out.
+    torch may have postponed a negation of the tensor (`torch.Tensor.is_neg`); the negation is then carried out.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def like(array: Array, values: npt.NDArray[Any]) -> Array:
     Parameters
     ----------
     array : array or tensor
-        Determines the library and the device; its numbers are not read.
+        Determines the library and the device; the values in `array` are not read.
     values : numpy array
 
     Returns

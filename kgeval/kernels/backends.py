@@ -23,14 +23,14 @@ from kgeval.kernels.torch_kernels import TorchCounter
 
 
 class Counter(typing.Protocol):
-    """Counts, for each positive of a batch of queries, the candidates that score above it and equal to it."""
+    """Counts, for each positive of a batch of queries, the candidates that score higher, and those that score equal."""
 
     @property
     def batch_size(self) -> int:
-        """The number of queries for which a call of `count` is fastest per query."""
+        """The number of queries in a call of `count` at which the time per query is shortest."""
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score above it and equal to it.
+        """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
 
         Parameters
         ----------
@@ -136,9 +136,9 @@ def multiplies_bytes() -> bool:
 
 @contextmanager
 def one_thread_each() -> Iterator[Callable[[], None] | None]:
-    """Yield a function that each worker thread calls at its start, to limit torch to one thread per worker.
+    """Yield a function that sets torch's number of threads to 1; each worker thread calls the function at its start.
 
-    Yields None if torch is not loaded. On exit, the earlier number of threads of torch is restored.
+    Yields None if torch is not loaded. On exit, torch's earlier number of threads is restored.
     """
     torch = sys.modules.get("torch")
     if torch is None:

@@ -28,29 +28,30 @@ float64. A bound has to cover the difference between this exact score and the sc
 **l1** (`ByteL1Pass`)
 
 1. Rounding: the same centre is subtracted from q and e, which does not change their distance D = |q - e|_1. Then
-   q' = s * a and e' = s * b with one step s for all vectors, and integers a, b in -L..L with L = 63. A number above
-   s * L is rounded to s * L, a number below -s * L to -s * L.
-2. Integers: write a_k for number k of the vector a. The difference |a_k - b_k| <= 2 * L = 126 fits a signed byte, and
-   the sum of two such differences an unsigned byte. The screening score is c - A, where A is the sum of |a_k - b_k|
+   q' = s * a and e' = s * b with one step s for all vectors, and integers a, b in -L..L with L = 63. A component
+   above s * L is rounded to s * L, a component below -s * L to -s * L.
+2. Integers: write a_k for component k of the vector a. The difference |a_k - b_k| <= 2 * L = 126 fits a signed byte,
+   and the sum of two such differences an unsigned byte. The screening score is c - A, where A is the sum of |a_k - b_k|
    over all k, A <= 2 * L * d, and c = 2 * L * d + 1 is a constant. It is exact in 16 bits if 2 * L * d + 2 < 2^16; else
    32 bits are used. And s * A = |q' - e'|_1.
-3. Queries beyond the range: let q'' be q with each number moved into -s * L..s * L, and X = |q - q''|_1. No number of
-   e' is beyond the range. So where q_k is beyond the range by x, |q_k - e'_k| = x + |q''_k - e'_k|; elsewhere
-   q''_k = q_k. Hence |q - e'|_1 = X + |q'' - e'|_1.
+3. Queries beyond the range: let q'' be q with each component moved into -s * L..s * L, and X = |q - q''|_1. No
+   component of e' is beyond the range. So where q_k is beyond the range by x, |q_k - e'_k| = x + |q''_k - e'_k|;
+   elsewhere q''_k = q_k. Hence |q - e'|_1 = X + |q'' - e'|_1.
 4. Error of rounding: by the triangle inequality, D differs from |q - e'|_1 by at most |e - e'|_1, and |q'' - e'|_1
    differs from |q' - e'|_1 = s * A by at most |q'' - q'|_1. Together |D - X - s * A| <= |q'' - q'|_1 + |e - e'|_1.
-   Both norms are measured after rounding; |e - e'|_1 includes the change of numbers of e that are beyond the range. For
-   |e - e'|_1, the bound uses the largest value of the tile.
+   Both norms are measured after rounding; |e - e'|_1 includes the change of components of e that are beyond the range.
+   For |e - e'|_1, the bound uses the largest value of the tile.
 5. Error of float64: the exact score is within (d + 6) * v * (|q|_1 + |e|_1) of -D. Subtracting the centre adds
    2 * v * (|q|_1 + |e|_1 + 2 * |centre|_1). Computing the bound adds less than 4 * (d + 4) * v times the same norms.
 6. The interval: a candidate is undecided if X + s * A differs from the positive's distance by at most the sum of two
    numbers: the bound of step 4, made 1% larger; and 8 * (d + 8) * v * (|q|_1 + |e|_1 + 4 * |centre|_1) for step 5.
 
-**Ranges.** No candidate is screened, so every candidate is undecided, in two cases: the candidates' largest number is
-outside 1e-100..1e100; or the query's largest number is too large or too small (``dot``: outside the same range;
-``l1``: more than 1e15 times the largest number of the candidates). For ``dot``, if all numbers of a tile are below
-1e-100 units (the unit is the power of two by which candidates are divided), their squares underflow. The norms and the
-rounding errors of these candidates are then at most sqrt(d) * 1e-100 units.
+**Ranges.** No candidate is screened, so every candidate is undecided, in two cases: the candidates' largest component
+is outside 1e-100..1e100; or the query's largest component is too large or too small (``dot``: outside the same range;
+``l1``: more than 1e15 times the largest component of the candidates). Here the largest component is the one with the
+largest absolute value. For ``dot``, if all components of a tile are below 1e-100 units (the unit is the power of two by
+which candidates are divided), their squares underflow. The norms and the rounding errors of these candidates are
+then at most sqrt(d) * 1e-100 units.
 """
 
 from __future__ import annotations
@@ -92,10 +93,10 @@ class PreparedBytes:
     step : float64 array, shape (queries,)
         ``dot``: the rounding step of each query. ``l1``: the l1 distance of each query from the range of the grid.
     sizes, errors : float64 arrays, shape (queries,)
-        `sizes`: norms of the queries, for ``l1`` plus twice the norm of the centre of the grid. `errors`: norms of
-        the rounding errors of the queries. Euclidean norms for ``dot``, l1 norms for ``l1``.
+        `sizes`: the norm of each query; for ``l1``, twice the norm of the centre of the grid is added. `errors`: the
+        norm of each query's rounding error. Norms are Euclidean for ``dot``, and l1 norms for ``l1``.
     is_usable : bool array, shape (queries,)
-        False for a query with numbers out of range; all its candidates are undecided.
+        False for a query with a component out of range; all its candidates are undecided.
     buffer : TileBuffer
         The buffer for the tiles.
     """
@@ -116,14 +117,14 @@ class ByteDotPass:
     ----------
     candidates : float array, shape (candidates, d)
         Finite, in the order of the columns of the tiles. The error bounds are tightest if the candidates are sorted by
-        their largest absolute number.
+        their largest absolute component.
     block_size : int
         The number of candidates in a tile; the candidates of a tile share a rounding step.
 
     Attributes
     ----------
     unit : float
-        The power of two by which candidates are divided, so that no number exceeds 1.
+        The power of two by which candidates are divided, so that no component exceeds 1.
     vectors : int8 array, shape (candidates, d)
         The rounded candidates (the integers b in the proof, see the module docstring).
     bounds : dict of int to tuple of float
@@ -161,7 +162,7 @@ class ByteDotPass:
             self.bounds[start] = step, norm, error
 
     def prepare(self, queries: Reals) -> PreparedBytes:
-        """Round each row of `queries`, float64, shape (queries, d), with a step of its own."""
+        """Round queries, float64, shape (queries, d), to multiples of a step; each query has its own step."""
         largest = np.abs(queries).max(axis=1)
         is_usable = is_in_range(largest) & is_in_range(self.unit)
         step = np.where(is_usable, largest, 127.0) / 127.0
@@ -183,10 +184,10 @@ class ByteDotPass:
     def interval(
         self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return, for each positive, the interval of integer products in which a candidate of `block` is undecided.
+        """Return the ends (low, high) of each positive's interval; a product in the interval is undecided.
 
         `rows` and `scores` hold the query and the exact score of each positive. The ends are rounded inward to
-        integers, which does not change which integers are in the interval.
+        integers; the interval still contains the same integers.
         """
         d = self.vectors.shape[1]
         step, norm, error = self.bounds[block.start]
@@ -248,8 +249,8 @@ class ByteL1Pass:
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
         """Return c - A for each query of `rows` (None: all queries) and each candidate of `block`.
 
-        A is the l1 distance of the two integer vectors, and c is the largest possible distance plus 1. So every number
-        is in 1..c, and if the interval of a positive is 0..c + 1, all candidates are undecided.
+        A is the l1 distance of the two integer vectors, and c is the largest possible distance plus 1. So every
+        returned value is in 1..c, and if the interval of a positive is 0..c + 1, all candidates are undecided.
         """
         q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
         columns = self.columns[:, block]
@@ -270,18 +271,18 @@ class ByteL1Pass:
         return out
 
     def _top(self) -> int:
-        """Return the largest possible l1 distance of two integer vectors, 2 * L * d in the proof."""
+        """Return the largest possible l1 distance of two integer vectors: 2 * L * d (L: see the module docstring)."""
         return 2 * MAX_MULTIPLE * len(self.columns)
 
     def _dtype(self) -> type[np.unsignedinteger[Any]]:
-        """Return the dtype of the tiles: 16 bits if 2 * L * d + 2 fits (see the module docstring), else 32 bits."""
+        """Return the dtype of the tiles: uint16 if 2 * L * d + 2 < 2^16 (L: see the module docstring), else uint32."""
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
 
     def interval(self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice) -> tuple[Integers, Integers]:
-        """Return, for each positive, the interval of tile values in which a candidate of `block` is undecided.
+        """Return the ends (low, high) of each positive's interval; a tile value in the interval is undecided.
 
         `rows` and `scores` hold the query and the exact score of each positive. The ends are rounded inward to
-        integers, which does not change which integers are in the interval.
+        integers; the interval still contains the same integers.
         """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
@@ -300,12 +301,12 @@ class ByteL1Pass:
 class Grid:
     """The grid to which an l1 pass rounds: ``centre + step * b`` with integers b in -`MAX_MULTIPLE`..`MAX_MULTIPLE`.
 
-    Numbers beyond the grid are rounded to its end.
+    A component beyond the grid is rounded to the nearest end of the grid.
 
     Parameters
     ----------
     unit : float
-        A power of two that no candidate's number exceeds. Vectors are divided by `unit` before they are rounded.
+        A power of two that no component of a candidate exceeds. Vectors are divided by `unit` before they are rounded.
     centre : float64 array, shape (d,)
         The centre of the grid, in multiples of `unit`.
     step : float
@@ -320,8 +321,8 @@ class Grid:
     def of(cls, candidates: Vectors) -> Grid:
         """Choose the grid for `candidates` from a sample of them.
 
-        The centre is the median of the sample. The step is the one of 12 steps that gives the smallest total rounding
-        error of the sample: a small step rounds more finely, but more numbers are beyond the grid.
+        The centre is the median of the sample. Twelve steps are tried, and the step with the smallest total rounding
+        error of the sample is chosen: a small step rounds more finely, but leaves more components beyond the grid.
         """
         unit = power_above(largest_number(candidates))
         sample = candidates[:: max(1, len(candidates) // _SAMPLE)].astype(np.float64) / unit
@@ -332,25 +333,25 @@ class Grid:
         return min(grids, key=lambda grid: float(grid.round(sample * unit)[2].sum()))
 
     def move(self, vectors: Reals) -> tuple[Reals, Reals]:
-        """Move each number of `vectors` into the range of the grid.
+        """Move each component of `vectors` into the range of the grid.
 
-        Returns the moved vectors (q'' in the proof, see the module docstring), and for each row the l1 norm of the
-        change (X in the proof) in multiples of `unit`.
+        Returns two arrays: the moved vectors (q'' in the module docstring), and the l1 norm of the change of each row
+        (X in the module docstring), in multiples of `unit`.
         """
         reach = self.unit * self.step * MAX_MULTIPLE
         moved = np.clip(vectors, self.unit * self.centre - reach, self.unit * self.centre + reach)
         return moved, np.abs(vectors - moved).sum(axis=1) / self.unit
 
     def sizes(self, vectors: Reals) -> Reals:
-        """Return the l1 norm of each row plus twice the l1 norm of the centre, in multiples of `unit`."""
+        """Return the l1 norm of each row of `vectors`, plus twice the l1 norm of the centre, in multiples of `unit`."""
         return np.asarray(np.abs(vectors).sum(axis=1) / self.unit + 2.0 * np.abs(self.centre).sum())
 
     def round(self, vectors: Reals) -> tuple[Bytes, Reals, Reals]:
         """Round `vectors`, shape (n, d), to the grid.
 
         Returns three arrays: the integers, int8 (n, d); the result of `sizes`, float64 (n,); and the l1 norms of the
-        rounding errors of the rows, float64 (n,), in multiples of `unit`. These errors include the change of numbers
-        beyond the grid.
+        rounding errors of the rows, float64 (n,), in multiples of `unit`. These errors include the change of
+        components beyond the grid.
 
         Examples
         --------
@@ -364,5 +365,5 @@ class Grid:
         return rounded.astype(np.int8), sizes, np.abs(scaled - self.step * rounded).sum(axis=1)
 
     def errors(self, vectors: Vectors) -> Reals:
-        """Return the l1 norm of the rounding error of each row, float64, shape (n,), in multiples of `unit`."""
+        """Return the l1 norm of each row's rounding error, float64, shape (n,), in multiples of `unit`."""
         return np.concatenate([self.round(vectors[part].astype(np.float64))[2] for part in row_parts(vectors)])

@@ -33,7 +33,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Counts:
-    """For each positive: how many candidates, and how many known answers, score above it and equal to it.
+    """For each positive: how many candidates and how many known answers score higher, and how many score equal.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class Counts:
 
 
 def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[Ids, Ids]:
-    """Count, for each positive, the known answers of its query that score above it and equal to it.
+    """Count, for each positive, the known answers of its query that score higher, and those that score equal.
 
-    One sort serves all queries: each known answer and each positive gets an integer key that orders by query first
-    and by score second. Two binary searches then count, for each positive, the known answers with a lower key, and
-    the known answers with a lower or equal key.
+    All queries are handled by one sort: each known answer and each positive gets an integer key that orders by query
+    first and by score second. Two binary searches then count, for each positive, the known answers with a lower key,
+    and the known answers with a lower or equal key.
 
     Parameters
     ----------

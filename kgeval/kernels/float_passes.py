@@ -40,15 +40,15 @@ fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 
 squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
 **Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1; if the largest
-number of the candidates exceeds 2**60 or does not exceed 2**-61, candidates are divided by a power of two so that no
-number exceeds 1. For distances, queries and candidates are divided by the smallest power of two that no number of a
-candidate exceeds; for ``l2``, (q, -1) is then scaled to length 1.
+component of the candidates exceeds 2**60 or does not exceed 2**-61, candidates are divided by a power of two so that
+no component exceeds 1. For distances, queries and candidates are divided by the smallest power of two that no component
+of a candidate exceeds; for ``l2``, (q, -1) is then scaled to length 1.
 
 All bounds are used 1% larger than derived; that covers the roundings in computing them.
 
-**Ranges.** No candidate is screened, and every candidate is scored exactly, in two cases: the largest number of the
-candidates, or for ``dot`` of the query, is outside 1e-100..1e100, where float64 itself underflows or overflows; or, for
-distances, the query is 1e15 times larger than the candidates, so that its squares overflow float32.
+**Ranges.** No candidate is screened, and every candidate is scored exactly, in two cases: the largest component of
+the candidates, or for ``dot`` of the query, is outside 1e-100..1e100, where float64 itself underflows or overflows; or,
+for distances, the query is 1e15 times larger than the candidates, so that its squares overflow float32.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Prepared:
     vectors : float32 or float64 array, shape (queries, d); for ``l2`` (queries, d + 1)
         The scaled queries.
     scale : float64 array, shape (queries,)
-        The length by which each query was divided. The scores of its positives are divided by it too. 1 for
-        `DistancePass`.
+        The length by which each query was divided; the scores of the query's positives are divided by the same length.
+        1 for `DistancePass`.
     sizes : float64 array, shape (queries,)
         Norms of the queries before scaling (for distances, divided by the unit of the pass): l1 norms for
         `DistancePass`, else Euclidean norms.
@@ -118,7 +118,7 @@ class DotPass:
     unit : float
         The power of two by which candidates are divided; 1 if ``dot`` needs no scaling.
     vectors : float32 array, shape (candidates, d); for ``l2`` (candidates, d + 1)
-        The scaled candidates e; for ``l2`` (2 * e, |e|^2). Shares the memory of `candidates` if no number changes.
+        The scaled candidates e; for ``l2`` (2 * e, |e|^2). Shares the memory of `candidates` if no value changes.
     norms : float64 array, shape (candidates,)
         Euclidean norms of the rows of `vectors` before rounding.
     """
@@ -188,14 +188,14 @@ class DotPass:
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
-        """Return, for each positive, the interval in which a candidate is undecided; see `passes.Pass.interval`."""
+        """Return the ends (low, high) of the interval of each positive; see `passes.Pass.interval`."""
         thresholds, radius = self.around(prepared, rows, scores, _largest(self.norms, block), U)
         return _outward(thresholds - radius, thresholds + radius, prepared.is_usable[rows])
 
     def around(
         self, prepared: Prepared, rows: Ids, scores: Reals, largest: Any, unit_roundoff: float
     ) -> tuple[Reals, Reals]:
-        """Return, for each positive, its score on the scale of screening scores, and a bound on their error.
+        """Return two arrays: the positives' scores on the scale of screening scores, and bounds on the screening error.
 
         Parameters
         ----------
@@ -212,8 +212,8 @@ class DotPass:
         Returns
         -------
         thresholds, radius : float64 arrays, shape (positives,)
-            `thresholds`: the scores on that scale. A candidate is undecided if its screening score is within `radius`
-            of the threshold.
+            `thresholds`: the scores of the positives on the scale of screening scores. A candidate is undecided if its
+            screening score is within `radius` of the threshold.
         """
         d = self.vectors.shape[1]
         norms = prepared.scale[rows]
@@ -237,7 +237,8 @@ class DoubleDotPass:
     Parameters
     ----------
     single : DotPass
-        The float32 pass of the same geometry. This pass converts the candidates of `single` to float64, tile by tile.
+        The float32 pass of the same geometry. `DoubleDotPass` converts the candidates of `single` to
+        float64, tile by tile.
     """
 
     single: DotPass
@@ -256,7 +257,7 @@ class DoubleDotPass:
         return np.asarray(q @ e.T)
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
-        """Return, for each positive, the interval in which a candidate is undecided; see `passes.Pass.interval`."""
+        """Return the ends (low, high) of the interval of each positive; see `passes.Pass.interval`."""
         thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), V)
         is_usable = prepared.is_usable[rows]
         low = np.where(is_usable, np.nextafter(thresholds - radius, -np.inf), -np.inf)
@@ -347,7 +348,7 @@ class DistancePass:
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
-        """Return, for each positive, the interval in which a candidate is undecided; see `passes.Pass.interval`."""
+        """Return the ends (low, high) of the interval of each positive; see `passes.Pass.interval`."""
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
         distances = np.where(is_usable, -scores, 0.0) / self.unit
@@ -363,12 +364,12 @@ class DistancePass:
 
 
 def _largest(norms: Reals, block: slice | Ids) -> Any:
-    """Return the largest norm of a tile, if `block` is a slice; the norm of each candidate, if it is an array."""
+    """Return the largest norm in `block` if `block` is a slice; the norm of each candidate if `block` is an array."""
     return norms[block].max() if isinstance(block, slice) else norms[block]
 
 
 def _outward(low: Reals, high: Reals, is_usable: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Round intervals outward to float32; an interval is -infinity..+infinity where `is_usable` is False."""
+    """Round the ends of intervals outward to float32; where `is_usable` is False, return -infinity..+infinity."""
     low32 = np.where(is_usable, low, -np.inf).astype(np.float32)
     high32 = np.where(is_usable, high, np.inf).astype(np.float32)
     return np.nextafter(low32, np.float32(-np.inf)), np.nextafter(high32, np.float32(np.inf))

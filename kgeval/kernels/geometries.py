@@ -1,10 +1,10 @@
-"""The registered geometries: the formula of each, and the approximate passes and screens that make it fast.
+"""The registered geometries: the formula of each, and the approximate passes and screens that make counting fast.
 
 To add a geometry, add a `Geometry` to the loop at the end. Its functions `summands` and `finish` define the exact
 scores; `passes` and `screen` are optional and make the counting fast. `exact_scores` and `exact_tensor_scores` call the
 functions below.
 
-In the formulas, e is a candidate and q a query, both of the same pair, and e_k is number k of e.
+In the formulas, e and q are the candidate and the query of a pair, and e_k is component k of e.
 """
 
 from __future__ import annotations

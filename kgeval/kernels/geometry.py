@@ -48,8 +48,8 @@ class Geometry:
     summands : function
         ``summands(candidates, queries, root)`` returns the terms of the sum, float64, shape (pairs, k). `candidates`
         and `queries` are float64, shape (pairs, d), both numpy arrays or both torch tensors; `candidates` may be
-        overwritten. `root` is the correctly rounded square root of that library. Allowed are only operations that
-        both libraries round correctly: sums, differences, products, absolute values and `root`.
+        overwritten. `root` is that library's function for correctly rounded square roots. Allowed are only operations
+        that both libraries round correctly: sums, differences, products, absolute values and `root`.
     finish : function
         ``finish(sums, root)`` returns the scores of `sums`; both float64, shape (pairs,). Higher is better.
     n_parts : int
@@ -57,7 +57,7 @@ class Geometry:
     tile : tuple of int
         How many queries and how many candidates are scored together in numpy.
     byte_tile : tuple of int, optional
-        The same two numbers for a pass in which torch multiplies 8-bit integers; None if there is no such pass.
+        The same as `tile`, for a pass in which torch multiplies 8-bit integers; None if there is no such pass.
     passes : function, optional
         See `kgeval.kernels.passes.make_passes`; without this function, every pair is scored exactly.
     screen : function, optional
@@ -125,7 +125,10 @@ def _tree_sum(terms: Reals) -> Reals:
 
 
 def _halved(terms: Reals, n: int) -> Reals:
-    """Add, in place, the second half of the first `n` columns to the first half; an odd last column to column 0."""
+    """Add the second half of the first `n` columns to the first half, in place, and return `terms`.
+
+    If `n` is odd, the last of the `n` columns is added to column 0.
+    """
     half = n // 2
     terms[:, :half] += terms[:, half : 2 * half]
     if n % 2:

@@ -1,4 +1,4 @@
-"""The counter of embedding vectors in numpy: `NumpyCounter`, and `decide`, which compares screening scores.
+"""The counter for embedding vectors in numpy: `NumpyCounter`, and `decide`, which compares screening scores.
 
 `backends.make_counter` makes the counter, and the ranker calls its `count` once for each batch of queries.
 """
@@ -70,7 +70,7 @@ class NumpyCounter:
         self.column_of[self.order] = np.arange(len(candidates))
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score above it and equal to it.
+        """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
 
         Parameters
         ----------
@@ -94,16 +94,17 @@ class NumpyCounter:
         return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
     def _count_all(self, job: _Job) -> tuple[Ids, Ids, Scores]:
-        """Count, for each positive, the better and the equal candidates, tile by tile.
+        """Count, for each positive, the candidates that score higher, and those that score equal, tile by tile.
 
-        Undecided pairs of positive and candidate are collected, and scored together at the end, or when there are many.
+        A pair is a positive and a candidate. Undecided pairs are collected, and scored together whenever there are
+        many, and at the end.
 
         Returns
         -------
         better, equal : int64 arrays, shape (positives,)
         screened : float32 array, shape (known answers,)
-            Screening scores of the known answers, taken from the tiles of the pass `of_pairs`; NaN for a known answer
-            that was in none of these tiles.
+            Screening scores of the known answers, taken from the tiles that the pass `of_pairs` screened; NaN for a
+            known answer that is in none of these tiles.
         """
         places, rows = job.places, job.places.rows
         known = self.column_of[places.known]  # (known answers,): their columns in the order of the tiles
@@ -139,11 +140,11 @@ class NumpyCounter:
         return better + above, equal + same, screened
 
     def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
-        """Count, for each positive, the better and the equal candidates among the undecided pairs.
+        """Count, for each positive, the undecided candidates that score higher, and those that score equal.
 
         A pair is a positive and the column of a candidate in the order of the tiles. The pass `of_pairs` screens the
-        pairs, unless it is the first pass, which has already screened all pairs. The pairs that stay undecided are
-        scored exactly. Returns two arrays of counts, better and equal, int64 (positives,).
+        undecided pairs, unless `of_pairs` is the first pass: the first pass has already screened all pairs. The pairs
+        that stay undecided are scored exactly. Returns two arrays of counts, better and equal, int64 (positives,).
         """
         rows = job.places.rows
         if not undecided:
@@ -168,7 +169,10 @@ class NumpyCounter:
         return better, equal
 
     def _count_crowd(self, job: _Job, crowd: Ids, block: slice) -> tuple[Ids, Ids]:
-        """Count, for each positive of `crowd`, the candidates of `block` with a better or an equal exact score."""
+        """Count, for each positive of `crowd`, the candidates of `block` that score higher, and those that score equal.
+
+        All scores are exact.
+        """
         better, equal = np.zeros((2, len(crowd)), dtype=np.int64)
         scores = job.scores[crowd, None]
         query_rows, row_of = _distinct(job.places.rows[crowd])
@@ -184,10 +188,11 @@ class NumpyCounter:
         return better, equal
 
     def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
-        """Count, for each positive, the better and the equal known answers of its query, int64 (positives,).
+        """Count, for each positive, the known answers of its query that score higher, and those that score equal.
 
         `screened` holds the screening scores from `_count_all`; this method computes the missing ones (NaN). The known
-        answers of a query are scored exactly only if screening leaves one of them undecided, other than the positive.
+        answers of a query are scored exactly only if screening leaves at least one of them, other than the positive,
+        undecided. Returns two arrays of counts, better and equal, int64, shape (positives,).
         """
         of_pairs, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
         missing = np.flatnonzero(np.isnan(screened))
@@ -215,7 +220,8 @@ class NumpyCounter:
 class _Job:
     """The prepared input of one call of `NumpyCounter.count`.
 
-    `states` holds the queries as each pass prepared them; `scores`, float64 (positives,), are the exact scores.
+    `states` holds, for each pass, the result of its `prepare`. `scores`, float64, shape (positives,), holds the exact
+    scores of the positives.
     """
 
     queries: Reals
@@ -231,7 +237,7 @@ class Decided:
     Parameters
     ----------
     above : int64 array, shape (positives,)
-        How many candidates are certainly better; 0 for a crowded positive.
+        How many candidates certainly score higher than the positive; 0 for a crowded positive.
     which, columns : int64 arrays, shape (undecided,)
         Positive and column of each undecided pair; a crowded positive has no pairs here.
     crowded : int64 array
@@ -266,7 +272,7 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
 
     Examples
     --------
-    One row, one positive: 7 and 9 are better than the interval 4..6, 1 is worse, and 5 (column 1) is undecided.
+    One row, one positive: 7 and 9 are above the interval 4..6, 1 is below it, and 5 (column 1) is undecided.
 
     >>> decide(np.array([[1, 5, 7, 9]]), np.array([0]), np.array([4]), np.array([6]))
     Decided(above=array([2]), which=array([0]), columns=array([1]), crowded=array([], dtype=int64))
@@ -321,9 +327,9 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
 def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids, tuple[Ids, Ids], Bools]:
     """Compare whole rows of scores, one row for each positive.
 
-    `scores` and `is_at_least` (whether a score reaches `low`) have the shape (positives, columns), `high` has the shape
-    (positives,).
-    Returns how many scores are above `high`, the undecided pairs (positive, column), and which positives are crowded.
+    `scores` and `is_at_least` (whether a score is at least `low`) have the shape (positives, columns), `high` has the
+    shape (positives,). Returns three results: for each positive, how many scores are above `high`; the undecided pairs,
+    as (positives, columns); and for each positive, whether it is crowded.
     """
     is_above = np.greater(scores, high[:, None])
     n_above = count_true(is_above)
@@ -336,7 +342,7 @@ def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids
 
 
 def _keep_cells(tile: Scores, tile_rows: Ids, block: slice, rows: Ids, columns: Ids, kept: Scores) -> None:
-    """Copy the score of query ``rows[i]`` with candidate ``columns[i]`` to ``kept[i]``, for each i in the tile.
+    """Copy the score of query ``rows[i]`` with candidate ``columns[i]`` to ``kept[i]``, for each pair i in the tile.
 
     The rows of the tile are the queries `tile_rows`, ascending; its columns are the candidates of `block`.
     """
@@ -372,9 +378,9 @@ def _true_cells(mask: Bools) -> tuple[Ids, Ids]:
 
 @contextmanager
 def _short_buffers() -> Iterator[None]:
-    """Shorten numpy's buffer while a counter compares, and restore it afterwards.
+    """Make numpy's buffer smaller while a counter compares, and restore its size afterwards.
 
-    If a row is shorter than the buffer, numpy first copies the threshold of the row to as many cells, which takes time.
+    For a row shorter than the buffer, numpy first copies the row's threshold once for each cell, which takes time.
     """
     size = np.setbufsize(_BUFFER)
     try:
@@ -384,7 +390,7 @@ def _short_buffers() -> Iterator[None]:
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct numbers of `rows`, and for each element of `rows` its index among them; `rows` ascends.
+    """Return the distinct values of `rows`, which ascends, and the index of each row's value among the distinct values.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Pass(typing.Protocol):
         """
 
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
-        """Return, for each positive, the interval of screening scores in which a candidate is undecided.
+        """Return the ends (low, high) of each positive's interval; a screening score in the interval is undecided.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: b
 
 
 def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the pass of ``modulus``, which is the second pass of ``l1``: float32 distances.
+    """Return the only pass of ``modulus``: float32 distances (for ``l1``, the same pass is the second pass).
 
     Parameters
     ----------
@@ -222,8 +222,9 @@ def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes
 class ExactPass:
     """A pass whose screening scores are the exact scores.
 
-    The interval reaches from the next float32 number below the positive's score to the next float32 number above it,
-    since `pairs` rounds to float32. Only ties and near ties are undecided; these are scored again in float64.
+    The result of `tile` is not rounded; the result of `pairs` is rounded to float32. Because of this rounding, the
+    interval that `interval` returns reaches from the float32 number just below the positive's score to the float32
+    number just above the score. So only ties and near ties are undecided; these are scored again in float64.
 
     Parameters
     ----------

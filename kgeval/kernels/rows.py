@@ -1,4 +1,4 @@
-"""Functions for whole rows of scores, numpy arrays or tensors: counts, the largest score, the first NaN.
+"""Functions for whole rows of scores (numpy arrays or tensors): counts, the largest score, and the first NaN.
 
 The ranker calls `row_counter` for scorers that return whole rows; `kgeval.scorers` calls `largest_score` and
 `first_nan`.
@@ -35,7 +35,7 @@ def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
 
 
 def count_rows(scores: Scores, places: Places) -> Counts:
-    """Count, for each positive, the candidates of its row that score above it and equal to it.
+    """Count, for each positive, the candidates of its row that score higher, and those that score equal.
 
     The scores are compared without tolerance, and without a conversion that changes a score.
 
@@ -115,7 +115,8 @@ def first_nan(scores: Array) -> tuple[int, int, int] | None:
     Returns
     -------
     tuple of int, or None
-        Row and column of the first NaN, and the number of all NaN; None if there is no NaN.
+        (row, column, count): the row and the column of the first NaN, and how many NaN values there are in total. None
+        if there is no NaN.
     """
     if is_tensor(scores):
         return first_nan_of_tensor(scores)

@@ -39,8 +39,8 @@ _LISTED = 64  # the list of the fused kernel can hold 1 in 64 pairs
 class _TensorJob:
     """The prepared input of one call of `TorchCounter.count`.
 
-    `ready` holds the queries as the screen prepared them; `positives`, float64 (positives,), are the exact scores.
-    `rows` (on the host) and `row_index` (on the device) hold the same numbers: the query of each positive.
+    `ready` holds the prepared queries. `positives`, float64, shape (positives,), holds the positives' exact scores.
+    `rows` (on the host) and `row_index` (on the device) both hold the query of each positive.
     """
 
     queries: Tensor
@@ -64,8 +64,8 @@ class TorchCounter:
         The largest number of candidates that are screened together. By default, as many as fit a cache (CPU) or keep a
         GPU busy.
     screening : torch.dtype, optional
-        The dtype to which ``dot`` and ``l2`` round vectors for screening; see `torch_screens.make_screen`. It changes
-        the time, never a count.
+        The dtype to which ``dot`` and ``l2`` round vectors for screening; see `torch_screens.make_screen`. The
+        choice changes the time, never a count.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class TorchCounter:
         self.is_fused = is_half and triton_kernels.is_available(self.candidates.device)
 
     def count(self, queries: Any, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score above it and equal to it.
+        """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class TorchCounter:
         return max(_MIN_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
 
     def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
-        """Count, for each positive, the better and the equal candidates of a block, int64 (positives,)."""
+        """Count, for each positive, the candidates of a block that score higher, and those that score equal."""
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
@@ -183,7 +183,7 @@ class TorchCounter:
     def _screen_fused(
         self, job: _TensorJob, block: slice, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-        """Return the result of `_count_tile`, computed by the fused kernel; no positive is crowded.
+        """Return what `_count_tile` returns, computed by the fused kernel, which marks no positive as crowded.
 
         Returns None if there is no fused kernel, or if more pairs are undecided than the kernel's list can hold.
         """
@@ -201,9 +201,10 @@ class TorchCounter:
         return None if collected is None else (*collected, collected[0].new_zeros(len(low), dtype=load_torch().bool))
 
     def _count_crowd(self, job: _TensorJob, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
-        """Count, for each positive of `crowd`, the better and the equal ones of `candidates`, from exact scores.
+        """Count, for each positive of `crowd`, the given candidates with a higher and those with an equal exact score.
 
-        The queries are scored in parts. Returns two arrays of counts, better and equal, int64, shape (crowd,).
+        To save memory, the queries are scored in parts. Returns two arrays of counts, better and equal,
+        int64, shape (crowd,).
         """
         torch = load_torch()
         device = job.queries.device
@@ -224,9 +225,9 @@ class TorchCounter:
 
 
 def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
-    """Count, for each positive, the candidates of its row that score above it and equal to it, on their device.
+    """Count, for each positive, the candidates of its row that score higher, and those that score equal.
 
-    The scores are compared without conversion and without tolerance.
+    The scores are compared on their device, without conversion and without tolerance.
 
     Parameters
     ----------
@@ -258,7 +259,8 @@ def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
     Returns
     -------
     tuple of int, or None
-        Row and column of the first NaN, and the number of all NaN; None if there is no NaN.
+        (row, column, count): the row and the column of the first NaN, and how many NaN values there are in total. None
+        if there is no NaN.
     """
     torch = load_torch()
     scores = scores.detach()
@@ -286,7 +288,7 @@ def largest_of_tensor(scores: Tensor) -> float:
 
 
 def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each j, the cells of ``scores[rows[j]]`` that are above ``positives[j]``, and those equal to it.
+    """Count, for each j, the cells of ``scores[rows[j]]`` that exceed ``positives[j]``, and those that equal it.
 
     `rows` ascends. Returns two arrays of counts, better and equal, int64 (positives,).
     """
@@ -328,7 +330,7 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
 def _parts(matrix: Tensor, n: int) -> list[slice]:
     """Return slices that cut `n` positives into parts whose rows of `matrix` are small enough to copy.
 
-    The rows of a part take at most one byte for each cell of `matrix`, or 4 MiB if this is more.
+    The rows of a part take at most as many bytes as `matrix` has cells, or 4 MiB if this is more.
     """
     row_bytes = max(1, matrix.shape[1] * matrix.element_size())
     max_rows = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)
@@ -357,9 +359,9 @@ def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
 
 
 def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each positive, the better and the equal known answers of its query, on the device.
+    """Count, for each positive, the known answers of its query that score higher, and those that score equal.
 
-    `counts.count_known` explains the computation.
+    All tensors stay on the device. `counts.count_known` explains the computation.
     """
     torch = load_torch()
     values = torch.cat([known_scores, scores]).sort().values
@@ -375,7 +377,7 @@ def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores:
 
 
 def _on_device(places: Places, like: Tensor) -> list[Tensor]:
-    """Return rows, answers, known rows and known answers of `places` as tensors on the device of `like`."""
+    """Return the fields `rows`, `answers`, `known_rows` and `known` of `places` as tensors on the device of `like`."""
     torch = load_torch()
     arrays = (places.rows, places.answers, places.known_rows, places.known)
     return [torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(like.device) for array in arrays]

@@ -44,7 +44,7 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
    The positive's score p is compared as |q|^2 - p^2, the threshold.
 3. The float64 evaluation of score and squares stays within 16 * (d + 8) * v * (|q| + |e|)^2 of the real numbers.
 
-**l1** (`DistanceScreen`); let S = |q'|_1 + |e'|_1, let s(x) be the sum of the numbers of a vector x, and x_k number k
+**l1** (`DistanceScreen`); let S = |q'|_1 + |e'|_1, s(x) be the sum of the components of a vector x, x_k component k
 
 1. |x - y| = 2 * max(x, y) - x - y for two numbers. So minus half the distance D is
    (s(q) + s(e)) / 2 minus the sum of max(q_k, e_k) over all k.
@@ -66,9 +66,10 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
 (whose squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
 All bounds are used 1% larger than derived, which covers the roundings in computing them. No candidate is screened, and
-all are scored exactly, if the largest number of the candidates, or for ``dot`` of the query, is outside 1e-100..1e100,
-or, for distances, if the query is 1e15 times larger than the candidates. Candidates are sorted by norm: the bound of a
-block uses the largest norm of the block, and after sorting, the other norms of the block are nearly as large.
+all are scored exactly, if the largest component of the candidates, or for ``dot`` of the query, is outside
+1e-100..1e100, or, for distances, if the query is 1e15 times larger than the candidates. Candidates are sorted by
+norm: the bound of a block uses the largest norm of the block, and after sorting, the other norms of the block are
+nearly as large.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> T
 
 
 def _tree_sum_of_tensor(terms: Tensor) -> Tensor:
-    """Return the sum of each row, in the order of additions of `geometry._tree_sum`. Overwrites `terms`."""
+    """Return the sum of each row of `terms`, added in the same order as in `geometry._tree_sum`. Overwrites `terms`."""
     n = terms.shape[1]
     while n > 1:
         half = n // 2
@@ -120,7 +121,7 @@ def _tree_sum_of_tensor(terms: Tensor) -> Tensor:
 
 
 def _square_root(terms: Tensor) -> Tensor:
-    """Return the correctly rounded square roots, in place."""
+    """Overwrite `terms` with their correctly rounded square roots, and return `terms`."""
     if terms.device.type != "cpu":
         return terms.sqrt_()
     numbers = terms.detach().numpy()
@@ -134,7 +135,7 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
     Parameters
     ----------
     tensor : tensor
-        Determines the device; its numbers are not read.
+        Determines the device; the values in `tensor` are not read.
     bytes_each : int
         Bytes that one item takes.
 
@@ -179,10 +180,10 @@ class Ready:
     vectors : tensor of the screening dtype, shape (queries, width)
         The scaled, rounded queries.
     thresholds : float64 tensor, shape (positives,)
-        The exact scores of the positives on the scale of the screening scores.
+        The exact scores of the positives, converted to the scale of the screening scores.
     sizes, errors, slack : float64 tensors, shape (queries,)
-        `sizes`: norms of the queries. `errors`: norms of their rounding errors. `slack`: for ``l2``, a bound on the
-        float64 error (step 3 of the proof for ``l2``).
+        `sizes`: norms of the queries. `errors`: norms of the rounding errors of the queries. `slack`: for ``l2``, a
+        bound on the float64 error (module docstring, **l2**, step 3); for other geometries 0.
     is_usable : bool tensor, shape (queries,)
         False for a query that is not screened; all its candidates are scored exactly.
     """
@@ -209,12 +210,13 @@ class ProductScreen:
     Attributes
     ----------
     order : int64 tensor, shape (candidates,)
-        The candidates by descending norm; row j of the arrays below belongs to candidate ``order[j]``.
+        The indices of the candidates, sorted by norm, largest first. Row j of the tensors below belongs to candidate
+        ``order[j]``.
     vectors : tensor of `dtype`, shape (candidates, width)
         The scaled, rounded candidates e; for ``l2`` (2 * e, a, b, c), where a + b + c is the square of the norm of e.
         Padded with zeros to a width divisible by 8.
     norms, errors : float64 tensors, shape (candidates,)
-        `norms`: norms of the scaled vectors before rounding. `errors`: norms of their rounding errors.
+        `norms`: norms of the scaled vectors before rounding. `errors`: norms of the rounding errors of these vectors.
     unit : float
         The power of two by which candidates are divided.
     is_in_range : bool
@@ -309,7 +311,7 @@ class ProductScreen:
         return q.float() @ e.float().T
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, for each positive, the interval of screening scores in which a candidate of `block` is undecided.
+        """Return the ends (low, high) of each positive's interval; a screening score in the interval is undecided.
 
         ``rows[j]`` is the query of positive j.
         """
@@ -340,11 +342,12 @@ class DistanceScreen:
     Attributes
     ----------
     order : int64 tensor, shape (candidates,)
-        The candidates by descending norm; the arrays below are in this order.
+        The indices of the candidates, sorted by norm, largest first. The candidates in the tensors below have the same
+        order.
     columns : float32 tensor, shape (d, candidates)
         The scaled, rounded candidates, one row for each dimension.
     halves : float32 tensor, shape (candidates,)
-        s(e') / 2, half the sum of the numbers of each rounded candidate.
+        Half the sum of the components of each rounded candidate.
     norms : float64 tensor, shape (candidates,)
         l1 norms of the scaled candidates.
     unit : float
@@ -390,7 +393,7 @@ class DistanceScreen:
         return Ready(vectors, thresholds, q.abs().sum(1), zeros, zeros, is_usable)
 
     def tile(self, ready: Ready, block: slice) -> Tensor:
-        """Return minus the screening distance (``l1``: half of it) of each query to each candidate of `block`."""
+        """Return minus the distance (``l1``: minus half the distance) of each query to each candidate of `block`."""
         torch = load_torch()
         q, e = ready.vectors.T[:, :, None], self.columns[:, block]  # (d, queries, 1), (d, candidates of the block)
         if self.geometry == "l1":
@@ -411,7 +414,7 @@ class DistanceScreen:
         return out
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return, for each positive, the interval of screening scores in which a candidate of `block` is undecided.
+        """Return the ends (low, high) of each positive's interval; a screening score in the interval is undecided.
 
         ``rows[j]`` is the query of positive j.
         """
@@ -473,7 +476,10 @@ def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Prod
 
 
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the intervals within `radius` of the thresholds, made 1% wider, plus a margin for float64 roundings."""
+    """Return the ends (low, high) of intervals: the thresholds minus and plus a radius.
+
+    The radius is `radius` plus a margin for float64 roundings, made 1% larger.
+    """
     radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
 
@@ -489,12 +495,12 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
     Returns
     -------
     norms : float64 tensor, shape (n,)
-        The norms, all divided by the same power of two, so that their order is unchanged. Zeros if the vectors are out
-        of range.
+        The norms, all divided by the same power of two, which is not `unit`; their order is unchanged. Zeros if the
+        vectors are out of range.
     unit : float
-        A power of two that no norm exceeds.
+        A power of two that no norm exceeds; 1 if the vectors are out of range.
     is_in_range : bool
-        Whether the largest absolute number is in 1e-100..1e100, or all numbers are 0.
+        Whether the largest absolute component is in 1e-100..1e100, or all components are 0.
     """
     norms = vectors.new_zeros(len(vectors), dtype=load_torch().float64)
     step = budget(vectors, 16 * vectors.shape[1])
@@ -518,7 +524,7 @@ def _multiplies_halves(dtype: Any) -> bool:
 
 
 def _multiplies_exactly(dtype: Any, vectors: Tensor) -> bool:
-    """Tell whether `ProductScreen.tile` multiplies the numbers of `vectors` without further rounding."""
+    """Tell whether `ProductScreen.tile` multiplies `vectors` without rounding their components again."""
     torch = load_torch()
     if vectors.is_cuda:
         return _multiplies_halves(dtype)

@@ -3,9 +3,10 @@
 `TorchCounter` calls it for ``dot`` and ``l2``. One program of the kernel handles one tile of queries x candidates:
 
 1. It multiplies their rounded vectors on the tensor cores, and sums in float32.
-2. While the products are in registers, it compares them with the interval `low`..`high` of each positive. A product
-   above `high` is certainly better, and counted. A product from `low` to `high` is undecided, and the pair of positive
-   and candidate is appended to a list. `torch_screens` proves the intervals.
+2. While the products are in registers, it compares them with the interval `low`..`high` of each positive. A candidate
+   with a product above `high` certainly scores higher than the positive, and is counted. A candidate with a product
+   from `low` to `high` is undecided, and the pair of positive and candidate is appended to a list.
+   `torch_screens` proves the intervals.
 
 Groups: a row of a tile is not a query but a group of at most four positives of one query (a query with more positives
 has several rows). The number of comparisons of a tile is the size of its largest group, so groups are sorted
@@ -41,7 +42,7 @@ _kernels: list[Any] = []  # the compiled kernel, after the first call
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Groups of at most four positives of one query; the positives of a group are consecutive.
+    """Groups of at most four consecutive positives of one query; the groups are sorted by size, largest first.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class RowGroups:
     first : int64 tensor, shape (groups,)
         The first positive of each group.
     size : int32 tensor, shape (groups,)
-        The number of positives of each group; descending.
+        The number of positives of each group.
     """
 
     query: torch.Tensor
@@ -128,7 +129,7 @@ def count_and_collect(
     low, high : float32 tensors, shape (positives,)
         The ends of the interval of each positive. If both are +infinity, nothing is counted or listed for the positive.
     capacity : int
-        The largest number of pairs that can be listed, below 2**30.
+        The largest number of pairs that can be listed; must be below 2**30.
 
     Returns
     -------

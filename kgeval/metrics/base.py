@@ -34,7 +34,8 @@ class MetricValue:
     excluded : int
         Number of queries or groups that are left out of the mean because they have no value.
     excluded_weight : float
-        Weight of these queries or groups, divided by the weight of all; from 0 to 1.
+        Total weight of the queries or groups that are left out, divided by the total weight of all queries or groups;
+        from 0 to 1.
     """
 
     value: float
@@ -80,8 +81,8 @@ class Metric:
     default_ties : str
         The tie policy that is used by default.
     has_moments : bool
-        Whether the metric can be computed from means over the positives or queries. If so, it returns the terms of
-        these means as `kgeval.stats.Moments`, from which confidence intervals and tests are computed.
+        Whether the metric can be computed from means over the positives or queries. If so, the method `moments` returns
+        the terms of these means; confidence intervals and tests are computed from the terms.
     """
 
     name: ClassVar[str]
@@ -206,6 +207,8 @@ class Family(Generic[M]):
         fields = {field.name: field for field in dataclasses.fields(metric_class)}  # type: ignore[arg-type]
         if "k" not in fields and at:
             raise MetricError(f"{name} takes no cut-off; got {text!r}")
+        if "k" in fields and re.fullmatch(r"[0-9]{19,}", cut_off or ""):
+            raise MetricError(f"the cut-off of {name} must be below 10^18; got {text!r}")
         if "k" in fields and (at or _needs_cut_off(metric_class)) and not re.fullmatch(r"[0-9]{1,18}", cut_off or ""):
             raise MetricError(f"{name} needs a cut-off, a positive integer, such as '{name}@10'; got {text!r}")
         arguments: dict[str, Any] = {"k": int(cut_off)} if cut_off else {}

@@ -122,7 +122,7 @@ def display_of(column: str) -> Display:
     Returns
     -------
     Display
-        If the column is not a metric, its heading is its name, with 4 decimals and no unit.
+        For a column that is not a metric: the name of the column as its heading, 4 decimals, and no unit.
 
     Examples
     --------

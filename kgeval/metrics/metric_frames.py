@@ -63,9 +63,9 @@ def metric_frame(
     Returns
     -------
     pandas.DataFrame
-        The last column, ``reason``, tells which values of the row are NaN or have no interval, and why; it is an empty
-        text if no cell of the row has a reason. The reasons are a column and not in ``DataFrame.attrs``, because pandas
-        operations can lose these attributes.
+        The last column, ``reason``, tells which values of the row are NaN or have no interval, and why. The text is
+        empty if no cell of the row has a reason. The reasons are not stored in ``DataFrame.attrs``, because pandas
+        operations can lose `attrs`.
     """
     keys = list(dict.fromkeys(metrics))
     columns: dict[str, Any] = {} if counts is None else {"n": np.asarray(counts, dtype=np.int64)}
@@ -80,7 +80,7 @@ def metric_frame(
 
 
 def join_reasons(cells: Mapping[str, Cell]) -> str:
-    """Join the reasons of all cells of a row into one text; a reason that several metrics have is written once.
+    """Join the reasons of all cells of a row into one text; if several metrics have the same reason, it occurs once.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ def _checked_ranks(ranks: Any) -> Reals:
 
 
 def _checked_rivals(n_candidates: Any, ranks: Reals) -> Ids:
-    """Return the number of rivals of each positive (its number of candidates minus 1), int64, one for each rank."""
+    """Return, for each rank, the number of rivals: the number of candidates minus 1; int64 (n,)."""
     counts = np.asarray(n_candidates)
     if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts.ndim == 1 and len(counts) != len(ranks)):
         raise DataError(

@@ -92,19 +92,20 @@ class QueryLevel(Metric):
 def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> Lists:
     """Build the ranked list of each query from the three counts (`better`, `tied`, `rivals`) of each answer.
 
-    The rivals of an answer are other candidates of its query; `is_removed` tells whether other answers are among them.
-    No scores are needed, because the counts determine the order: an answer that has fewer rivals with a higher score
-    ranks higher. If two answers have equally many such rivals, no irrelevant candidate ranks between the two. Answers
-    with equal counts form one tie group.
+    The rivals of an answer are the other candidates of its query, without the query's other answers if `is_removed` is
+    True. No scores are needed, because the counts determine the order: an answer with a smaller `better` ranks higher.
+    If `better` is equal for two answers, no irrelevant candidate ranks between the two answers. Answers with equal
+    counts form one tie group.
 
     Parameters
     ----------
     query : int64 array, shape (answers,)
-        The number of the query of each answer, from 0 to ``n_queries - 1``, in any order. Every query has at least one
+        The index of each answer's query, from 0 to ``n_queries - 1``, in any order. Every query has at least one
         answer, and no answer occurs twice in a query.
     n_queries : int
     better, tied, rivals : int64 arrays, shape (answers,)
-        For each answer: the number of rivals with a higher score, with an equal score, and of all rivals.
+        For each answer: `better` is the number of rivals with a higher score, `tied` the number of rivals with an equal
+        score, and `rivals` the number of all rivals.
     is_removed : bool
         True for filtered counts: the rivals of an answer do not include the query's other answers. False for raw
         counts: the rivals include these answers.

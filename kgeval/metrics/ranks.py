@@ -71,7 +71,8 @@ class RankMetric(Metric):
         Parameters
         ----------
         better, tied, rivals : int64 arrays, shape (positives,)
-            For each positive: the number of rivals with a higher score, with an equal score, and of all rivals.
+            For each positive: `better` is the number of rivals with a higher score, `tied` the number of rivals with an
+            equal score, and `rivals` the number of all rivals.
         ties : str
             ``"optimistic"``: the positive ranks before all rivals with the same score; ``"pessimistic"``: after all
             of them; ``"realistic"``: the mean of these two ranks; ``"expected"``: the expectation of the metric over
@@ -96,7 +97,7 @@ class RankMetric(Metric):
         -------
         Moments
             `number` is the value that `compute` returns. `values` is float64, with one row per positive and one column
-            per mean; most metrics are computed from one mean.
+            for each mean from which the metric is computed; for most metrics this is one column.
 
         Raises
         ------
@@ -116,7 +117,7 @@ class RankMetric(Metric):
         return self._moments(better, tied, rivals, ties)
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        """Return the moments; call this only if `lacking` returns an empty string for these positives."""
+        """Return the result of `moments` without checks; call this method only if `lacking` returns an empty string."""
         if ties == "expected":
             return self.expectation(better + 1, better + tied + 1)
         return Moments(self.value(ranks_under(ties, better, tied))[:, None])
@@ -129,7 +130,9 @@ class RankMetric(Metric):
         return "" if ties in self.tie_policies else f"{self} has no exact expectation over random tie breaking"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return the expected metric if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
+        """Return the expectation of the metric for independent random ranks.
+
+        The rank of positive i is any integer from ``low[i]`` to ``high[i]``, all with equal probability.
 
         Parameters
         ----------
@@ -144,9 +147,10 @@ class RankMetric(Metric):
         return Moments(mean_over_range(self.value, low, high)[:, None])
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return the variance of the metric if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
+        """Return the variance of the metric for independent random ranks.
 
-        The parameters are those of `expectation`; the attribute `number` of the result is the variance.
+        The ranks are random as in `expectation`, which has the same parameters. The attribute `number` of the result
+        is the variance.
         """
         first, n = mean_over_range(self.value, low, high), len(low)
         second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
@@ -183,7 +187,8 @@ def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
     ties : str
         ``"optimistic"``, ``"realistic"`` or ``"pessimistic"``; under ``"expected"`` a positive has no single rank.
     better, tied : int64 arrays, shape (positives,)
-        For each positive: the number of rivals with a higher score, and with an equal score.
+        For each positive: `better` is the number of rivals with a higher score, and `tied` the number of rivals with an
+        equal score.
 
     Returns
     -------
@@ -232,7 +237,7 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
 
 
 def _exp_of_mean(means: Reals) -> Reals:
-    """Return the geometric mean: exp of the first mean, which is a mean of logarithms."""
+    """Return exp of the first mean; this is a geometric mean, because the first mean is a mean of logarithms."""
     return np.exp(first_mean(means))
 
 
@@ -412,7 +417,7 @@ class GMR(_RankAverage):
         return ties != "expected"
 
     def expectation(self, low: Ids, high: Ids) -> Moments:
-        """Return E[GMR] if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
+        """Return E[GMR], the expectation for random ranks; see `RankMetric.expectation`.
 
         The term of each positive contains an n-th root, where n is the number of positives. So do not select rows of
         the result: for a subset of the positives, call this method with the ranges of the subset.
@@ -420,10 +425,10 @@ class GMR(_RankAverage):
         return Moments(self._log_moments(low, high, 1)[:, None], _exp_of_mean)
 
     def spread(self, low: Ids, high: Ids) -> Moments:
-        """Return Var[GMR] if the ranks are independent and rank i is uniform on ``low[i]..high[i]``.
+        """Return Var[GMR], the variance for random ranks; see `RankMetric.spread`.
 
-        The mean of the first column is ln E[GMR]; the mean of the second is ln E[GMR ** 2] - 2 * ln E[GMR]. From these,
-        Var[GMR] = E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
+        In `values` of the result, the mean of the first column is ln E[GMR], and the mean of the second column is
+        ln E[GMR ** 2] - 2 * ln E[GMR]. From these two means, Var[GMR] = E[GMR] ** 2 * (E[GMR ** 2] / E[GMR] ** 2 - 1).
         """
         first, second = self._log_moments(low, high, 1), self._log_moments(low, high, 2)
 
@@ -435,7 +440,8 @@ class GMR(_RankAverage):
     def _log_moments(self, low: Ids, high: Ids, power: int) -> Reals:
         """Return n * ln E[rank ** (power / n)] for each of the n positives, float64 (n,).
 
-        Their mean is ln E[GMR ** power]. Logarithms, expm1 and log1p prevent overflow and cancellation.
+        The mean of these n numbers is ln E[GMR ** power]. Logarithms, expm1 and log1p prevent overflow and
+        cancellation.
         """
         share = power / len(low)
         means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)

@@ -15,7 +15,7 @@ import numpy as np
 from kgeval.checks import Ids, Reals
 from kgeval.errors import MetricError
 from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
-from kgeval.metrics.ranks import RankMetric
+from kgeval.metrics.ranks import MR, RankMetric
 from kgeval.stats import Moments
 
 # A difference of up to MIN_ROOM between the best value and the chance level counts as 0 (a rounding error), and so does
@@ -58,7 +58,7 @@ class AgainstChance(RankMetric):
         return reason or level.reason or self.lacking_room(level.value, rivals)
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
-        """Return the reason if the value would be 0 / 0, else an empty string.
+        """If the value would be 0 / 0, return the reason; else return an empty string.
 
         Parameters
         ----------
@@ -111,7 +111,6 @@ class Adjusted(AgainstChance):
     metric: RankMetric
     name: ClassVar[str] = "adjusted"
     title: ClassVar[str] = "adjusted"
-    bounds: ClassVar[tuple[float, float]] = (-UNBOUNDED, 1.0)
     reference: ClassVar[str] = "Berrendorf et al. (2020), arXiv:2002.06914"
 
     def lacking_room(self, level: float, rivals: Ids) -> str:
@@ -128,6 +127,15 @@ class Adjusted(AgainstChance):
 
         level = self.metric.expectation(np.ones_like(rivals), rivals + 1)
         return _together([self.metric.moments(better, tied, rivals, ties), level], adjusted)
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """The smallest and the largest possible value.
+
+        For ``adjusted(mr)`` the smallest is -1. If positive i has C_i candidates, MR is at most the mean of C_i, and
+        E[MR] is the mean of (C_i + 1) / 2. So (MR - 1) / (E[MR] - 1) is at most 2. Other metrics have no such bound.
+        """
+        return (-1.0 if isinstance(self.metric, MR) else -UNBOUNDED, 1.0)
 
     @property
     def best(self) -> float:
@@ -201,12 +209,12 @@ class ZScore(AgainstChance):
 
 
 def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
-    """Return the moments of a value that is computed from several others, such as a metric and its chance level.
+    """Return the moments of a value that is computed from several other values, such as a metric and its chance level.
 
     Parameters
     ----------
     parts : list of Moments
-        The moments of each of these other values, all of the same positives. ``parts[i].values`` has one row per
+        The moments of each of the other values, all for the same positives. ``parts[i].values`` has one row per
         positive and k_i columns.
     combine : function
         Computes the value: takes one array for each item of `parts`, and returns an array of the same shape.

@@ -57,14 +57,16 @@ WHOLE, HALF = Fraction(1), Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Corner:
-    """An extreme distribution: all mass of a band lies on one rank of the band.
+    """A distribution of ranks in which all ranks of the same band are equal (a band: the ranks between two cut-offs k).
+
+    MRR and MR have their extreme values for such distributions.
 
     Parameters
     ----------
     shares : tuple of Fraction, one per cut-off
         The hits@k of the distribution, ascending.
     ranks : tuple of Fraction or None, one per band
-        The rank that holds the mass of the band; None means infinity.
+        The rank in the band; None means infinity.
     """
 
     shares: tuple[Fraction, ...]
@@ -72,7 +74,7 @@ class Corner:
 
     @property
     def masses(self) -> tuple[Fraction, ...]:
-        """The mass of each band; the masses add up to 1."""
+        """The share of the ranks in each band; the shares add up to 1."""
         return tuple(high - low for low, high in zip((Fraction(0), *self.shares), (*self.shares, ONE)))
 
     @property
@@ -82,7 +84,7 @@ class Corner:
 
     @property
     def mr(self) -> Fraction:
-        """The mean rank; an infinite rank is left out."""
+        """The mean rank; an infinite rank adds nothing."""
         return sum((mass * rank for mass, rank in zip(self.masses, self.ranks) if rank is not None), Fraction(0))
 
 
@@ -94,7 +96,7 @@ class Line:
     ----------
     slope, total : Fraction
     mr : Fraction
-        ``total - slope * MRR`` at the given MRR.
+        ``total - slope * MRR``, for the MRR for which the bound on MR is needed.
     corner : Corner
         A distribution that reaches `total`.
     """
@@ -129,9 +131,11 @@ class Bands:
 
     @classmethod
     def of(cls, hits: dict[int, Range], top: int | None = None, step: Fraction = WHOLE) -> Bands:
-        """Return the bands for ranges of hits@k. The ranges must allow hits@k that do not decrease as k grows.
+        """Return the bands for ranges of hits@k.
 
-        Each range is narrowed to the values that the other ranges allow. If a hits@k must be 1, no rank is beyond k.
+        The ranges must be consistent: from each range a value can be chosen such that the values do not decrease as k
+        grows. Each range is narrowed to the values that the other ranges allow. If hits@k must be 1 for some k, no
+        rank is beyond this k.
 
         Parameters
         ----------
@@ -167,11 +171,11 @@ class Bands:
         return (*map(Fraction, self.cuts), None if self.top is None else Fraction(self.top))
 
     def most_mrr(self) -> Corner:
-        """Return the corner with the largest MRR: ranks at the starts of their bands, largest hits@k."""
+        """Return the corner with the largest MRR: each rank is the first of its band, hits@k are the largest."""
         return Corner(self.high, self.starts)
 
     def least_mrr(self) -> Corner:
-        """Return the corner with the least MRR: ranks at the ends of their bands, least hits@k."""
+        """Return the corner with the least MRR: each rank is the last of its band, hits@k are the least."""
         return Corner(self.low, self.ends)
 
     def least_mr(self) -> Corner:
@@ -183,7 +187,7 @@ class Bands:
         return None if self.top is None else self.least_mrr()
 
     def least_mr_given(self, mrr: Fraction, enough: Fraction) -> Line:
-        """Return the least MR of the distributions whose MRR is at most `mrr`.
+        """Return the line that gives the least MR of all distributions whose MRR is at most `mrr`.
 
         Parameters
         ----------
@@ -195,7 +199,10 @@ class Bands:
         return self._line(mrr, 1, enough)
 
     def most_mr_given(self, mrr: Fraction) -> Line | None:
-        """Return the largest MR of the distributions whose MRR is at least `mrr` (not above the largest MRR)."""
+        """Return the line that gives the largest MR of all distributions whose MRR is at least `mrr`.
+
+        None if MR has no upper bound. `mrr` must not exceed the largest possible MRR.
+        """
         return None if self.top is None else self._line(mrr, -1, None)
 
     def _line(self, mrr: Fraction, sense: int, enough: Fraction | None) -> Line:

@@ -42,7 +42,8 @@ class Value:
     text : str
         The number as reported.
     low, high : Fraction
-        The least and the largest exact value that are rounded to `text`. Always shares: 0.5 if `text` is ``"50%"``.
+        The least and the largest exact value that are rounded to `text`. Percentages are converted
+        to shares: 0.5 if `text` is ``"50%"``.
     """
 
     name: str
@@ -110,7 +111,7 @@ class Row:
     cells : dict of str to ReportedCell
         Name of the metric -> cell.
     ignored : tuple of str
-        Headings of columns with numbers that are not checked.
+        Headings of the columns whose numbers are not checked.
     percent : frozenset of str
         Metrics whose heading has a percent sign.
     """
@@ -243,7 +244,7 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
     DataError
         If a cell is not a number, or two columns are the same metric.
     MetricError
-        If no column is a metric, or `places` names an unknown metric or is not a number of decimals.
+        If no column is a metric, or `places` names an unknown metric or holds an invalid number of decimals.
     """
     frame = as_frame(values)
     frame = frame.drop(columns=REASON, errors="ignore")  # a column of kgeval's tables: why a number is undefined
@@ -278,7 +279,7 @@ def reported_rows(values: Any, places: int | Mapping[str, int] | None = None) ->
 
 
 def as_frame(values: Any) -> pd.DataFrame:
-    """Return one or more rows of reported numbers as a frame, numbers unchanged.
+    """Return one or more rows of reported numbers as a DataFrame; the numbers are not changed.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def as_frame(values: Any) -> pd.DataFrame:
 
 
 def _decimals(places: int | Mapping[str, int] | None) -> dict[str, int]:
-    """Return kind of metric -> number of decimals, as set by `places`; a single number is for hits@k, MRR and AMRI."""
+    """Return a dict: kind of metric -> number of decimals. One number as `places` applies to hits@k, MRR and AMRI."""
     if places is None:
         return {}
     given = dict(places) if isinstance(places, Mapping) else dict.fromkeys(SHARES, places)
@@ -367,7 +368,8 @@ def read_reported(path: str | Path) -> pd.DataFrame:
         separator = ";"
     table = list(_pipe_lines(lines) if separator == "|" else _separated_lines(text, separator))
     if len(table) < 2:
-        raise DataError(f"{file}: expected a line of column names and at least one row; found {len(table)} lines")
+        lines_read = "1 line" if table else "no line"
+        raise DataError(f"{file}: expected a line of column names and at least one row; found {lines_read}")
     (_, header), *body = table
     for number, cells in body:
         if len(cells) != len(header):
@@ -384,7 +386,7 @@ def read_reported(path: str | Path) -> pd.DataFrame:
 
 
 def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
-    """Yield (line number, cells) of lines that are not empty."""
+    """Yield a tuple (line number, cells) for each line that is not empty."""
     reader = csv.reader(text.splitlines(keepends=True), delimiter=separator)
     for cells in reader:
         if any(cell.strip() for cell in cells):
@@ -392,7 +394,7 @@ def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]
 
 
 def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
-    """Yield (line number, cells) of the first block of lines with ``|``, except the line of dashes in it."""
+    """Yield (line number, cells) for each line of the first block of lines with ``|``; leave out the line of dashes."""
     start = next((i for i, line in enumerate(lines) if "|" in line), len(lines))
     end = next((i for i in range(start, len(lines)) if "|" not in lines[i]), len(lines))
     for i in range(start, end):

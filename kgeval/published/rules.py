@@ -63,7 +63,7 @@ class Setting:
 
     @property
     def proviso(self) -> str:
-        """Text that a message adds if its bound holds for integer ranks only; empty if `ties` is set."""
+        """Text for the message of an inequality that holds for integer ranks only; empty if `ties` is set."""
         return " if ranks are integers (no ties)" if self.ties is None else ""
 
 
@@ -116,7 +116,10 @@ def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fr
 
 
 def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Return a finding for each value outside the limits of its metric, and the other values cut to the limits."""
+    """Return two results: a finding for each value outside the limits of its metric, and the other values.
+
+    The ranges of the other values are cut to the limits.
+    """
     findings, values = [], {}
     for name, value in reported.items():
         (least, why_least), (most, why_most) = _limits(name, setting)
@@ -131,10 +134,11 @@ def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding
 
 
 def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Return a finding for each mean that n ranks cannot have (the GRIM test), and the other values.
+    """Return two results: a finding for each mean that `n` ranks cannot have (the GRIM test), and the other values.
 
     Over n ranks, hits@k is a multiple of 1/n; MR is a multiple of 1/n, or of 1/(2 * n) for half ranks. If the range
-    of a value contains no such multiple, the value gives a finding. Else its range is cut to the multiples.
+    of a value contains no such multiple, the value gives a finding. Else the ends of the range are moved inward to the
+    nearest multiples.
     """
     findings, kept = [], dict(values)
     for name, value in values.items():
@@ -160,7 +164,7 @@ def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[
 
 
 def _decreasing(hits: dict[int, Value]) -> list[Finding]:
-    """Return a finding for each hits@k that is below a hits@k of a smaller k."""
+    """Return a finding for each hits@k that is lower than hits@j for some j < k."""
     findings: list[Finding] = []
     largest: Value | None = None
     for k in sorted(hits):
@@ -198,7 +202,7 @@ def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | Non
     """Return the range of MR that the reported MR and AMRI allow, and a finding if MR and AMRI contradict each other.
 
     AMRI = 1 - (MR - 1) / (E[MR] - 1), where E[MR] is the MR of random scores. E[MR] - 1 is half the mean number of
-    rivals, so at most (C - 1) / 2, where C is the number of candidates.
+    rivals, so E[MR] - 1 is at most (C - 1) / 2, where C is the number of candidates.
     """
     mr, amri, n = values.get("MR"), values.get("AMRI"), setting.n_candidates
     if amri is None or n is None:
@@ -316,7 +320,7 @@ def _highest_mr(mr: Value) -> str:
 
 
 def _allowed(given: Iterable[str], top: int | None) -> str:
-    """Return the numbers that imply a bound, as part of a sentence: "hits@1 0.2, hits@10 0.5 and ranks up to 99"."""
+    """Return a list, as text, of the numbers that imply a bound: "hits@1 0.2, hits@10 0.5 and ranks up to 99"."""
     parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
@@ -339,7 +343,7 @@ def _formula(bands: Bands, corner: Corner, sign: str) -> str:
 
 
 def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
-    """Return a text: an inequality for a single rank r, and the inequality between MR and MRR that follows from it."""
+    """Return a text with two inequalities: one for a single rank r, and the one between MR and MRR that follows."""
     slope = _text(line.slope)
     rank_ranges = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
     costs = [_text(rank + line.slope / rank) for rank in line.corner.ranks if rank is not None]

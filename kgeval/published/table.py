@@ -35,7 +35,7 @@ class RowCheck:
     ----------
     label : str
     values : dict of str to Value
-        Each reported number with the range of exact values that are rounded to it, by metric.
+        Name of the metric -> the reported number, and the range of the exact values that are rounded to this number.
     findings : tuple of Finding
         The inequalities that fail; empty if the row is possible.
     unless : str
@@ -110,7 +110,7 @@ class TableCheck:
         return [row.record() for row in self.rows]
 
     def frame(self) -> pd.DataFrame:
-        """Return one line per row: numbers as reported, ``possible``, ``verdict``, ``why`` and ``hint``."""
+        """Return a DataFrame, one line per row: reported numbers, ``possible``, ``verdict``, ``why`` and ``hint``."""
         names = list(dict.fromkeys(name for row in self.rows for name in row.values))
         lines = [
             {name: row.values[name].text if name in row.values else "" for name in names}
@@ -151,8 +151,9 @@ def check_table(
     """Check whether reported hits@k, MRR and MR are possible together; name each inequality that fails.
 
     A row is impossible only if no list of ranks gives values that are rounded to the reported numbers; the decision is
-    exact (see `kgeval.published.bounds`). The mean may be over both sides, weighted, or over several runs. But all
-    numbers of a row must be means over the same ranks, and GMR and HMR must not be means of several GMR or HMR.
+    exact (see `kgeval.published.bounds`). The numbers may be means over both sides, weighted means, or means over
+    several runs. But all numbers of a row must be means over the same ranks, and GMR and HMR must not be
+    means of several GMR or HMR.
 
     For example, let ranks be integers, and let H1, H3, H10 be hits@1, hits@3, hits@10. Then
     ``H1 + (H3 - H1)/3 + (H10 - H3)/10 <= MRR <= H1 + (H3 - H1)/2 + (H10 - H3)/4 + (1 - H10)/11``,
@@ -163,28 +164,28 @@ def check_table(
     ----------
     values : mapping, sequence of mappings, mapping of mappings, or DataFrame
         One or more rows: hits@k for any k, MRR, MR, GMR, HMR, AMRI, in any usual spelling (``H@1``, ``Hits@10``,
-        ``hits_at_3``, ``mean rank``). Other columns with text label the row; other columns with numbers are not
-        checked, and a note lists them. `read_reported` reads a file.
+        ``hits_at_3``, ``mean rank``). Other columns that contain text are used as labels of the row. Other columns
+        that contain numbers are not checked, and a note lists these columns. `read_reported` reads a file.
     n_candidates : int, optional
         The largest number of candidates of any query; if all entities are candidates, the number of
-        entities. It bounds MR and AMRI.
+        entities. This number limits MR and AMRI.
     n_ranks : int, optional
         The number of ranks over which each mean is computed, all with equal weight (test triples times sides). Then
         hits@k must be a multiple of 1 / n_ranks, and MR a multiple of 1 / n_ranks or, with half ranks, of 1/2 / n_ranks
-        (the GRIM test). The GRIM test is not applied to MRR, to rows with a spread (±), or with ``ties="expected"``; it
-        checks each number alone.
+        (the GRIM test). The GRIM test checks each number alone. It is not applied to MRR, to rows with a spread (±),
+        or if ``ties="expected"``.
     ties : str, optional
         The tie policy of the ranks. ``"realistic"``: ranks may be halves, such as 1.5. ``"expected"``: each query
-        counts with a mean over integer ranks. Other policies: ranks are integers. None: ranks are taken as integers,
-        and a message says so if its bound holds for integer ranks only.
+        counts with a mean over integer ranks. Other policies: ranks are integers. None: ranks are taken as integers;
+        if a failed inequality holds for integer ranks only, its message says so.
     places : int or mapping, optional
         Number of decimals of numbers that are not texts: one number for hits@k, MRR and AMRI, or a mapping by metric,
         ``{"hits": 3, "MR": 0}``. By default a float has the decimals of its shortest form, without zeros at the end.
         A text always has the decimals that it shows.
     percent : bool, optional
-        Whether hits@k, MRR and AMRI are percentages. None: each of the three kinds is read as percentages if one of
-        its numbers in the row exceeds 1 or has a percent sign. If one kind is read as
-        percentages, the other kinds are tried as shares first, then as percentages.
+        Whether hits@k, MRR and AMRI are percentages. None: the row decides, separately for hits@k (all k
+        together), MRR and AMRI. The numbers are read as percentages if one of them exceeds 1 or has a percent sign. If
+        only some of the three are percentages by this rule, the others are tried as shares first, then as percentages.
     rounding : str
         ``"nearest"``: a number means any value within half a unit of its last decimal, both ends included,
         so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole
@@ -272,15 +273,15 @@ class _Table:
         return RowCheck(row.label, values, tuple(findings), unless, tuple(hints), tuple(notes))
 
     def _for_row(self, cells: dict[str, ReportedCell]) -> _Table:
-        """Return the assumptions for one row: without `n_ranks` if a number of the row is a mean over runs (±)."""
+        """Return the assumptions for one row; `n_ranks` is dropped if a number of the row is a mean over runs (±)."""
         if not any(cell.is_mean for cell in cells.values()):
             return self
         return replace(self, setting=replace(self.setting, n_ranks=None))
 
     def _first_possible(self, row: Row) -> tuple[Kinds, list[Finding]]:
-        """Return the first way to read the row (as shares or percentages) that is possible, and an empty list.
+        """Return the first way to read the row (shares or percentages) that makes the row possible, and no findings.
 
-        If no way is possible, return the first way and its findings.
+        If the row is impossible in every way, return the first way, and the findings of the first way.
         """
         first = None
         for kinds in _readings(row, self.percent):
@@ -318,17 +319,20 @@ class _Table:
             yield "MRR equals hits@1, as if each 1/rank below 1 had been cut to 0"
 
     def _unit_or_count_hints(self, row: Row, kinds: Kinds) -> list[str]:
-        """Return hints: other ways to count ranks or to read shares that would make the row possible."""
+        """Return a hint for each other way to count ranks, or to read shares, that would make the row possible."""
         changed = (*_counting(row.cells), *_units(row, kinds))
         return [f"possible if {hint}" for hint, cells in changed if self._allows(row, cells)]
 
     def _swap_hints(self, row: Row) -> list[str]:
-        """Return hints: pairs of numbers that would make the row possible if they were swapped."""
+        """Return hints that name pairs of numbers; the row would be possible if the two numbers were swapped."""
         swaps = (pair for pair in combinations(row.cells, 2) if self._allows(row, _swapped(row.cells, *pair)))
         return [f"possible if {first} and {second} are swapped" for first, second in islice(swaps, MAX_SWAPS)]
 
     def _single_number_hints(self, row: Row) -> list[str]:
-        """Return a hint that names each number without which the row would be possible; [] if there is none."""
+        """Return one hint that names every number whose removal would make the row possible.
+
+        The list is empty if there is no such number, or if the row has fewer than three numbers.
+        """
         odd = [name for name in row.cells if self._allows(row, _without(row.cells, name))]
         if len(row.cells) < 3 or not odd:
             return []
@@ -350,7 +354,10 @@ def _mix_of_rows(rows: tuple[RowCheck, ...]) -> Iterator[str]:
 
 
 def _readings(row: Row, percent: bool | None) -> Iterator[Kinds]:
-    """Yield the ways to read a row, the most likely first: kind of metric -> whether its numbers are percentages."""
+    """Yield the ways to read a row, the most likely first.
+
+    Each way is a dict: kind of metric -> whether the numbers of this kind are percentages.
+    """
     kinds: Kinds = {}
     for name, cell in row.cells.items():
         kind = kind_of_metric(name)
@@ -386,7 +393,7 @@ def _swapped(cells: dict[str, ReportedCell], first: str, second: str) -> dict[st
 
 
 def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield a hint and the corrected cells for each way in which ranks may have been counted from 0."""
+    """Yield a tuple (hint, corrected cells) for each way in which ranks may have been counted from 0."""
     later = {f"hits@{cut_off(n) + 1}" if kind_of_metric(n) == "hits" else n: cell for n, cell in cells.items()}
     if "MR" in cells:
         mr_from_1 = replace(cells["MR"], number=cells["MR"].number + 1)
@@ -398,7 +405,7 @@ def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, R
 
 
 def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield a hint and the corrected cells for other units: all numbers, or one of them, as shares or percentages."""
+    """Yield (hint, corrected cells) for other units: all numbers, or a single number, as shares or as percentages."""
     names = [name for name in row.cells if kind_of_metric(name) in SHARES]
     small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]
 

@@ -1,17 +1,22 @@
-"""The ranker: for each positive (a triple being ranked), it counts the rivals with a higher and with the same score.
+"""The ranker: for each positive (a triple being ranked), it counts the rivals that score higher and the ties.
 
-`kgeval.evaluation` makes `Task` objects (queries with the same candidates) and calls `rank`.
+`kgeval.evaluation` makes `Task` objects (queries with the same candidates) and calls `rank`; or, if every positive has
+its own list of negatives, `ListTask` objects, and calls `rank_lists`.
 """
 
 from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.ranking.listed import ListTask, count_lists, rank_lists
 from kgeval.ranking.ranker import rank
 from kgeval.ranking.tasks import Task
 from kgeval.ranking.threads import available_threads
 
 __all__ = [
+    "ListTask",
     "RankCounts",
     "Task",
     "TaskCounts",
     "available_threads",
+    "count_lists",
     "rank",
+    "rank_lists",
 ]

@@ -1,4 +1,4 @@
-"""The result of ranking: for each positive, the number of better rivals, of tied rivals and of all rivals.
+"""The result of ranking: for each positive, the number of rivals that score higher, of tied rivals and of all rivals.
 
 A *positive* is a triple being ranked; its *rivals* are the other candidates of its query. With the optimistic tie
 policy the rank is ``1 + better``, with the pessimistic one ``1 + better + tied``.
@@ -20,7 +20,7 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class RankCounts:
-    """For each positive: the number of its rivals, of those with a higher score, and of those with the same score.
+    """Three numbers for each positive: all rivals, the rivals with a higher score, and those with the same score.
 
     Counts of the same positives can be added (``+``) to join two sets of rivals that have no rival in common, and
     subtracted (``-``) to remove a subset of the rivals.
@@ -66,7 +66,7 @@ class RankCounts:
         )
 
     def take(self, rows: Ids) -> RankCounts:
-        """Return the counts of the positives `rows`."""
+        """Return the counts of the positives with the indices `rows`."""
         return RankCounts(self.better[rows], self.tied[rows], self.rivals[rows])
 
     def __add__(self, other: RankCounts) -> RankCounts:
@@ -104,7 +104,7 @@ class TaskCounts:
 
     @property
     def filtered(self) -> RankCounts:
-        """The counts of the rivals that are not known answers: the filtered setting."""
+        """The counts of the filtered setting: only rivals that are not known answers."""
         return self.raw - self.known
 
     @classmethod

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from kgeval.checks import Reals
+from kgeval.checks import Reals, cut_label
 from kgeval.data import Queries
 from kgeval.errors import ProtocolError, ScoreError
 from kgeval.kernels import Counter, Counts, address, check_device, largest_in_rows, make_counter, row_counter
@@ -93,7 +93,7 @@ class RowBatch:
     stop: int
 
     def count(self) -> TaskCounts:
-        """Score every candidate of each query, then count the rivals above each positive and tied with it."""
+        """Score every candidate of each query; for each positive, count the rivals that score higher, and the ties."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
         rows = self.scorer.rows(queries.side, queries.given, queries.relation, task.candidates)
         largest = check_no_nan(rows, queries, task.candidates, task.dataset, self.scorer.name)
@@ -113,7 +113,7 @@ class VectorBatch:
     candidates: _Candidates
 
     def count(self) -> TaskCounts:
-        """Compute and check the query vectors, then count the rivals above each positive and tied with it."""
+        """Compute and check the query vectors; for each positive, count the rivals that score higher, and the ties."""
         task, queries = self.task, self.task.queries.part(self.start, self.stop)
         vectors = self.scorer.queries(queries.side, queries.given, queries.relation)
         check_dimensions(vectors, self.candidates.vectors, self.scorer.name)
@@ -137,8 +137,9 @@ def _batches(
 ) -> Sequence[RowBatch | VectorBatch]:
     """Cut the queries of tasks into batches.
 
-    For an embedding model, a batch has `limits.batch_size` queries. If this is not set, it has `size_for_threads`
-    queries, but not more than the `batch_size` of the counter.
+    For an embedding model, a batch has `limits.batch_size` queries. If this limit is None, the
+    batch has `size_for_threads` queries, but not more than the `batch_size` of the counter. The batches of all other
+    scorers have the size that `row_batch` returns.
     """
     if not isinstance(scorer, GeometryRows):
         return [
@@ -160,9 +161,9 @@ def _batches(
 
 
 def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dict[Any, _Candidates]) -> _Candidates:
-    """Return the candidates of a task.
+    """Return the `_Candidates` of a task, and store them in `held`.
 
-    `held` keeps them: tasks whose candidate vectors are the same array in memory get the same `_Candidates`.
+    Tasks whose candidate vectors are the same array in memory share one `_Candidates`.
     """
     vectors = scorer.vectors(task.queries.side, task.candidates)
     key, largest_of = address(vectors), largest_in_rows(vectors)
@@ -172,17 +173,17 @@ def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dic
         held[key] = _Candidates(vectors, largest_of, float(largest_of.max()), counter)
     if not np.array_equal(held[key].largest_of, largest_of):
         raise ScoreError(
-            f"{scorer.name}.candidate_vectors returned the same memory with different numbers for each side; kgeval "
+            f"{scorer.name}.candidate_vectors returned the same array for both sides, with different values; kgeval "
             "needs the vectors of both sides at the same time. Return a separate array for each side"
         )
     return held[key]
 
 
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
-    """Return the counts of rivals for queries ``start:stop``: remove each positive from its own counts.
+    """Return the counts of rivals for queries ``start:stop``; a positive does not count as its own rival.
 
-    `counts.equal` is the number of candidates with the score of the positive, so it includes the positive itself.
-    `counts.known_equal` includes the positive if this is a known answer.
+    `counts.equal` counts the candidates with the score of the positive, and thus also the positive itself.
+    `counts.known_equal` counts the known answers with this score; these include the positive if it is a known answer.
     """
     offsets = task.queries.offsets[start : stop + 1]  # (queries + 1,): first positive of each query, and the end
     is_known = task.is_known[offsets[0] : offsets[-1]]  # (positives,)
@@ -207,20 +208,20 @@ def _check_candidates(largest: Reals, task: Task, name: str) -> None:
     """
     bad = np.flatnonzero(~(largest < MAX_SIZE))
     if len(bad):
-        label = task.dataset.entities.labels[task.candidates[bad[0]]]
+        label = cut_label(task.dataset.entities.labels[task.candidates[bad[0]]])
         reason = "so large that its scores overflow float64"
         if not np.isfinite(largest[bad[0]]):
-            reason = "not finite: it has a NaN or infinite number"
-        raise ScoreError(
-            f"{name}: the vector of entity {label!r} (and of {len(bad) - 1} more entities) is {reason}. "
-            "Did the training diverge?"
-        )
+            reason = "not finite: it has a NaN or infinite value"
+        n_more = len(bad) - 1
+        more = f" (and of {n_more} more {'entity' if n_more == 1 else 'entities'})" if n_more else ""
+        raise ScoreError(f"{name}: the vector of entity {label!r}{more} is {reason}. Did the training diverge?")
 
 
 def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
     """Raise a ScoreError if a query vector contains NaN, infinite or very large numbers.
 
-    `largest`, shape (queries,), is the largest absolute value in each query vector plus that in all candidate vectors.
+    `largest`, shape (queries,), is the largest absolute value in each query vector, plus the largest one in all
+    candidate vectors.
     """
     is_bad = ~(largest < MAX_SIZE)
     if is_bad.any():

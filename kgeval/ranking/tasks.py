@@ -30,7 +30,7 @@ class Task:
     known_offsets : int64 array, shape (queries + 1,)
         The known answers of query i are ``known[known_offsets[i] : known_offsets[i + 1]]``.
     known : int64 array, shape (known answers,)
-        The ids of all known answers that are candidates; for each query sorted and distinct.
+        The ids of all known answers that are candidates; the ids of one query are sorted and distinct.
     is_known : int64 array, shape (positives,)
         1 where the positive is itself a known answer of its query, else 0.
     """
@@ -53,7 +53,7 @@ class Task:
         candidates : int64 array, shape (candidates,)
             Sorted distinct entity ids.
         index : KnownIndex
-            The known triples; tells the known answers of a query.
+            The known triples, from which the known answers of the queries are looked up.
 
         Returns
         -------
@@ -85,8 +85,23 @@ class Task:
         )
         return cls(dataset, queries, candidates, offsets, known, is_known.astype(np.int64))
 
+    @property
+    def side(self) -> str:
+        """The missing side of the queries."""
+        return self.queries.side
+
+    @property
+    def rows(self) -> Ids:
+        """The index of each positive among all positives of the protocol, int64, shape (positives,)."""
+        return self.queries.rows
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.queries)
+
     def count_rivals(self) -> dict[str, Ids]:
-        """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
+        """Return the rivals of each positive as counts, int64 (positives,); the keys are "raw" and "filtered"."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the number of known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
@@ -114,14 +129,16 @@ class Task:
 def _check_answers(dataset: Dataset, queries: Queries, is_candidate: Bools) -> None:
     """Raise a ProtocolError if the answer of a positive is not a candidate.
 
-    `is_candidate` has one value per entity.
+    `is_candidate`, shape (entities,), is True for the candidates.
     """
     missing = np.flatnonzero(~is_candidate[queries.answers])
     if len(missing):
         i = int(np.searchsorted(queries.offsets, missing[0], side="right")) - 1
         given, answer = queries.given[i], queries.answers[missing[0]]
         s, o = (answer, given) if queries.side == "subject" else (given, answer)
+        n_more = len(missing) - 1
+        more = f" (the same holds for {n_more} more positive{'s' * (n_more > 1)})" if n_more else ""
         raise ProtocolError(
             f"the answer of {triple_labels(dataset, s, queries.relation[i], o)}, {queries.side} side, is not a "
-            f"candidate of its query; the same holds for {len(missing) - 1} more positives. Every answer must be one"
+            f"candidate of its query{more}. The answer of every positive must be a candidate"
         )

@@ -20,14 +20,14 @@ def available_threads() -> int:
 
 @contextmanager
 def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Yield a function like `map` that runs on worker threads and returns results in the order of the inputs.
+    """Context manager: its value is a function like `map`, which runs on worker threads and keeps the order of inputs.
 
     Matrix products (BLAS, torch) use a single thread within each worker, so that workers do not compete.
 
     Parameters
     ----------
     threads : int
-        The number of worker threads; 0 yields the built-in `map`, which runs in the calling thread.
+        The number of worker threads. With 0, the value is the built-in `map`, which runs in the calling thread.
 
     Returns
     -------

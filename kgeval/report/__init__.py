@@ -2,7 +2,7 @@
 
 from kgeval.report import exports, plots
 from kgeval.report.exports import write_ranks
-from kgeval.report.page import write_page
+from kgeval.report.page import check_page_target, write_page
 from kgeval.report.tables import (
     FORMATS,
     format_compared,
@@ -18,6 +18,7 @@ from kgeval.report.tables import (
 
 __all__ = [
     "FORMATS",
+    "check_page_target",
     "exports",
     "format_compared",
     "format_comparison",

@@ -30,9 +30,10 @@ Points = tuple[Reals, Reals]
 def calibration_curve(
     labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width"
 ) -> Figure:
-    """Draw a calibration curve: for each bin of probabilities, the share of positive labels over the mean probability.
+    """Draw a calibration curve, with one point for each bin of probabilities.
 
-    A bar chart below the curve shows the number of examples in each bin.
+    x is the mean probability of the examples in the bin; y is the share of positives among these examples. A bar chart
+    below the curve shows the number of examples in each bin.
 
     Parameters
     ----------
@@ -74,7 +75,9 @@ def precision_recall(
     limit: int = MAX_FAINT,
     seed: int = 0,
 ) -> Figure:
-    """Draw interpolated precision over recall: each query as a faint line, the mean of the queries as a bold line.
+    """Draw precision-recall curves: each query as a faint line, the mean of the queries as a bold line.
+
+    x is the recall, y is the interpolated precision.
 
     Parameters
     ----------
@@ -115,9 +118,9 @@ def precision_recall(
 def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 0) -> Figure:
     """Draw ROC curves: each query as a faint line, the mean of the queries as a bold line.
 
-    A ROC curve shows the true positive rate over the false positive rate. The mean curve starts at (0, 0). At 101
-    equally spaced false positive rates, it shows the mean true positive rate of all queries that have both relevant and
-    irrelevant items.
+    x is the false positive rate, y is the true positive rate. The mean curve starts at (0, 0). At 101 equally spaced
+    false positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant
+    items.
 
     Parameters
     ----------
@@ -149,9 +152,9 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
-    """Return, for each query, the values of the columns `x` and `y` of its rows.
+    """Return, for each query, the values of the columns `x` and `y` in the rows of the query.
 
-    The column ``query`` of `table` says to which query a row belongs; the rows of a query are neighbours.
+    The column ``query`` of `table` tells to which query a row belongs; the rows of one query follow each other.
     """
     if not len(table):
         return []

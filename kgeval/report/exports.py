@@ -160,7 +160,7 @@ def flat(
     result : EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
     prefix : str
-        Every key starts with this text and a slash; if it is empty, with neither.
+        Every key starts with this text and a slash. If the text is empty, no slash is added.
     ties : str, optional
         Tie policy; None: the default policy of each metric.
 
@@ -206,7 +206,7 @@ def flat(
 
 
 def _measured(result: EvaluationResult, key: str, confidence: float | None) -> tuple[float, float, float, str]:
-    """Return the value of a metric, the low and high end of its interval, and the reason why one is undefined."""
+    """Return the value of a metric, the low and high end of its interval, and the reason if one of the three is NaN."""
     if confidence is None:
         result_value = result.value(key)
         return result_value.value, math.nan, math.nan, result_value.reason or "no interval was requested"

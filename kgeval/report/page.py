@@ -25,6 +25,7 @@ from kgeval.report.tables import printable
 from kgeval.results import EvaluationResult, have_same_ranks
 
 MIN_PLOTLY = 7
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 def write_page(
@@ -47,7 +48,7 @@ def write_page(
     ----------
     results : EvaluationResult, or a sequence of them
     path : str or Path
-        The file to write, conventionally ``.html``.
+        The file to write; its name ends in ``.html`` or ``.htm``.
     names : sequence of str, optional
         One name per result. By default the names in `comparison`; if there is no comparison, the names of the scorers
         (equal names get a number).
@@ -64,7 +65,7 @@ def write_page(
     ------
     DataError
         If `dataset` is not the dataset that was ranked, if `comparison` compares other results or uses other names, or
-        if the file cannot be written.
+        if the name does not end in ``.html`` or ``.htm``, or if the file cannot be written.
     ProtocolError
         If there is no result, or if `names` does not contain one distinct name per result.
     MissingExtra
@@ -72,13 +73,36 @@ def write_page(
     """
     named = _named_results(results, names, comparison)
     in_order = list(named.values())
-    check_target(path, overwrite)
+    check_page_target(path, overwrite)
     charts = _plotly_js()
     data = page_data(in_order, list(named), dataset, comparison)
     datasets = dict.fromkeys(str(result.about["dataset"]) for result in in_order)
     text = _page(data, charts, title if title and title.strip() else f"kgeval: {', '.join(datasets)}")
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def check_page_target(path: str | Path, overwrite: bool) -> None:
+    """Raise a DataError if no page may be written to `path`; the command calls this before it reads the results.
+
+    Parameters
+    ----------
+    path : str or Path
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    DataError
+        If the name does not end in ``.html`` or ``.htm``, or as in `kgeval.files.check_target`.
+    """
+    suffix = Path(path).suffix
+    if suffix.lower() not in PAGE_SUFFIXES:
+        raise DataError(
+            f"{path}: the report is an HTML page; expected a name that ends in {' or '.join(PAGE_SUFFIXES)}; got "
+            f"{suffix or 'no ending'!r}. To get a PDF, open the page in a browser and print it"
+        )
+    check_target(path, overwrite)
 
 
 def _named_results(

@@ -16,7 +16,7 @@ import pandas as pd
 from kgeval.comparison import Comparison, mismatches
 from kgeval.data import SIDES, Dataset
 from kgeval.errors import DataError, MetricError
-from kgeval.features import OVER_SPLITS
+from kgeval.features import OVER_SPLITS, matched_pairs
 from kgeval.metrics import REASON, Metric, display_of, parse_all
 from kgeval.report.tables import printable
 from kgeval.results import (
@@ -207,15 +207,16 @@ def _chance_cell(level: Any) -> list[Any]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the table of a comparison and, for each pair of models, the relations that contribute most.
+    """Return the table of a comparison and, for each pair of models, the relations with the largest contributions.
 
-    The contributions are those to the difference between the two models in the first metric of the comparison.
+    A contribution is the part of the difference in the first metric of the comparison that comes from one relation.
     """
     metric = next(iter(comparison.keys))
     pairs = comparison.table[["first", "second"]].drop_duplicates()
     return {
         "head": comparison.header(),
         "confidence": comparison.terms.confidence,
+        "alpha": comparison.alpha,
         "rows": _frame_rows(comparison.table),
         "contributions": [
             {
@@ -254,9 +255,9 @@ def _max_candidates(results: Sequence[EvaluationResult]) -> int:
 
 
 def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return the bins of ranks (1, 2, 3-4, 5-9, 10-19, ...) and, for each model and side, the ranks in each bin.
+    """Return bins of ranks (1, 2, 3-4, 5-9, ...) and, for each model and side, the number of ranks in each bin.
 
-    For each bin this is the number of filtered ranks in it.
+    The ranks are filtered.
     """
     max_rank = _max_candidates(results)
     starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
@@ -452,20 +453,25 @@ def _over_splits(result: EvaluationResult) -> str:
 
 
 def _audit(dataset: Dataset) -> dict[str, Any]:
-    """Return the counts of a dataset and of each split, and the numbers of doubtful rows.
+    """Return facts about a dataset and each of its splits.
 
-    Doubtful are duplicate rows, rows that also occur in another split, and rows with a label that is not in train.
+    For the dataset: name, fingerprint, observations, and the numbers of entities and relations. For each split: the
+    numbers of triples, entities and relations, and the numbers of doubtful rows (duplicate rows, rows that also occur
+    in another split, rows whose pair of entities train has in another way, and rows with a label that is not in train).
     """
-    splits = []
+    splits, observations = [], dataset.observations()
     for split, triples in dataset.splits.items():
         used = np.unique(np.concatenate([triples.s, triples.o]))
         unseen = dataset.unseen.get(split)
         counts = {"triples": len(triples), "entities": len(used), "relations": len(np.unique(triples.p))}
+        pairs = _pairs_in_train(dataset, split)
         doubts = {
             "duplicates": dataset.duplicates[split],
             "overlaps": [[a, n] for (a, b), n in dataset.overlaps.items() if b == split],
+            "pairs": pairs,
             "unseen": None if unseen is None or "train" not in dataset else unseen,
         }
+        observations += _pair_observations(split, len(triples), pairs or {})
         splits.append({"split": split, **counts, **doubts})
     return {
         "name": dataset.name,
@@ -473,5 +479,34 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
         "entities": len(dataset.entities),
         "relations": len(dataset.relations),
         "splits": splits,
-        "observations": dataset.observations(),
+        "observations": observations,
     }
+
+
+def _pairs_in_train(dataset: Dataset, split: str) -> dict[str, int] | None:
+    """Return how many triples of a split have their pair (s, o) in train, reversed or under another relation.
+
+    None for train itself, and if there is no train. Keys: ``"reversed"``, (o, s) under any relation; ``"symmetric"``,
+    those of them that are under the same relation; ``"duplicate"``, (s, o) under another relation.
+    """
+    if split == "train" or "train" not in dataset:
+        return None
+    matches = matched_pairs(dataset[split].array, dataset["train"].array)
+    return {
+        "reversed": int((matches["symmetric"] | matches["inverse"]).sum()),
+        "symmetric": int(matches["symmetric"].sum()),
+        "duplicate": int(matches["duplicate"].sum()),
+    }
+
+
+def _pair_observations(split: str, n: int, pairs: dict[str, int]) -> list[str]:
+    """Return one sentence for each kind of pairs of a split of `n` triples that train contains already."""
+    texts = {
+        "reversed": f"have their pair reversed in train, {pairs.get('symmetric', 0):,} of them under the same relation",
+        "duplicate": "have their pair in train under another relation",
+    }
+    return [
+        f"{pairs[name]:,} of {n:,} triples of {split} ({pairs[name] / n:.1%}) {text}"
+        for name, text in texts.items()
+        if pairs.get(name)
+    ]

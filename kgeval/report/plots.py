@@ -52,7 +52,7 @@ GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.D
 
 
 def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
-    """Draw the distribution of ranks: over each rank r, the share of ranks of a model that are at most r.
+    """Draw the distribution of ranks: for each model and each rank r, the share of the ranks that are at most r.
 
     The ranks are filtered, with realistic ties. The rank axis is logarithmic.
 
@@ -353,13 +353,13 @@ def _dots(axes: Axes, frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], 
 
 
 def _left_out(frames: Mapping[str, pd.DataFrame], drawn: pd.Index[Any], key: str) -> str:
-    """Return a line for the title with the number of undefined values, which are not drawn; empty if there is none."""
+    """Return a line for the title: how many values are undefined and not drawn; empty if all values are defined."""
     n = sum(int((~np.isfinite(frame[key].reindex(drawn).astype(np.float64))).sum()) for frame in frames.values())
     return f"\n{n:,} undefined, not drawn" if n else ""
 
 
 def _first_number(bucket: Any) -> tuple[float, bool]:
-    """Return the sort key of a bucket such as 0, 1, 2-3; buckets without a number come last."""
+    """Return the sort key of a bucket such as "2-3": its first number; buckets without a number come last."""
     if isinstance(bucket, pd.Interval):
         return float(bucket.left), False
     match = re.search(r"\d+(\.\d+)?", str(bucket))

@@ -104,9 +104,9 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 def format_json(frame: pd.DataFrame) -> str:
     """Return a table as strict JSON: a list with one object per row, ASCII only.
 
-    NaN, infinite and missing values become null. The row then has a field ``"reason"``. It holds the text of the
-    table's column ``"reason"``; if that text is missing or empty, it names the undefined columns. It always names
-    infinite columns.
+    NaN, infinite and missing values become null. The row then has a field ``"reason"`` with the text of the
+    table's column ``"reason"``. If that text is missing or empty, the field names the columns that are undefined. In
+    both cases it also names the columns that are infinite.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def format_json(frame: pd.DataFrame) -> str:
 
 
 def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with a named index as columns; raise a DataError if two columns have the same name."""
+    """Return the table; a named index becomes columns. Raise a DataError if two columns have the same name."""
     index = [str(name) for name in frame.index.names if name is not None]
     names = [*index, *(str(name) for name in frame.columns)]
     duplicates = [name for name in names if names.count(name) > 1]
@@ -155,7 +155,7 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows_of_values(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Return the headings and then the rows, as plain Python values."""
+    """Return a list of tuples of plain Python values: first the column names, then each row."""
     columns: Iterable[list[Any]] = (frame.iloc[:, i].tolist() for i in range(frame.shape[1]))
     return [tuple(str(name) for name in frame.columns), *zip(*columns)]
 

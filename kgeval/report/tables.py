@@ -227,19 +227,21 @@ def significance_marks(
     return marks, {mark: f"differs from {against}, p <= {alpha:g} ({how})"}
 
 
-def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> str:
+def format_compared(compared: Comparison, style: str, alpha: float | None = None) -> str:
     """Return the values of the compared models as a table; the best value of each metric is bold.
 
-    A mark means that the model differs significantly from every other model.
+    A mark means that the model differs significantly from every other model. A line below the table names the metrics
+    whose best value has no mark: there the comparison is undecided.
 
     Parameters
     ----------
     compared : Comparison
     style : str
         As in `format_comparison`.
-    alpha : float
-        A difference is significant if its p-value (Holm) is at most `alpha`.
+    alpha : float, optional
+        A difference is significant if its p-value (Holm) is at most `alpha`; by default 1 - confidence.
     """
+    alpha = compared.alpha if alpha is None else alpha
     p_values = pd.DataFrame(float("nan"), index=compared.values.index, columns=list(compared.keys))
     for name in compared.names:
         for metric in compared.keys:
@@ -248,7 +250,17 @@ def format_compared(compared: Comparison, style: str, alpha: float = 0.05) -> st
             p_values.loc[name, metric] = rows.max(skipna=False)
     directions = {metric: key.higher_is_better for metric, key in compared.keys.items()}
     marks, legend = significance_marks(p_values, against="every other model", alpha=alpha)
-    return format_comparison(compared.values, style, best=directions, marks=marks, legend=legend)
+    table = format_comparison(compared.values, style, best=directions, marks=marks, legend=legend)
+    has_value = [metric for metric in compared.keys if compared.values[metric].notna().any()]
+    undecided = [metric for metric in has_value if (compared.best(metric), metric) not in marks]
+    if not undecided:
+        return table
+    escape, _, _ = _STYLES[style]
+    note = escape(
+        f"undecided: {', '.join(display_of(metric).heading for metric in undecided)}; the best value does not differ "
+        f"from every other at p <= {alpha:g} (Holm)"
+    )
+    return table + {"table": f"\n{note}", "markdown": f"\n\n{note}", "latex": f"\n\\par\\noindent {note}"}[style]
 
 
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -303,7 +315,9 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
 
 
 def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
-    """Return one line per filtered rank: rank, number of candidates, score, triple, best-scored rival above it.
+    """Return one line per filtered rank: rank, number of candidates, score and triple.
+
+    If a rival scores higher than the triple, the line also names the rival with the highest score.
 
     Parameters
     ----------
@@ -316,7 +330,7 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     Returns
     -------
     str
-        At most 40 lines, and a last line with the number of further ranks.
+        At most 40 ranks. If there are more, a last line contains the number of further ranks.
     """
     triples = frame_ids("scores", scores.drop(columns="score"), dataset.entities, dataset.relations, dataset.name)
     known = KnownIndex.of(*query_parts(known_triples(dataset, result.protocol.filter_splits or ()), "object"))
@@ -395,9 +409,9 @@ def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | Non
 
 
 def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[list[str]]:
-    """Return, for each value of a metric, its text and, if both ends of its interval are finite, that of the interval.
+    """Return one list of texts for each value of a metric: the value and, if possible, its interval.
 
-    Each value gets a list of one or two texts.
+    The list contains the interval, such as ``"[0.21, 0.35]"``, if both of its ends are finite.
     """
     ends = [f"{metric} low", f"{metric} high"]
     texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]

@@ -1,6 +1,14 @@
 """Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations, files."""
 
-from kgeval.results.columns import dataset_of, group_labels, group_names, join_columns, same_columns, says_splits
+from kgeval.results.columns import (
+    by_position,
+    dataset_of,
+    group_labels,
+    group_names,
+    join_columns,
+    same_columns,
+    says_splits,
+)
 from kgeval.results.display import show_html, show_text, with_headings
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
@@ -38,6 +46,7 @@ __all__ = [
     "Key",
     "RankTable",
     "Source",
+    "by_position",
     "check_about",
     "dataset_of",
     "explain_triple",

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.data import SIDE_NAMES, Dataset, Vocabulary, given_and_asked_where, group_rows
-from kgeval.errors import DataError, KgevalWarning, MetricError
+from kgeval.errors import DataError, KgevalError, KgevalWarning, MetricError
 from kgeval.metrics import Group
 
 # The key columns that hold entities or relations, and the vocabulary that each of them uses.
@@ -48,8 +48,8 @@ def join_columns(
     frame : pandas.DataFrame
         The new columns without the keys; row i belongs to row i of `table`.
     notes : list of str
-        Empty if everything matches; otherwise one note, which tells how many ranks have no matching row, and how many
-        rows match no rank.
+        Empty if everything matches; otherwise one note. The note contains the number of ranks without a matching row
+        and the number of rows that match no rank; a number of 0 is left out.
 
     Raises
     ------
@@ -91,21 +91,21 @@ def join_columns(
     # The index len(frame) does not exist in `frame`, so `reindex` fills its row with missing values.
     joined = pd.DataFrame(plain).reindex(np.where(matches < 0, len(frame), matches)).reset_index(drop=True)
     n_missing, n_unused = int((matches < 0).sum()), len(frame) - len(np.unique(matches[matches >= 0]))
-    notes = []
-    if n_missing or n_unused:
-        notes.append(
-            f"columns {', '.join(values)}: {n_missing:,} of {len(table):,} ranks have no matching row (shown as "
-            f"missing), {n_unused:,} of {len(frame):,} rows match no rank"
-        )
+    unmatched = []
+    if n_missing:
+        unmatched.append(f"{n_missing:,} of {len(table):,} ranks have no matching row (shown as missing)")
+    if n_unused:
+        unmatched.append(f"{n_unused:,} of {len(frame):,} rows match no rank")
+    notes = [f"columns {', '.join(values)}: {', '.join(unmatched)}"] if unmatched else []
     if n_missing:
         warnings.warn(notes[0], KgevalWarning, stacklevel=3)
     return joined, notes
 
 
 def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
-    """Return the user's columns as a frame with the index 0, 1, ...
+    """Return the user's columns as a frame with the default index (0, 1, 2, ...).
 
-    If there are no key columns, rows are matched by their order. Each Series must then have the index 0, 1, ... or the
+    If there are no key columns, rows are matched by their order. Each Series must then have the default index or the
     index of the table of ranks (`index`). With any other index the order is unclear, and a DataError is raised.
     """
     columns = columns.to_frame() if isinstance(columns, pd.Series) else columns
@@ -113,24 +113,53 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
         raise DataError(f"expected a DataFrame, or a mapping of names to columns; got {type(columns).__name__}")
     is_keyed = any(str(name) in PLACES for name in columns)
     for name, values in columns.items():
-        if isinstance(values, pd.Series) and not is_keyed and not _is_row_index(values.index, index):
-            raise DataError(
-                f"column {str(name)!r} has another index than the table of ranks, so the order of its rows is unclear; "
-                "give the values in the order of the table (.to_numpy()), or add key columns such as s, p, o, side"
-            )
+        if not is_keyed:
+            hint = ", or add key columns such as s, p, o, side"
+            check_row_index(f"column {str(name)!r}", values, index, DataError, hint)
     try:
         return pd.DataFrame(columns).reset_index(drop=True)
     except ValueError as error:
         raise DataError(f"expected columns of equal length, one value for each row; {error}") from error
 
 
-def _is_row_index(index: pd.Index[Any], table_index: pd.Index[Any]) -> bool:
-    """Return whether `index` is 0, 1, ... or equals the index of the table."""
-    return index.equals(pd.RangeIndex(len(index))) or index.equals(table_index)
+def by_position(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return `frame` with the index 0, 1, 2, ..., rows in the same order.
+
+    Tables of results match their rows by position; another index would make pandas align other rows.
+    """
+    return frame if frame.index.equals(pd.RangeIndex(len(frame))) else frame.reset_index(drop=True)
+
+
+def check_row_index(
+    name: str, values: Any, index: pd.Index[Any], error: type[KgevalError] = DataError, hint: str = ""
+) -> None:
+    """Raise an error if `values` is a Series whose index says another order of rows than that of the table of ranks.
+
+    Values are matched to the rows of the table by position. A Series must therefore have the default index (0, 1, 2,
+    ... in order) or the index of the table; other values have no index, and pass.
+
+    Parameters
+    ----------
+    name : str
+        What the values are, for the message.
+    values : object
+    index : pandas.Index
+        The index of the table of ranks.
+    error : type of KgevalError
+    hint : str
+        A further remedy, for the message.
+    """
+    if not isinstance(values, (pd.Series, pd.DataFrame)):
+        return
+    if not (values.index.equals(pd.RangeIndex(len(values))) or values.index.equals(index)):
+        raise error(
+            f"{name} has another index than the table of ranks, so the order of its rows is unclear; give the values "
+            f"in the order of the table (.to_numpy()){hint}"
+        )
 
 
 def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return the key columns `keys` of the table of ranks, as ids or as the names of sides and splits."""
+    """Return the columns `keys` for each row of the table of ranks: entities and relations as ids, the rest as text."""
     triples = table[["s", "p", "o"]].to_numpy()
     available = {**dict(zip("spo", triples.T)), "relation": triples[:, 1]}
     if "side" in table.columns:
@@ -144,14 +173,21 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
-    """Return the key columns of the user's frame, as ids or as the names of sides and splits.
+    """Return the columns `keys` of the user's frame: entities and relations as ids, sides and splits as names.
 
     A label that is not in the vocabulary becomes a negative number that differs in each row. The row then matches no
-    rank, and it is not a duplicate of another row.
+    rank, and it is not a duplicate of another row. A missing value is such a label.
+
+    Raises
+    ------
+    DataError
+        If a key of entities or relations holds anything but labels (text) or ids (integers), such as 3.0.
     """
     columns: dict[str, Any] = {}
     for name in keys:
         values = frame[name].to_numpy()
+        if name in KEYS and values.dtype.kind not in "iu":
+            values = _labels_or_ids(name, values.astype(object))
         vocabulary = entities if KEYS.get(name) == "entity" else relations
         if name in KEYS and values.dtype.kind in "iu":
             _check_not_ambiguous(name, vocabulary)
@@ -164,8 +200,28 @@ def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary,
     return pd.DataFrame(columns)
 
 
+def _labels_or_ids(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `values`, an object array, with dtype int64 if all are integers; else check that they are labels."""
+    is_missing = pd.isna(values)
+    is_id = np.array([isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values])
+    if len(values) and is_id.all():
+        return values.astype(np.int64)
+    is_wrong = ~is_missing & np.array([not isinstance(value, str) for value in values], dtype=bool)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise DataError(
+            f"column {name!r}, row {row}: expected labels (text) or ids (integers), found {values[row]!r} "
+            f"({type(values[row]).__name__}). If these are ids, drop the rows without one and convert the column: "
+            ".astype(int)"
+        )
+    return values
+
+
 def _check_not_ambiguous(name: str, vocabulary: Vocabulary) -> None:
-    """Raise a DataError if integers could be ids or labels: all labels are digits, and not all equal their id."""
+    """Raise a DataError if it is unclear whether the integers in the column `name` are ids or labels.
+
+    It is unclear if all labels consist of digits, and at least one label differs from its id.
+    """
     if any(label != str(i) for i, label in enumerate(vocabulary.labels)) and all(map(str.isdigit, vocabulary.labels)):
         raise DataError(
             f"column {name!r} holds integers, and the labels are numbers too, so they could be labels or ids. If "
@@ -214,9 +270,9 @@ def dataset_of(
 
 
 def says_splits(notes: Sequence[str]) -> bool:
-    """Return whether a note names the splits from which columns were computed.
+    """Return whether a note names the splits from which cardinality and pattern were computed.
 
-    If there is no such note, the columns were computed from all splits.
+    If there is no such note, these columns were computed from all splits.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heading(column: str) -> str:
-    """Return the heading of a column; for the limit of an interval, ``"mrr low"`` becomes ``"MRR low"``."""
+    """Return the heading of a column, such as ``"MRR"`` for ``"mrr"`` and ``"MRR low"`` for ``"mrr low"``."""
     for end in (" low", " high"):
         if column.endswith(end):
             return display_of(column.removesuffix(end)).heading + end

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of, check_seed
+from kgeval.checks import Ids, check_largest_weight, check_one_of, check_seed, counted
 from kgeval.data import (
     SETTINGS,
     Dataset,
@@ -43,6 +43,8 @@ from kgeval.metrics import (
 from kgeval.metrics.retrieval import ListMetric, Lists, tabulate
 from kgeval.results.columns import (
     TAKEN_OVER,
+    by_position,
+    check_row_index,
     dataset_of,
     group_labels,
     group_names,
@@ -125,12 +127,12 @@ class EvaluationResult:
         rivals: pd.DataFrame | None = None,
         source: Source | None = None,
     ) -> None:
-        self.rank_table = RankTable(table, protocol)
+        self.rank_table = RankTable(by_position(table), protocol)
         self.entities, self.relations = entities, relations
         self.dropped: dict[str, int] = dict(dropped or {})
         self.about = {"n_read": len(table) + sum(self.dropped.values()), **about}
         self.notes = tuple(notes)
-        self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else columns
+        self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
         self._rivals, self._source = rivals, source
         self._check_counts()
 
@@ -151,11 +153,11 @@ class EvaluationResult:
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
 
     def __replace__(self, **changes: Any) -> EvaluationResult:
-        """Return a copy of the result in which the parameters of the class named in `changes` have new values."""
+        """Return a copy of the result; `changes` contains new values for parameters of the class."""
         return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that are saved to a file, which are all except `source`: name -> value."""
+        """Return the parameters of the class that a saved file contains: name -> value, for all except `source`."""
         names = ("table", "protocol", "entities", "relations", "about", "dropped", "notes", "columns")
         return {**{name: getattr(self, name) for name in names}, "rivals": self._rivals}
 
@@ -266,7 +268,9 @@ class EvaluationResult:
         )
 
     def weighted(self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE) -> Interval:
-        """Return the metric `key` with an interval, when each rank has a weight (such as less for popular entities).
+        """Return the weighted value of the metric `key` with an interval.
+
+        Each rank has a weight. For example, ranks of popular entities can have smaller weights.
 
         Parameters
         ----------
@@ -274,16 +278,17 @@ class EvaluationResult:
             A metric of ranks. Some metrics have no weighted form: ``query.`` metrics, the median, ``z(...)``,
             ``expected.gmr`` and ``adjusted(gmr)``.
         weights : float array, shape (rows,)
-            One weight per row of `table`, at least 0; not all weights of the ranked side may be 0. For example from
-            `kgeval.features.popularity_weights`.
+            One weight per row of `table`, in the same order; at least 0, and above 0 in at least one row of the
+            metric's side. For example from `kgeval.features.popularity_weights`.
         confidence : float
             Nominal coverage, between 0 and 1.
 
         Raises
         ------
         MetricError
-            If there is not one weight per row, if a weight is negative or not finite, if all weights of the side are 0,
-            or if the metric has no weighted form.
+            If the number of weights is wrong, if a weight is negative or not finite, if all weights of the side are 0,
+            if the largest weight is above 1e100 or below 1e-100 (sums would overflow or lose digits),
+            if the weights are a Series with another index than `table`, or if the metric has no weighted form.
 
         Examples
         --------
@@ -297,6 +302,9 @@ class EvaluationResult:
         parsed = Key.parse(key)
         if not isinstance(parsed.metric, RankMetric):
             raise MetricError(f"query-level metrics cannot be weighted; got {parsed.metric}")
+        check_row_index("weights", weights, self.table.index, MetricError)
+        if isinstance(weights, np.ma.MaskedArray):
+            raise MetricError("weights must not be a masked array; fill it, such as with weights.filled(0)")
         row_weights = np.asarray(weights, dtype=np.float64)
         if row_weights.shape != (len(self.table),) or not np.isfinite(row_weights).all() or (row_weights < 0).any():
             raise MetricError(
@@ -307,12 +315,14 @@ class EvaluationResult:
         rows = self.rank_table.rows_of(parsed.side)
         if not row_weights[rows].any():
             raise MetricError(f"the weights of all {len(rows)} ranks of {key!r} are 0")
+        check_largest_weight(float(row_weights[rows].max()))
         if parsed.metric.has_moments and not parsed.metric.is_weightable(parsed.ties):
             raise MetricError(
                 f"{parsed.metric} under {parsed.ties} ties has no weighted form: it depends on the number of ranks"
             )
         moments = self.rank_table.moments(parsed, rows).weighted(row_weights[rows])
-        return robust_interval(moments, self.rank_table.clusters("triple", rows), confidence, parsed.metric.bounds)
+        interval = robust_interval(moments, self.rank_table.clusters("triple", rows), confidence, parsed.metric.bounds)
+        return interval.of_sample(self.rank_table.sampled_share)
 
     def summary(
         self,
@@ -583,8 +593,9 @@ class EvaluationResult:
             Best candidate first, the positive last. Columns ``candidate`` (label), ``id``, ``score``, ``stands``
             (``"above"``, ``"tied"``, or ``"answer"`` for the positive), ``known_in`` (the filter splits that contain
             the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank). The
-            attribute ``attrs`` of the table has the total numbers: ``n_candidates``; ``n_above`` and ``n_tied``; and
-            ``n_above_counting`` and ``n_tied_counting``, of the candidates that count in the filtered rank.
+            attribute ``attrs`` of the table has numbers that do not depend on `limit`: ``n_candidates``; ``n_above``
+            and ``n_tied``, the candidates above the positive and those tied with it; ``n_above_counting`` and
+            ``n_tied_counting``, those of them that count in the filtered rank.
 
         Raises
         ------
@@ -623,14 +634,15 @@ class EvaluationResult:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
         about, dropped = self.about, sum(self.dropped.values())
         lines = [
-            f"{about['dataset']}: {len(self.entities):,} entities, {len(self.relations):,} relations; "
-            f"{'+'.join(self.protocol.splits)} {about['n_triples']:,} triples, {about['n_queries']:,} queries; "
+            f"{about['dataset']}: {counted(len(self.entities), 'entity')}, "
+            f"{counted(len(self.relations), 'relation')}; {'+'.join(self.protocol.splits)} "
+            f"{counted(about['n_triples'], 'triple')}, {counted(about['n_queries'], 'query')}; "
             f"{about['n_unseen']:,} unseen, {dropped:,} dropped",
             f"{self.protocol.describe()}, {ties} ties (tie rate {self.tie_rate:.1%}); "
             f"protocol {self.protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
             f"kgeval {about['version']}",
         ]
-        lines += [f"dropped: {n:,} ranks, {reason}" for reason, n in self.dropped.items()]
+        lines += [f"dropped: {counted(n, 'rank')}, {reason}" for reason, n in self.dropped.items()]
         lines += [f"dataset: {observation}" for observation in about["observations"]]
         return lines + [f"note: {note}" for note in self.notes]
 
@@ -804,7 +816,7 @@ def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
 
 
 def _check_choices(ties: str | None, confidence: float | None) -> None:
-    """Raise a MetricError unless `ties` and `confidence` are None or valid."""
+    """Raise a MetricError if `ties` or `confidence` is neither None nor valid."""
     if ties is not None:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
     if confidence is not None:

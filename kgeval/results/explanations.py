@@ -257,7 +257,7 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
 
 
 def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
-    """Re-score the query of a row of the table; raise a ScoreError if the raw counts are not the stored counts.
+    """Re-score the query of a row; raise a ScoreError if the raw counts differ from the stored counts.
 
     If the scorer does not always return exactly the same scores, differences that rounding can explain are allowed.
     """
@@ -286,7 +286,7 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
 
 
 def _known_in(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery, entities: Ids) -> list[str]:
-    """Return one text per entity: the splits in which it is an answer of the query, joined by ``+``; "" if in none."""
+    """Return one text per entity: the splits in which the entity answers the query, joined by ``+``; "" if none."""
     splits_of: list[list[str]] = [[] for _ in entities]
     (query_given,), _ = given_and_asked(query.triple[None], query.side)
     for split in splits:

@@ -168,7 +168,10 @@ def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _pack_column(column: pd.Series) -> tuple[Any, dict[str, Any]]:
-    """Return the array of a column and its description: its name, and its categories if it is not numeric."""
+    """Return the array of a column, and a dict that describes the column.
+
+    The dict holds the name; for a column that is not numeric, also the categories and whether they are ordered.
+    """
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy(), {"name": str(column.name)}
     texts, codes = text_codes(column.array)

@@ -16,8 +16,9 @@ from kgeval.metrics.retrieval import Lists
 def no_lists(protocol: Protocol, setting: str) -> str:
     """Return the reason why ranked lists cannot be computed from the counts; an empty string if they can.
 
-    They can be computed if the rivals of a ranked answer include all other ranked answers of its query (in the raw
-    setting, or without a filter), or none of them (the filter contains all ranked splits).
+    The lists can be computed in two cases: the rivals of a ranked answer include all other ranked answers of its query
+    (in the raw setting, or without a filter), or the rivals include none of these answers (the filter contains all
+    ranked splits).
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ def no_lists(protocol: Protocol, setting: str) -> str:
     -------
     str
     """
+    if protocol.candidates.is_per_positive:
+        return "query-level metrics need one list of candidates per query, but here each positive has its own list"
     filters = protocol.filter_splits or ()
     missing = [split for split in protocol.splits if split not in filters]
     if setting == "raw" or not filters or not missing:

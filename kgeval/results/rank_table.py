@@ -15,6 +15,7 @@ from kgeval.checks import Ids, Reals, check_one_of
 from kgeval.data import Protocol, given_and_asked_where, group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import (
+    AgainstChance,
     Cell,
     Group,
     Metric,
@@ -42,6 +43,10 @@ from kgeval.stats import (
 
 CLUSTERS = ("triple", "query")
 INTERVALS = ("robust", *BOOTSTRAPS)
+NO_CHANCE = (
+    "with unseen='worst' the ranks of unseen triples are not random, and unseen entities never win, so no chance level "
+    "is defined; use unseen='drop' or 'rank'"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,11 @@ class RankTable:
     def tie_rate(self) -> float:
         """Share of rows whose positive has the same score as at least one rival, in the filtered setting."""
         return float((self.frame["tied_filtered"] > 0).mean()) if len(self) else float("nan")
+
+    @property
+    def sampled_share(self) -> float:
+        """The share of the test triples that was drawn and ranked; 0 if all, or chosen triples, were ranked."""
+        return 0.0 if self.protocol.sample is None else self.protocol.sample.share
 
     def rows_of(self, side: str) -> Ids:
         """Return the indices of the rows of a side.
@@ -165,10 +175,12 @@ class RankTable:
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         metric = key.metric
+        reason = no_lists(self.protocol, key.setting) if isinstance(metric, QueryLevel) else ""
+        if not reason and self.protocol.unseen == "worst" and (at_chance or isinstance(metric, AgainstChance)):
+            reason = NO_CHANCE
+        if reason:
+            return MetricValue.undefined(reason)
         if isinstance(metric, QueryLevel):
-            reason = no_lists(self.protocol, key.setting)
-            if reason:
-                return MetricValue.undefined(reason)
             lists = self.lists(key.setting, rows) if lists is None else lists
             return metric.chance_of(lists) if at_chance else metric.compute_lists(lists, key.ties)
         counts = self.counts(key.setting, rows)
@@ -197,6 +209,8 @@ class RankTable:
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         metric = key.metric
+        if self.protocol.unseen == "worst" and isinstance(metric, AgainstChance):
+            raise MetricError(NO_CHANCE)
         if isinstance(metric, QueryLevel):
             reason = no_lists(self.protocol, key.setting)
             if reason:
@@ -219,8 +233,8 @@ class RankTable:
         Returns
         -------
         int64 array, shape (rows,)
-            The number of the cluster of each row: 0, 1, ..., sorted by (s, p, o) or by (side, relation,
-            given entity).
+            For each row, the number of its cluster. Clusters are numbered 0, 1, ... in the order of (s, p, o), or of
+            (side, relation, given entity).
         """
         check_one_of("cluster", by, CLUSTERS, MetricError)
         rows = np.arange(len(self)) if rows is None else rows
@@ -268,6 +282,21 @@ class RankTable:
         Interval
             If no interval can be computed, its limits are NaN and its field ``reason`` tells why.
         """
+        interval = self._interval(key, rows, confidence, clusters, method, lists, n_resamples, seed)
+        return interval.of_sample(self.sampled_share)
+
+    def _interval(
+        self,
+        key: str | Metric | Key,
+        rows: Ids | None,
+        confidence: float,
+        clusters: Ids | None,
+        method: str,
+        lists: Lists | None,
+        n_resamples: int,
+        seed: int,
+    ) -> Interval:
+        """Return the interval for other triples like the ranked ones, as `interval` does for all triples."""
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         clusters = self.clusters("triple", rows) if clusters is None else clusters
@@ -380,4 +409,5 @@ class RankTable:
         values = np.concatenate([value + influences(moments) * (n / (n_groups * len(moments))) for moments in parts])
         is_list = isinstance(key.metric, QueryLevel)
         clusters = np.arange(n) if is_list else self.clusters("triple", np.concatenate(rows_of_groups))
-        return robust_interval(Moments(values[:, None]), clusters, confidence, key.bounds)
+        interval = robust_interval(Moments(values[:, None]), clusters, confidence, key.bounds)
+        return interval.of_sample(self.sampled_share)

@@ -12,7 +12,7 @@ import math
 import sys
 import threading
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +36,8 @@ from kgeval.kernels import (
     on_host,
     pair_parts,
 )
+from kgeval.scorers.libraries import refuse_library_model
+from kgeval.scorers.models import EmbeddingModel
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
 MAX_PAIRS = 1 << 17  # the ids and scores of this many triples fit in the cache of a processor
@@ -100,7 +102,7 @@ class RowScorer(typing.Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the work that is done at a time, and the device of the work; they do not change scores or ranks.
+    """How much is scored at a time, and on which device; scores and ranks do not depend on these settings.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ class FunctionRows:
 
     def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
         """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device."""
-        with _naming_the_scorer(self.name, len(s), "triples"):
+        with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o)):
             raw = self.function(s, p, o)
         scores = as_rows(raw, self.name)
         shape = tuple(scores.shape)
@@ -216,7 +218,7 @@ class MatrixRows:
     def _call(self, side: str, given: Ids, relation: Ids, candidates: Ids | None) -> Array:
         arguments = (relation, given) if side == "subject" else (given, relation)
         options = {} if candidates is None else {"candidates": candidates.copy()}
-        with _naming_the_scorer(f"{self.name}.score_{side}s", len(given), "queries"):
+        with _naming_the_scorer(f"{self.name}.score_{side}s", lambda: _queries_text(side, given, relation)):
             raw = self._method(side)(*(argument.copy() for argument in arguments), **options)
         scores = as_rows(raw, self.name)
         shape, wanted = tuple(scores.shape), (len(given), self.n_entities if candidates is None else len(candidates))
@@ -242,8 +244,8 @@ class GeometryRows:
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def queries(self, side: str, given: Ids, relation: Ids) -> Any:
-        """Check and return the vectors of n queries, float64, shape (n, d); an array or a tensor, as in the model."""
-        with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", len(given), "queries"):
+        """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
+        with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, given, relation)):
             vectors = self._numbers(self.model.query_vectors(side, given.copy(), relation.copy()))
             vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
         if vectors.ndim != 2 or len(vectors) != len(given):
@@ -253,11 +255,11 @@ class GeometryRows:
         return vectors
 
     def vectors(self, side: str, candidates: Ids) -> Any:
-        """Check and return the vectors of `candidates`, shape (candidates, d), in the precision of the model.
+        """Return the checked vectors of `candidates`, shape (candidates, d), in the precision of the model.
 
         If all entities are candidates, a float32 or float64 table is not copied.
         """
-        with _naming_the_scorer(f"{self.name}.candidate_vectors", self.n_entities, "entities"):
+        with _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
             raw = self._numbers(self.model.candidate_vectors(side))
         if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
             raise ScoreError(
@@ -275,13 +277,14 @@ class GeometryRows:
         return raw if len(candidates) == self.n_entities else raw[candidates]
 
     def _numbers(self, values: Any) -> Any:
-        """Check and return vectors: a float tensor as a tensor, all other values as a numpy array."""
+        """Check vectors and return them: a float tensor as a tensor, all other values as a numpy array."""
         tensor = float_tensor(values)
         return as_scores(values, self.name) if tensor is None else tensor
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
         """See `RowScorer`."""
-        q, e = on_host(self.queries(side, given, relation)), on_host(self.vectors(side, candidates))
+        e = on_host(self.vectors(side, candidates))  # first: too few rows give a clearer error than an IndexError
+        q = on_host(self.queries(side, given, relation))
         check_dimensions(q, e, self.name)
         scores = np.empty((len(q), len(e)))  # float64; filled with one block of candidates at a time
         for part in pair_parts(len(e), e.shape[1]):
@@ -294,7 +297,8 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
     """Wrap a scorer in its adapter.
 
     A scorer with the method ``query_vectors`` gets `GeometryRows`; without it, a scorer with ``score_objects`` or
-    ``score_subjects`` gets `MatrixRows`; any other function or callable object gets `FunctionRows`.
+    ``score_subjects`` gets `MatrixRows`; any other function or callable object gets `FunctionRows`. A model of
+    `kgeval.models` reads its tables anew (`EmbeddingModel.refresh`), so that all its parts are current.
 
     Parameters
     ----------
@@ -312,8 +316,9 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
     Raises
     ------
     ScoreError
-        If `scorer` is a class, if it has none of these methods, if it has only one of ``query_vectors`` and
-        ``candidate_vectors``, or if its ``geometry`` is unknown.
+        If `scorer` is a class, if it cannot be called and has none of these methods, if it has only one of
+        ``query_vectors`` and ``candidate_vectors``, if its ``geometry`` is unknown, or if it is a model of another
+        library (see `kgeval.scorers.libraries`).
     """
     name = getattr(scorer, "__name__", type(scorer).__name__)
     limits = limits or Limits()
@@ -328,9 +333,12 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
         )
     if hasattr(scorer, "query_vectors"):
         check_one_of(f"{name}.geometry", getattr(scorer, "geometry", None), GEOMETRIES, ScoreError)
+        if isinstance(scorer, EmbeddingModel):
+            scorer.refresh()
         return GeometryRows(scorer, n_entities, name)
     if hasattr(scorer, "score_objects") or hasattr(scorer, "score_subjects"):
         return MatrixRows(scorer, n_entities, limits, name)
+    refuse_library_model(scorer)
     if callable(scorer):
         return FunctionRows(scorer, limits, name)
     raise ScoreError(
@@ -362,7 +370,7 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
 
 
 def pair_side(rows: RowScorer) -> str:
-    """Return which side of a triple is treated as missing when single triples are scored as queries.
+    """Return the missing side of the queries with which `score_triples` scores single triples.
 
     Parameters
     ----------
@@ -376,18 +384,20 @@ def pair_side(rows: RowScorer) -> str:
     return "subject" if isinstance(rows, MatrixRows) and not hasattr(rows.scorer, "score_objects") else "object"
 
 
-def score_triples(rows: RowScorer, triples: Ids) -> Scores:
+def score_triples(rows: RowScorer, triples: Ids, side: str | None = None) -> Scores:
     """Return the score of each triple.
 
-    The score equals the score that the triple gets in ranking when the side ``pair_side(rows)`` is missing. A function
-    is called with at most ``max_pairs`` triples at a time. Other scorers get each distinct query once, in batches. The
-    scores of embedding models are exact, in float64.
+    The score equals the score that the triple gets in ranking when `side` is missing. A function is called with at
+    most ``max_pairs`` triples at a time. Other scorers get each distinct query once, in batches. The scores of
+    embedding models are exact, in float64.
 
     Parameters
     ----------
     rows : RowScorer
         See `as_row_scorer`.
     triples : int64 array, shape (n, 3)
+    side : str, optional
+        By default ``pair_side(rows)``.
 
     Returns
     -------
@@ -406,7 +416,7 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
     array([10, 12])
     """
     scores: Scores | None = None
-    for row_numbers, part in _scored_parts(rows, triples):
+    for row_numbers, part in _scored_parts(rows, triples, side or pair_side(rows)):
         if scores is None:
             scores = np.empty(len(triples), dtype=part.dtype)
         check_same_dtype(rows.name, scores, part)
@@ -414,8 +424,8 @@ def score_triples(rows: RowScorer, triples: Ids) -> Scores:
     return np.empty(0) if scores is None else scores
 
 
-def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]:
-    """Yield the scores of `triples` in parts: pairs of row numbers of `triples`, and the scores of these rows.
+def _scored_parts(rows: RowScorer, triples: Ids, side: str) -> Iterator[tuple[Ids, Scores]]:
+    """Yield the scores of `triples` in parts; each part is a tuple (row numbers in `triples`, scores of these rows).
 
     Use the scores before the next part is requested: a scorer may reuse its memory for the next part.
     """
@@ -424,7 +434,7 @@ def _scored_parts(rows: RowScorer, triples: Ids) -> Iterator[tuple[Ids, Scores]]
             row_numbers = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
             yield row_numbers, as_scores(rows.pairs(*(triples[row_numbers, column] for column in range(3))), rows.name)
         return
-    queries = Queries.of(triples, pair_side(rows))
+    queries = Queries.of(triples, side)
     size = MAX_QUERIES
     if isinstance(rows, MatrixRows):
         size = row_batch(rows, rows.limits, rows.n_entities)
@@ -511,11 +521,11 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 
 @contextmanager
-def _naming_the_scorer(name: str, n: int, unit: str) -> Iterator[None]:
-    """Wrap a call of a scorer that is given `n` triples, queries or entities (`unit`).
+def _naming_the_scorer(name: str, describe_input: Callable[[], str]) -> Iterator[None]:
+    """Context for a call of a scorer: an error of the call becomes a ScoreError that names the scorer and its input.
 
-    An error of the call becomes a ScoreError that names the scorer, `n` and `unit`. If torch is imported, it records no
-    gradients.
+    `describe_input` returns the input as text. Also a call of ``sys.exit`` becomes a ScoreError; otherwise the program
+    would end as if it had succeeded. If torch is imported, it records no gradients during the call.
     """
     torch = sys.modules.get("torch")
     try:
@@ -523,5 +533,23 @@ def _naming_the_scorer(name: str, n: int, unit: str) -> Iterator[None]:
             yield
     except ScoreError:
         raise
-    except Exception as error:
-        raise ScoreError(f"{name} raised {type(error).__name__} when given {n} {unit}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ScoreError(f"{name} raised {type(error).__name__} when given {describe_input()}: {error}") from error
+
+
+def _triples_text(s: Ids, p: Ids, o: Ids) -> str:
+    """Return the number of triples, and the first and the last of them, as ids, for messages."""
+    ends = [f"({s[i]}, {p[i]}, {o[i]})" for i in _ends(len(s))]
+    return f"{len(s)} triples, with the ids {' to '.join(ends)}"
+
+
+def _queries_text(side: str, given: Ids, relation: Ids) -> str:
+    """Return the number of queries, and the first and the last of them, as ids, for messages."""
+    pairs = [(given[i], relation[i]) for i in _ends(len(given))]
+    ends = [f"(?, {p}, {e})" if side == "subject" else f"({e}, {p}, ?)" for e, p in pairs]
+    return f"{len(given)} queries, with the ids {' to '.join(ends)}"
+
+
+def _ends(n: int) -> list[int]:
+    """Return the first and the last of n positions, once each."""
+    return sorted({0, n - 1}) if n else []

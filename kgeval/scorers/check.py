@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores
+from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
 from kgeval.errors import ScoreError
 from kgeval.scorers.adapters import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
@@ -21,6 +21,7 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
 PROBED_CANDIDATES = 256
 PROBED_QUERIES = 3
+FEW_CANDIDATES = 16
 TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 
@@ -127,7 +128,7 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
         if len(wrong):
             raise ScoreError(
                 f"the model has no vector for {len(wrong)} {what} that it should know "
-                f"(such as {vocabulary.labels[wrong[0]]!r}); was it trained on another dataset?"
+                f"(such as {cut_label(vocabulary.labels[wrong[0]])!r}); was it trained on another dataset?"
             )
 
 
@@ -174,19 +175,23 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
             ways = "in a batch", "alone"
             hint = "does the scorer normalise over the batch?"
             notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, ways, hint)
-        # 3. All queries with only the first and the last candidate, if the scorer can score a part of the candidates.
-        end_columns = np.unique(columns[[0, -1]])
+        # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. Their mirror
+        # image are the first candidates, so that a scorer which answers in another order gets other scores.
+        end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
             end_scores = _fetched(rows, queries, end_columns)
             same_scores = together[:, np.searchsorted(columns, end_columns)]
             ways = "among many candidates", "among few"
-            hint = "does the score depend on the other candidates, or does the scorer take positions for ids?"
+            hint = (
+                "does the score depend on the other candidates, are the columns in another order than the candidates, "
+                "or does the scorer take positions for ids?"
+            )
             notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, ways, hint)
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
 
 
 def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
-    """Return a few queries; not exactly `n_candidates` queries, so that a transposed array has a wrong shape."""
+    """Return some queries; their number is never `n_candidates`, so that a transposed array has a wrong shape."""
     n = PROBED_QUERIES + (n_candidates == PROBED_QUERIES)
     picked = triples[np.linspace(0, len(triples) - 1, n).astype(np.int64)]
     given, answers = given_and_asked(picked, side)
@@ -194,7 +199,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
-    """Return the scores as a numpy array, shape (queries, columns), copied from the scorer's device if necessary."""
+    """Score each query with the candidates `columns`; return a numpy array, shape (queries, columns)."""
     return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
 
 
@@ -217,7 +222,7 @@ def _compare_scores(
     """Return a note if two arrays of scores differ by rounding alone; raise a ScoreError if they differ by more.
 
     `ways` says how the scores of the first and of the second array were computed, for example ``("in a batch",
-    "alone")``. `hint` is a question about the likely cause of a difference. Both are part of the message.
+    "alone")``. `hint` is a question about the likely cause of a difference. `ways` and `hint` are parts of the message.
     """
     if expected.dtype != repeated.dtype:
         raise ScoreError(
@@ -238,7 +243,7 @@ def _compare_scores(
     if difference[i, j] > (TOLERANCE_OF_HALVES if expected.dtype.itemsize == 2 else TOLERANCE) * scale:
         query = describe_query(dataset, queries.side, queries.given[i], queries.relation[i])
         raise ScoreError(
-            f"{rows.name}: {query} with candidate {dataset.entities.labels[columns[j]]!r} got the score "
+            f"{rows.name}: {query} with candidate {cut_label(dataset.entities.labels[columns[j]])!r} got the score "
             f"{a[i, j]:.9g} {ways[0]} and {b[i, j]:.9g} {ways[1]}; a score must depend only on its triple: {hint}"
         )
     return [

@@ -6,14 +6,15 @@ The adapters, the ranker and the tables of scores call these functions on every 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Ids, Scores
+from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data import Dataset, Queries
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array, fetched, first_nan, is_on_device, kind_of, largest_score
+from kgeval.kernels import Array, fetched, first_nan, is_on_device, is_tensor, kind_of, largest_score, library
 
 
 def as_rows(values: Any, name: str) -> Array:
@@ -35,11 +36,7 @@ def as_rows(values: Any, name: str) -> Array:
     ScoreError
         See `as_scores`.
     """
-    if not is_on_device(values):
-        return as_scores(values, name)
-    if kind_of(values) not in "fiu":
-        raise _no_real_numbers(name, values)
-    return values.detach()
+    return _plain_tensor(values, name) if is_on_device(values) else as_scores(values, name)
 
 
 def as_scores(values: Any, name: str) -> Scores:
@@ -47,8 +44,8 @@ def as_scores(values: Any, name: str) -> Scores:
 
     Parameters
     ----------
-    values : array_like or torch tensor
-        The scores that a scorer returned.
+    values : array_like, torch tensor or list of torch tensors
+        The scores that a scorer returned. A list of tensors of equal shape and dtype is stacked.
     name : str
         The scorer's name, for messages.
 
@@ -61,11 +58,16 @@ def as_scores(values: Any, name: str) -> Scores:
     ------
     ScoreError
         If `values` is None or a masked array, if its rows differ in length, or if its dtype is neither float nor
-        integer.
+        integer. Of tensors also if the dtype is an 8-bit float, or if the tensor is sparse, nested or on the device
+        "meta".
     """
     if values is None:
         raise ScoreError(f"{name} returned None; is a return statement missing?")
-    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, or an object that behaves like one
+    if isinstance(values, (list, tuple)) and any(is_tensor(value) for value in values):
+        values = _stacked(values, name)
+    if is_tensor(values):
+        values = fetched(_plain_tensor(values, name))
+    elif hasattr(values, "detach") and hasattr(values, "cpu"):  # an object that behaves like a tensor
         values = fetched(values)
     if isinstance(values, np.ma.MaskedArray):
         raise ScoreError(f"{name} returned a masked array; fill the array first (a masked candidate still has a rank)")
@@ -73,9 +75,49 @@ def as_scores(values: Any, name: str) -> Scores:
         array = np.asarray(values)
     except ValueError as error:
         raise ScoreError(f"{name} gave rows of different lengths: {error}") from error
+    except (TypeError, RuntimeError) as error:  # for example a list of lists of tensors
+        raise ScoreError(
+            f"{name} returned a {type(values).__name__} that numpy cannot read ({error}); return one array or tensor"
+        ) from error
     if array.dtype.kind not in "fiu":
         raise _no_real_numbers(name, array)
     return array
+
+
+def _plain_tensor(tensor: Array, name: str) -> Array:
+    """Return a tensor of scores without its graph of gradients; raise a ScoreError if kgeval cannot read its numbers.
+
+    A negation that torch has postponed (`torch.Tensor.is_neg`) is carried out.
+    """
+    layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+    if layout != "strided":
+        raise ScoreError(f"{name} returned a tensor with layout {layout}; return a dense one: scores.to_dense()")
+    if tensor.device.type == "meta":
+        raise ScoreError(
+            f"{name} returned a tensor on the device 'meta', which holds no numbers; load the model's parameters first"
+        )
+    if kind_of(tensor) not in "fiu":
+        raise _no_real_numbers(name, tensor)
+    if kind_of(tensor) == "f" and tensor.element_size() == 1:
+        raise ScoreError(
+            f"{name} gave {_dtype_name(tensor)} scores, which kgeval cannot compare; convert them: scores.float()"
+        )
+    return tensor.detach().resolve_neg()
+
+
+def _stacked(tensors: Sequence[Any], name: str) -> Array:
+    """Return a sequence of tensors of equal shape, dtype and device as one tensor; a ScoreError if they differ."""
+    kinds = {
+        f"{_dtype_name(value)} tensor of shape {tuple(value.shape)} on {value.device}"
+        if is_tensor(value)
+        else type(value).__name__
+        for value in tensors
+    }
+    if len(kinds) > 1:
+        raise ScoreError(
+            f"{name} returned a list of different values ({', '.join(sorted(kinds)[:3])}); return one array or tensor"
+        )
+    return library(tensors[0]).stack([_plain_tensor(value, name) for value in tensors])
 
 
 def _no_real_numbers(name: str, values: Any) -> ScoreError:
@@ -135,7 +177,7 @@ def check_no_nan(scores: Array, queries: Queries, candidates: Ids, dataset: Data
     row, column, n = first
     query = describe_query(dataset, queries.side, queries.given[row], queries.relation[row])
     raise ScoreError(
-        f"{name} gave NaN for {query} with candidate {dataset.entities.labels[candidates[column]]!r} "
+        f"{name} gave NaN for {query} with candidate {cut_label(dataset.entities.labels[candidates[column]])!r} "
         f"(NaN scores: {n} of the {math.prod(scores.shape)} scores of {len(scores)} queries); NaN cannot be ranked. "
         "Check the parameters of these entities and this relation, or run kgeval.check_scorer"
     )
@@ -157,5 +199,5 @@ def describe_query(dataset: Dataset, side: str, given: int, relation: int) -> st
     str
         ``"('Jack', 'born_in', ?)"``, for example.
     """
-    entity, predicate = dataset.entities.labels[given], dataset.relations.labels[relation]
+    entity, predicate = cut_label(dataset.entities.labels[given]), cut_label(dataset.relations.labels[relation])
     return f"(?, {predicate!r}, {entity!r})" if side == "subject" else f"({entity!r}, {predicate!r}, ?)"

@@ -259,8 +259,8 @@ def effective_size(hits: Reals, groups: Clusters) -> float:
 def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interval:
     """Return Wilson's interval of a share, for clustered observations.
 
-    The formula takes the effective sample size instead of the number of observations, and the quantile of Student's t
-    instead of the normal quantile.
+    Wilson's formula is used with the effective sample size in the place of the number of observations, and with the
+    quantile of Student's t in the place of the normal quantile.
 
     Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference, JASA 22; Franco et al.
     (2019), Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys, Journal of Survey
@@ -357,7 +357,7 @@ def bootstrap_interval(
 
 
 def in_order(rows: Reals) -> Ids:
-    """Return an order of `rows` (one row per cluster) that depends on the values in the rows, not on cluster labels.
+    """Return indices that sort `rows` (one row per cluster) by the values in the rows; the labels do not matter.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def between_quantiles(
     bounds: tuple[float, float] = ANYWHERE,
     left_out: Reals | None = None,
 ) -> Interval:
-    """Return the interval between two quantiles of the statistic over resamples.
+    """Return the bootstrap interval; its limits are two quantiles of the statistic over the resamples.
 
     Parameters
     ----------
@@ -455,11 +455,10 @@ def between_quantiles(
 
 
 def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
-    """Return the two shares for the BCa interval (bias-corrected and accelerated), or None if BCa is undefined.
+    """Return two shares, whose quantiles of `resampled` are the limits of the BCa interval; None if BCa is undefined.
 
-    The limits of the BCa interval are the quantiles of `resampled` at these shares; the limits of the percentile
-    interval are the quantiles at `alpha` and ``1 - alpha``. A resample that equals `value`, apart from rounding errors,
-    counts half as below and half as above `value`.
+    BCa means bias-corrected and accelerated. The percentile interval has the shares `alpha` and ``1 - alpha`` instead.
+    A resample that equals `value`, apart from rounding errors, counts half as below and half as above `value`.
     """
     # (clusters,): deviations of the jackknife values from their mean; the acceleration follows from their skewness.
     deviations = left_out.mean() - left_out

@@ -7,7 +7,7 @@ modules need no code for particular metrics.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -168,6 +168,30 @@ class Interval:
     n_clusters: int
     error: float = float("nan")
     reason: str = ""
+
+    def of_sample(self, share: float) -> Interval:
+        """Return the interval for all observations, if these are a random share of them: the limits move inwards.
+
+        The standard error of a sample without replacement is smaller by the factor ``sqrt(1 - share)``, the
+        finite-population correction; distances of the limits from the value are multiplied by it.
+
+        Parameters
+        ----------
+        share : float
+            The number of sampled observations divided by the number of all observations; 0 changes nothing.
+
+        References
+        ----------
+        Cochran (1977), Sampling Techniques, section 2.6.
+
+        Examples
+        --------
+        >>> print(Interval(0.5, 0.4, 0.6, 0.95, "robust", 100).of_sample(0.75))
+        0.5000 [0.4500, 0.5500]
+        """
+        factor = (1.0 - share) ** 0.5
+        low, high = (self.value - factor * (self.value - limit) for limit in (self.low, self.high))
+        return replace(self, low=low, high=high, error=factor * self.error)
 
     def __str__(self) -> str:
         if self.reason:

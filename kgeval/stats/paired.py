@@ -1,7 +1,7 @@
 """Paired comparison of two systems on the same observations, and Holm's correction of p-values.
 
 `compare_paired` returns the difference, its confidence interval, the p-value of a paired randomization test and the
-minimum detectable difference. `kgeval.compare` calls both functions.
+minimum detectable difference. `holm` corrects the p-values of several tests. `kgeval.compare` calls both functions.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class _Pair:
 
     @property
     def tolerance(self) -> float:
-        """A bound of the rounding errors in the comparison of a swap pattern's difference with the observed difference.
+        """A bound on the rounding error when a swap pattern's difference is compared with the observed difference.
 
         A swap pattern counts as extreme if its absolute difference is at least the observed absolute difference minus
         this tolerance; the tolerance can make the p-value larger, never smaller. The rounding error of a sum of m terms
@@ -234,9 +234,10 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Swaps:
-    """The result of the randomization test of several statistics.
+    """The result of the paired randomization test of several statistics, which share the same swap patterns.
 
-    The attributes have the same meaning as in `Difference`; `n_patterns` is called `n_resamples` there.
+    `p_values` holds the p-value of each statistic, `n_patterns` the number of swap patterns that were tried.
+    `n_differing` and `is_exact` are explained in `Difference`.
     """
 
     p_values: list[float]
@@ -272,11 +273,11 @@ class _Swaps:
 
 
 def _in_order_of_size(gaps: Reals) -> Reals:
-    """Return the rows that are not all zero, sorted, each with the sign that makes its first nonzero value positive.
+    """Drop rows of zeros, give each row the sign that makes its first nonzero value positive, and sort the rows.
 
-    The test does not depend on the sign of a row, because a swap is as likely as no swap. After this function, the rows
-    are the same for all labels of the clusters, and also if the first and the second system are exchanged; so a given
-    random swap pattern has the same effect.
+    The test does not depend on the sign of a row, because a swap is as likely as no swap. The result does not
+    depend on the labels of the clusters, and does not change if the first and the second system are exchanged; so a
+    given random swap pattern has the same effect in all these cases.
 
     Examples
     --------

@@ -147,7 +147,10 @@ def quantile_bootstrap(
 
 
 def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
-    """Return the values (float64), the clusters, the quantile, and why there is no interval (empty if there is one)."""
+    """Return the checked inputs and the quantile: a tuple (values, clusters, quantile, reason).
+
+    `reason` says why there can be no interval; it is empty if there can be one.
+    """
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:

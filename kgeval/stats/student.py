@@ -55,7 +55,7 @@ def student_quantile(share: float, freedom: int) -> float:
 
 
 def _central_share(angle: float, freedom: int) -> float:
-    """Return the probability that a number with Student's distribution lies between -t and t.
+    """Return the probability that a variable with Student's t distribution lies between -t and t.
 
     ``angle`` is ``atan(t / sqrt(freedom))``; `freedom` is at least 2.
     """
@@ -69,7 +69,10 @@ def _central_share(angle: float, freedom: int) -> float:
 
 
 def _expanded_quantile(z: float, freedom: int) -> float:
-    """Return the quantile of t, computed from the normal quantile `z` by a series in ``1 / freedom`` (to power 4)."""
+    """Return the quantile of Student's t, computed from the normal quantile `z` by a series in ``1 / freedom``.
+
+    The series ends with the term in ``1 / freedom ** 4``.
+    """
     terms = (
         z,
         (z**3 + z) / 4.0,

@@ -100,7 +100,7 @@ class TrecMeasure:
 
 
 def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
-    """Return the measures with the given names of trec_eval or of kgeval, each once.
+    """Return the measures of trec_eval or kgeval that have the given names; no measure is returned twice.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ Maker = Callable[[str, str], list[TrecMeasure]]  # takes the name and the text o
 
 
 def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = True) -> Maker:
-    """Return a maker of one measure without parameters."""
+    """Return a function (a `Maker`) that makes one measure and accepts no parameters."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         if text:
@@ -170,12 +170,12 @@ def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = Tr
 
 
 def _count(values: Callable[[Lists], Any]) -> Maker:
-    """Return a maker of a count: the sum of ``values(lists)`` over the queries."""
+    """Return a function (a `Maker`) that makes a count: the sum of ``values(lists)`` over the queries."""
     return _plain_measure(lambda lists: (np.asarray(values(lists), dtype=np.float64), np.ones(len(lists))), "sum")
 
 
 def _parameters_in_name(ratio: Callable[[str, str], Ratio], has_expectation: bool = True) -> Maker:
-    """Return a maker of one measure; the text of its parameters becomes part of its name."""
+    """Return a function (a `Maker`) that makes one measure; the measure's name contains the text of its parameters."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         return [TrecMeasure(f"{name}_{text}" if text else name, ratio(name, text), "mean", has_expectation)]
@@ -184,7 +184,7 @@ def _parameters_in_name(ratio: Callable[[str, str], Ratio], has_expectation: boo
 
 
 def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Maker:
-    """Return a maker that makes one measure for each cut-off, in ascending order."""
+    """Return a function (a `Maker`) that makes one measure for each cut-off, in ascending order."""
 
     def make(name: str, text: str) -> list[TrecMeasure]:
         cut_offs = _numbers(name, text or default, int, "positive integers", lambda k: k > 0)
@@ -194,7 +194,7 @@ def _per_cut_off(ratio: Callable[[int], Ratio], default: str = CUT_OFFS) -> Make
 
 
 def _per_share(ratio: Callable[[float], Ratio], default: str, largest: float, has_expectation: bool = True) -> Maker:
-    """Return a maker that makes one measure for each share, in ascending order.
+    """Return a function (a `Maker`) that makes one measure for each share, in ascending order.
 
     A share is a number from 0 to `largest`. The measures multiply it by the number of relevant documents of a query.
     """
@@ -208,7 +208,7 @@ def _per_share(ratio: Callable[[float], Ratio], default: str, largest: float, ha
 
 
 def _numbers(name: str, text: str, kind: type, expected: str, is_right: Callable[[Any], bool]) -> list[Any]:
-    """Return the comma-separated numbers in `text`; raise a MetricError if `is_right` is False for one of them."""
+    """Return the comma-separated numbers in `text`; raise a MetricError if `is_right` returns False for a number."""
     try:
         numbers = [kind(part) for part in text.split(",")]
     except ValueError:

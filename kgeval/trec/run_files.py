@@ -127,7 +127,10 @@ def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFra
 
 
 def _check_lines(path: Path, raw: bytes, error_of: Callable[[list[str]], str]) -> None:
-    """Raise a DataError for the first wrong line: `error_of` finds an error, or its query already has its document."""
+    """Raise a DataError for the first wrong line.
+
+    A line is wrong if `error_of` returns an error for it, or if an earlier line has the same query and document.
+    """
     seen: dict[tuple[str, str], int] = {}
     for number, line in enumerate(raw.decode("utf-8").split("\n"), start=1):
         words = line.replace("\t", " ").split(" ")
@@ -150,7 +153,10 @@ def _judgement_error(words: list[str]) -> str:
     if len(words) != 4:
         hint = "; is this a run?" if len(words) >= 6 else ""
         return f"expected 4 columns (query, iteration, document, grade), found {len(words)}{hint}"
-    return "" if re.fullmatch(GRADE, words[3]) else f"expected an integer as grade, found {words[3]!r}"
+    if re.fullmatch(GRADE, words[3]):
+        return ""
+    is_long = re.fullmatch(r"[+-]?[0-9]+", words[3])
+    return f"expected {'a grade of at most 18 digits' if is_long else 'an integer as grade'}, found {words[3]!r}"
 
 
 def _result_error(words: list[str]) -> str:

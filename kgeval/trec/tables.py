@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int
+from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics import REASON, Cell, join_reasons
 from kgeval.metrics.retrieval import ListMetric, Lists, from_run, query_reasons
@@ -101,10 +101,20 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
             f"no query of the run is judged: the run has queries such as {min(returned, default='none')!r}, the "
             f"judgements such as {min(judged, default='none')!r}; do the files belong together?"
         )
-    absent = "count as 0" if options.complete else "are left out; with -c they count as 0"
+    absent = ("is left out; with -c it counts as 0", "are left out; with -c they count as 0")
+    if options.complete:
+        absent = ("counts as 0", "count as 0")
     notes = [
-        (len(judged - returned), f"judged queries have no document in the run and {absent}"),
-        (len(returned - judged), "queries of the run are not judged and are left out"),
+        (
+            len(judged - returned),
+            f"judged query has no document in the run and {absent[0]}",
+            f"judged queries have no document in the run and {absent[1]}",
+        ),
+        (
+            len(returned - judged),
+            "query of the run is not judged and is left out",
+            "queries of the run are not judged and are left out",
+        ),
     ]
     if not options.complete:
         qrels = qrels[qrels["query"].isin(returned)]
@@ -113,17 +123,25 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     n_without_relevant = int((lists.n_relevant == 0).sum())
     notes += [
         *more_notes,
-        (n_without_relevant, "queries have no relevant document; they count as 0 in the measures of trec_eval"),
+        (
+            n_without_relevant,
+            "query has no relevant document; it counts as 0 in the measures of trec_eval",
+            "queries have no relevant document; they count as 0 in the measures of trec_eval",
+        ),
     ]
     if options.ties == "trec":
-        notes.append((_n_tied(lists), f"queries have tied documents of different grades; {_BY_NAME}"))
-    return replace(lists, notes=tuple(f"{n} {text}" for n, text in notes if n))
+        tied = f"tied documents of different grades; {_BY_NAME}"
+        notes.append((_n_tied(lists), f"query has {tied}", f"queries have {tied}"))
+    return replace(lists, notes=tuple(counted(*note) for note in notes if note[0]))
 
 
 def _kept_documents(
     qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions
-) -> tuple[pd.DataFrame, list[tuple[int, str]]]:
-    """Return the documents of the run that are kept, and notes about the others as pairs (number, text)."""
+) -> tuple[pd.DataFrame, list[tuple[int, str, str]]]:
+    """Return the documents of the run that are kept, and notes about those left out and about ties at the cut.
+
+    Each note is a tuple (number of documents or queries, text if the number is 1, text of other numbers).
+    """
     notes = []
     if options.ties == "trec":
         with np.errstate(over="ignore"):
@@ -133,17 +151,26 @@ def _kept_documents(
         run, tied = _first_documents(run, options.depth)
         if len(tied) and options.ties != "trec":
             raise MetricError(
-                f"the cut at document {options.depth} (-M) falls between tied documents in {len(tied)} queries, first "
-                f"{tied[0]!r}; use ties='trec' (--ties trec), which orders them by name"
+                f"the cut at document {options.depth} (-M) falls between tied documents in "
+                f"{counted(len(tied), 'query')}, first {tied[0]!r}; use ties='trec' (--ties trec), "
+                "which orders them by name"
             )
+        after, sides = f"after position {options.depth} of", f"tied documents on both sides of position {options.depth}"
         notes = [
-            (n_before - len(run), f"documents after position {options.depth} of their query are left out"),
-            (len(tied), f"queries have tied documents on both sides of position {options.depth}; {_STAYS}"),
+            (
+                n_before - len(run),
+                f"document {after} its query is left out",
+                f"documents {after} their query are left out",
+            ),
+            (len(tied), f"query has {sides}; {_STAYS}", f"queries have {sides}; {_STAYS}"),
         ]
         n_before = len(run)
     if options.judged_only:
         run = run.merge(qrels.loc[qrels["grade"] >= 0, ["query", "item"]], on=["query", "item"])
-        notes.append((n_before - len(run), "documents are not judged and are left out"))
+        n_unjudged = n_before - len(run)
+        notes.append(
+            (n_unjudged, "document is not judged and is left out", "documents are not judged and are left out")
+        )
     return run, notes
 
 

@@ -56,7 +56,7 @@ def test_what_the_result_holds():
     assert about == {
         "dataset": "small",
         "dataset_fingerprint": dataset.fingerprint,
-        "observations": ["1 rows of test also in valid"],
+        "observations": ["1 row of test also in valid"],
         "version": kg.__version__,
         "scorer": "by_object",
         "negatives": "given",
@@ -77,10 +77,10 @@ def test_what_the_result_shows():
     lines = repr(result).splitlines()
     assert lines[:4] == [
         "small: 5 entities, 2 relations; test 2 positives and 2 negatives, 0 dropped",
-        "1 relations with their own threshold, 0 with the global threshold; chosen on valid (1 positives, 1 negatives)",
+        "1 relation with its own threshold, 0 with the global threshold; chosen on valid (1 positive, 1 negative)",
         f"negatives: given, sha256 {result.about['negatives_sha256'][:8]}; dataset {small().fingerprint[:8]}, "
         f"kgeval {kg.__version__}",
-        "dataset: 1 rows of test also in valid",
+        "dataset: 1 row of test also in valid",
     ]
     assert lines[-2].split() == ["micro", "4", "0.7500", "0.6667", "1.0000", "0.5000", "1.0000", "1.0000"]
     named = kg.classify(by_object, small(), NEGATIVES, source="<b>")
@@ -297,7 +297,7 @@ def test_by_columns_of_the_user():
     with pytest.warns(KgevalWarning, match="2 of 6 .* have no matching row"):
         some = result.with_columns(pd.DataFrame({"o": ["e", "a"], "end": ["E", "A"]}))
     assert some.by("end", metrics="accuracy")["accuracy"].to_dict() == {"E": 1.0, "missing": 0.0, "A": 1.0}
-    assert "columns end: 2 of 6" in some.notes[-1]
+    assert some.notes[-1] == "columns end: 2 of 6 ranks have no matching row (shown as missing)"  # no part with 0
     assert result.columns.empty  # it does not change
 
 
@@ -323,7 +323,7 @@ def test_columns_that_do_not_fit(columns, message):
 def test_a_feature_that_needs_a_side_is_refused(name):
     """A triple asks for no side, whatever else the feature needs."""
     result, dataset = kinds()
-    message = f"feature '{name}' needs the column side, which names the missing side of each row"
+    message = f"feature '{name}' needs the column side, which tells which side of each row is the answer"
     for ask in (lambda: result.by(name), lambda: result.with_features(dataset, names=[name])):
         with pytest.raises(ProtocolError) as caught:
             ask()
@@ -372,7 +372,8 @@ def test_a_saved_result_comes_back(tmp_path):
     model = TransE(np.arange(10.0).reshape(5, 2), np.ones((2, 2)))
     model.missing_entities = np.array([4])
     result = kg.classify(model, dataset, {"valid": [[0, 0, 1], [4, 0, 1]], "test": [[0, 0, 0], [0, 0, 1]]})
-    assert len(result.notes) == 3
+    assert len(result.notes) == 4
+    assert result.notes[2] == "TransE, L1, 2 dimensions, no inverse relations"
     assert sum(result.dropped.values()) == 2
     again = saved(result, tmp_path / "run.kgeval")
     assert again == result

@@ -246,12 +246,12 @@ def test_relations_without_a_threshold_of_their_own():
     assert result.thresholds["threshold"].to_dict() == {"knows": 3.0, "likes": 3.0, "hates": 3.0}
     assert result.notes == (
         "the global threshold 3 is used for 1 of 3 relations of test (2 triples): valid has no example of them",
-        "the global threshold 3 is used for 1 of 3 relations of test (1 triples): "
+        "the global threshold 3 is used for 1 of 3 relations of test (1 triple): "
         "valid has only true or only false examples of them",
     )
     assert result["accuracy"] == 4 / 5
     assert "2 thresholds" not in repr(result)
-    assert "1 relations with their own threshold, 2 with the global threshold" in repr(result)
+    assert "1 relation with its own threshold, 2 with the global threshold" in repr(result)
 
 
 def test_a_group_metric_groups_by_relation():

@@ -48,7 +48,8 @@ def test_both_splits_are_needed(split):
     [
         (
             {"test": [[0, 0, 1]]},
-            "there are no negatives of valid: add valid_negatives.txt to the folder, or the key 'valid'",
+            "there are no negatives of valid: add valid_negatives.txt to the folder (if lines end with a label, a line "
+            "labelled false to valid), or the key 'valid' to the mapping",
         ),
         ({"valid": [[0, 0, 1]]}, "or the key 'test' to the mapping, or use negatives='uniform'"),
         ({"valid": [], "test": [[0, 0, 1]]}, "there are no negatives of valid"),
@@ -64,7 +65,12 @@ def test_both_splits_are_needed(split):
         ({"valid": [[0, -1, 0]], "test": [[0, 0, 1]]}, "negatives of valid, relations, row 0: id -1 is not in 0..1"),
         ({"valid": [[0.0, 0.0, 1.0]], "test": [[0, 0, 1]]}, "must hold integer ids; got dtype float64"),
         ({"valid": [[0, 1]], "test": [[0, 0, 1]]}, "negatives of valid must have shape (n, 3); got (1, 2)"),
-        (None, "negatives must be a folder, 'uniform', or a mapping with 'valid' and 'test'; got NoneType"),
+        (
+            None,
+            "negatives are missing: thresholds are chosen on true and false triples of valid. Pass a folder with "
+            "valid_negatives.txt and test_negatives.txt, or negatives='uniform' for random ones; if each line of valid "
+            "and test ends with a label, pass kgeval.read_negatives(folder, dataset, labelled=True)",
+        ),
         ([[0, 0, 1]], "negatives must be a folder, 'uniform', or a mapping with 'valid' and 'test'; got list"),
         ("unifrom", "unifrom: no such folder"),
     ],
@@ -231,8 +237,8 @@ def test_what_a_model_cannot_score_is_dropped_and_counted():
         "test: the model has no vector for an entity or relation": 1,
     }
     assert result.table[["s", "p", "o"]].to_numpy().tolist() == [[0, 0, 3], [0, 0, 0], [0, 0, 1]]
-    assert "test 1 positives and 2 negatives, 2 dropped" in repr(result)
-    assert "dropped: 1 triples, test: the model has no vector for an entity or relation" in repr(result)
+    assert "test 1 positive and 2 negatives, 2 dropped" in repr(result)
+    assert "dropped: 1 triple, test: the model has no vector for an entity or relation" in repr(result)
     message = "no negatives of test are left: each contains an entity or relation for which the model has no"
     refused(DataError, message, model, dataset, {"valid": [[0, 0, 1]], "test": [[0, 0, 4]]})
 

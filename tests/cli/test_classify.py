@@ -71,12 +71,12 @@ def test_the_report(capsys):
     dataset = kg.read_dataset("graph")
     lines = printed(capsys, *CALL, "--metrics", "accuracy,f1,log_loss").out.splitlines()
     assert lines[:2] == [
-        "graph: 4 entities, 1 relations; test 2 positives and 2 negatives, 0 dropped",
-        "1 relations with their own threshold, 0 with the global threshold; chosen on valid (1 positives, 1 negatives)",
+        "graph: 4 entities, 1 relation; test 2 positives and 2 negatives, 0 dropped",
+        "1 relation with its own threshold, 0 with the global threshold; chosen on valid (1 positive, 1 negative)",
     ]
     assert lines[2].startswith("negatives: files in graph, sha256 ")
     assert f"dataset {dataset.fingerprint[:8]}, kgeval {kg.__version__}" in lines[2]
-    assert "dataset: 1 rows of test also in valid" in lines
+    assert "dataset: 1 row of test also in valid" in lines
     assert "note: 1 of 2 negatives of test are known triples; they count as false" in lines
     table = lines.index("average  n  accuracy      F1  log loss")
     assert lines[table + 1 : table + 3] == [
@@ -191,6 +191,23 @@ def test_calibration(root, capsys):
     assert "micro    658       inf" in printed(capsys, *call, "--calibrate", "isotonic").out
 
 
+def test_calibration_is_shown_unless_metrics_are_given(monkeypatch, capsys):
+    """A header line names it, and the metrics of probabilities join the default ones. The fit itself is replaced."""
+    fitted = kg.metrics.calibration.PlattCalibrator(slope=1.0, intercept=-2.0, center=0.0)
+    monkeypatch.setattr("kgeval.classification.classifier.fit_calibrator", lambda *_: fitted)
+    plain = ["accuracy", "f1", "precision", "recall", "auc", "ap"]
+    content = as_json(capsys, *CALL, "--calibrate", "platt")
+    assert list(content["metrics"][0])[2:] == [*plain, "log_loss", "brier", "ece"]
+    lines = printed(capsys, *CALL, "--calibrate", "platt").out.splitlines()
+    assert lines[3] == "probabilities: Platt's method, fitted on valid; share of true triples: as in valid"
+    lines = printed(capsys, *CALL, "--calibrate", "isotonic", "--prior", "0.2", "--metrics", "recall").out.splitlines()
+    assert lines[3] == "probabilities: isotonic regression, fitted on valid; share of true triples: 0.2"
+    assert "average  n  recall" in lines
+    assert list(as_json(capsys, *CALL)["metrics"][0])[2:] == plain
+    printed(capsys, *CALL, "--calibrate", "platt", "--out", "run.kgeval")
+    assert "Brier" in printed(capsys, "show", "run.kgeval").out
+
+
 def test_long_calls_can_be_cut(tmp_path, capsys):
     """The function refuses more than two triples at a time."""
     (tmp_path / "scorers.py").write_text(SCORERS.replace("1 << 20", "2"))
@@ -209,6 +226,9 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--metrics", "acuracy"), "unknown pointwise metric 'acuracy'; did you mean 'accuracy'?"),
         (("--metrics", "f1(threshold=2)"), "has its own threshold"),
         (("--negatives", "none"), "none: no such folder"),
+        (("--negatives", "unifrom"), "--negatives: unifrom: no such folder; did you mean 'uniform'?"),
+        (("--negatives", "grahp"), "grahp: no such folder; did you mean 'graph'?"),
+        (("--score", "scorer.py:f"), "scorer.py: no such file; did you mean 'scorers.py'?"),
         (("--prior", "0.5"), "prior= requires calibrate=; set calibrate="),
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
     ],
@@ -265,4 +285,5 @@ def test_no_side_can_be_asked(capsys):
     with pytest.raises(SystemExit) as stop:
         main([*CALL, "--side", "object"])
     assert stop.value.code == 2
-    assert "unrecognized arguments: --side object" in capsys.readouterr().err
+    said = "kgeval: kgeval classify has no option --side; see kgeval classify --help\n"
+    assert capsys.readouterr().err == said

@@ -1,11 +1,13 @@
 """The command line: what it prints, what it refuses, and that every option reaches the public call behind it."""
 
 import csv
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,6 +35,8 @@ def constant(s, p, o):
     return np.zeros(len(s))
 def nan(s, p, o):
     return np.full(len(s), np.nan)
+def leave(s, p, o):
+    raise SystemExit(0)
 def broken(s, p, o):
     raise RuntimeError("two\\nlines \\x1b[31m")
 rows, objects = Rows(), ObjectsOnly()
@@ -49,6 +53,7 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "scorers", raising=False)
     (tmp_path / "scorers.py").write_text(SCORERS)
+    (tmp_path / "leaves.py").write_text("raise SystemExit(0)")
     write_graph(tmp_path / "graph", GRAPH)
     yield
     sys.modules.pop("scorers", None)
@@ -67,7 +72,7 @@ def printed(capsys, *arguments):
     out, err = capsys.readouterr()
     in_report = "--format" not in arguments or arguments[arguments.index("--format") + 1] in ("json", "table")
     kinds = {line.split(": ")[1].split(" ")[0] for line in err.splitlines() if line.startswith("kgeval: ")}
-    assert kinds <= (set() if in_report else {"note", "dropped", "undefined"})
+    assert kinds <= (set() if in_report else {"note", "dropped", "dataset", "undefined"})
     assert err.count("\n") == err.count("kgeval: ")
     return out
 
@@ -198,8 +203,33 @@ def test_protocol_options(capsys, scorer, options, filtered, raw):
 def test_unseen_error_names_the_triple(capsys):
     said = refused(capsys, "evaluate", "graph", "--score", "scorers:total", "--unseen", "error")
     assert said.startswith(
-        "1 triples to rank contain an entity or relation that does not occur in train, first ('b', 'r', 'g'); "
+        "1 triple to rank contains an entity or relation that does not occur in train, first ('b', 'r', 'g'); "
     )
+
+
+def test_all_that_a_model_file_leaves_open(root, capsys):
+    """Each setting of a model has an option: a file of bare tables, the options, and the same model in Python."""
+    folder, rng = root / "data" / "worked-example", np.random.default_rng(0)
+    dataset = kgeval.read_dataset(folder)
+    n, m = len(dataset.entities), len(dataset.relations)
+    entities, phases = rng.normal(size=(n, 4)), rng.normal(size=(m, 2))
+    np.savez("rotate.npz", entities=entities, relations=phases, entity_labels=dataset.entities.labels, bias=[1.0])
+    said = ("--model-type", "rotate", "--norm", 2, "--layout", "interleaved", "--phase-unit", 0.5)
+    said += ("--relation-labels", "ids", "--ignore", "bias")
+    content = as_json(capsys, folder, "--model", "rotate.npz", *said, "--metrics", "mr")
+    model = kgeval.models.RotatE(entities, phases, norm=2, layout="interleaved", phase_unit=0.5)
+    assert content["metrics"]["both"]["mr"] == kgeval.evaluate(model, dataset, progress=False)["mr"]
+    assert content["notes"][:3] == [
+        "RotatE, L2, 2 complex dimensions (interleaved), relations as phases in units of 0.5 radians, "
+        "no inverse relations",
+        "the rows of relations were read as all relations, in id order (relation_labels='ids')",
+        "arrays of the model file that were left out (ignore=): bias",
+    ]
+    core = rng.normal(size=(4, 2, 4))
+    parts = {f"bn_{i}.{part}": np.ones(4) for i in (0, 1) for part in ("weight", "bias", "running_mean", "running_var")}
+    np.savez("tucker.npz", model="tucker", entities=entities, relations=phases, core=core, **parts)
+    content = as_json(capsys, folder, "--model", "tucker.npz", "--batch-norm-eps", 0.5, "--metrics", "mr")
+    assert "(eps 0.5) and the product (eps 0.5)" in content["notes"][0]
 
 
 def test_model_without_vectors_for_unseen_entities_is_evaluated_with_drop(tmp_path, capsys):
@@ -209,7 +239,7 @@ def test_model_without_vectors_for_unseen_entities_is_evaluated_with_drop(tmp_pa
     """
     values = np.array([[0.0], [1.0], [2.0], [3.0], [5.0]])
     np.savez("line.npz", model="transe", entities=values, relations=[[0.0]], entity_labels=list("abcdf"))
-    call = ("graph", "--model", "line.npz")
+    call = ("graph", "--model", "line.npz", "--norm", "1", "--normalise", "none")
     content = as_json(capsys, *call, "--metrics", "mr")
     assert content["protocol"]["unseen"] == "drop"
     assert (content["metrics"]["object"]["mr"], content["metrics"]["subject"]["mr"]) == (3.0, 4.0)
@@ -301,11 +331,41 @@ def test_formats_carry_the_same_numbers(capsys):
     assert "both         4  4.25  0.4107" in printed(capsys, "evaluate", *call).splitlines()
 
 
+def test_g8_observations_of_the_dataset_stand_on_standard_error(tmp_path, capsys):
+    """Formats that hold numbers only print what the dataset has to say where the other notes are."""
+    write_graph(tmp_path / "odd", {"train": ["a\tr\tb", "b\tr\u200b\tc"], "dev": ["c\tr\ta"], "test": ["a\tr\tc"]})
+    said = [
+        "kgeval: dataset: dev.txt is read as the valid split",
+        "kgeval: dataset: 1 relation labels differ from another label only in Unicode form, in invisible characters or "
+        "in spaces around them, for example 'r' and 'r\\u200b'",
+    ]
+    for style in ("csv", "markdown", "latex"):
+        assert main(["evaluate", "odd", "--score", "scorers:constant", "--format", style]) == 0
+        assert [line for line in capsys.readouterr().err.splitlines() if "dataset: " in line] == said, style
+
+
+def test_files_of_the_dataset_can_be_said(tmp_path, capsys):
+    """--splits, --ignore-files, --columns and --no-header reach `read_dataset`."""
+    folder = tmp_path / "odd"
+    write_graph(folder, {"train": ["a\tb\tr"], "facts": ["b\tc\tr"], "mine": ["from\tto\trel"], "test": ["a\tc\tr"]})
+    call = ["evaluate", "odd", "--score", "scorers:constant", "--columns", "htr", "--no-header"]
+    about = as_json(capsys, *call[1:], "--splits", "train=facts.txt+train.txt,valid=mine.txt")["about"]
+    splits = {"train": ["facts.txt", "train.txt"], "valid": "mine.txt"}
+    dataset = kgeval.read_dataset(folder, splits=splits, columns="htr", header=False)
+    assert about["dataset_fingerprint"] == dataset.fingerprint
+    assert dataset.relations.labels == ("r", "rel")
+    about = as_json(capsys, *call[1:], "--ignore-files", "facts.txt,mine.txt")["about"]
+    assert about["dataset_fingerprint"] != dataset.fingerprint
+    assert main([*call, "--splits", "train"]) == 2
+    said = "--splits expects each split once, as in train=facts.txt+train.txt,valid=dev.tsv; got 'train'"
+    assert capsys.readouterr().err == f"kgeval: {said}\n"
+
+
 @pytest.mark.parametrize("style", ["table", "markdown", "latex"])
 def test_labels_cannot_steer_a_terminal(tmp_path, capsys, style):
     """Escape sequences and direction marks in labels and in the folder's name are shown, not sent."""
     folder = tmp_path / "gr\x1b[2J\u202eaph"
-    write_graph(folder, {"test": [f"{label}\t{label}\tother" for label in ODD]})
+    write_graph(folder, {"test": [f"{label}\tr{label}\tother" for label in ODD]})
     out = printed(capsys, "evaluate", folder, "--score", "scorers:constant", "--by", "relation", "--format", style)
     assert all(character.isprintable() or character == "\n" for character in out)
     backslash = {"table": "\\", "markdown": "\\", "latex": r"\textbackslash{}"}[style]
@@ -383,7 +443,7 @@ def test_resources_reach_evaluate(capsys, monkeypatch):
     options = ("--batch-size", 2, "--block-size", 3, "--max-pairs", 4, "--threads", 5, "--no-progress")
     printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
     sizes = {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5}
-    assert given == {**sizes, "device": None, "progress": False}
+    assert given == {**sizes, "device": None, "progress": False, "triples": None, "seed": 0}
 
 
 def test_device(root, capsys):
@@ -424,15 +484,18 @@ def test_header(tmp_path, capsys):
         (("graph", "--scores", "gone.tsv"), "gone.tsv: no such file"),
         (("graph", "--scores", "graph/test.txt"), "graph/test.txt, line 1: expected 4 tab-separated columns"),
         (("graph", "--score", "scorers"), "--score expects module:function or file.py:function; got 'scorers'"),
-        (("graph", "--score", "gone.py:f"), "--score: importing 'gone.py' raised FileNotFoundError: "),
+        (("graph", "--score", "gone.py:f"), "gone.py: no such file"),
+        (("grahp", "--score", "scorers:total"), "grahp: no such folder; did you mean 'graph'?"),
         (("graph", "--score", "scorers:gone"), "--score: module 'scorers' has no 'gone'"),
         (("graph", "--score", "gone:f"), "--score: importing 'gone' raised ModuleNotFoundError: No module named"),
         (("graph", "--score", "scorers:Rows"), "expected a scorer; got the class Rows. Make an instance of it first"),
         (("graph", "--score", "scorers:number"), "expected a function score(s, p, o), an object with score_objects"),
         (("graph", "--score", "scorers:nan"), "nan gave NaN for (?, 'r', 'c') with candidate 'a' ("),
-        (("graph", "--score", "scorers:broken"), "broken raised RuntimeError when given 21 triples: two\\nlines \\x"),
-        (("graph", "--score", "scorers:total", "--split", "tset"), "splits must be one of 'train', 'valid', 'test'; "),
-        (("graph", "--score", "scorers:total", "--filter", "x"), "filter_splits must be one of 'train', 'valid', "),
+        (("graph", "--score", "scorers:broken"), "broken raised RuntimeError when given 21 triples, with the ids ("),
+        (("graph", "--score", "scorers:leave"), "leave raised SystemExit when given 21 triples, with the ids ("),
+        (("graph", "--score", "leaves.py:score"), "--score: importing 'leaves.py' raised SystemExit: 0"),
+        (("graph", "--score", "scorers:total", "--split", "tset"), "--split must be one of 'train', 'valid', 'test'; "),
+        (("graph", "--score", "scorers:total", "--filter", "x"), "--filter must be one of 'train', 'valid', "),
         (("graph", "--score", "scorers:total", "--norm", "1"), "--norm needs --model"),
         (("graph", "--score", "scorers:total", "--model-type", "complex"), "--model-type needs --model"),
         (("graph", "--scores", "scores.tsv", "--threads", "1"), "--threads needs --model or --score"),
@@ -444,6 +507,17 @@ def test_header(tmp_path, capsys):
 )
 def test_errors_are_one_line_and_exit_code_2(capsys, arguments, said):
     assert refused(capsys, "evaluate", *arguments).startswith(said)
+
+
+def test_a_dataset_without_test_triples(tmp_path, capsys):
+    """The file that lacks is named, and the option that chooses another split."""
+    (tmp_path / "graph" / "test.txt").unlink()
+    call = ("evaluate", "graph", "--score", "scorers:total")
+    assert refused(capsys, *call) == (
+        "graph: no file test.txt (or test.tsv), only train, valid; --split chooses the splits to rank"
+    )
+    assert refused(capsys, *call, "--split", "test") == "--split must be one of 'train', 'valid'; got 'test'"
+    assert printed(capsys, *call, "--split", "valid").startswith("graph: ")
 
 
 def test_errors_of_a_table_of_scores(tmp_path, capsys):
@@ -464,7 +538,10 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
         (("evaluate", "graph"), "one of the arguments --model --score --scores is required"),
         (("evaluate", "graph", "--model", "x", "--score", "y"), "argument --score: not allowed with argument --model"),
         (("evaluate", "graph", "--score", "y", "--ties", "best"), "argument --ties: invalid choice: 'best'"),
-        (("check-scorer", "graph", "--scores", "x"), "one of the arguments --model --score is required"),
+        (
+            ("check-scorer", "graph", "--scores", "x"),
+            "kgeval check-scorer has no option --scores; did you mean '--score'? See kgeval ",
+        ),
     ],
 )
 def test_misuse_is_explained_by_the_parser(capsys, arguments, said):
@@ -522,7 +599,8 @@ def test_piped_command_is_silent_on_stderr(root):
 def test_failing_command_has_no_traceback(root):
     found = command(root, "evaluate", "graph", "--score", "scorers:broken")
     assert (found.returncode, found.stdout) == (2, b"")
-    assert found.stderr == b"kgeval: broken raised RuntimeError when given 21 triples: two\\nlines \\x1b[31m\n"
+    asked = b"21 triples, with the ids (0, 0, 2) to (6, 0, 6)"
+    assert found.stderr == b"kgeval: broken raised RuntimeError when given " + asked + b": two\\nlines \\x1b[31m\n"
 
 
 @pytest.mark.thorough
@@ -537,3 +615,109 @@ def test_output_that_cannot_encode_a_label(root, tmp_path, style):
         assert strict(found.stdout.decode("ascii"))["by"][0]["relation"] == "\u6771\U0001f600"
     else:
         assert b"\\u6771\\U0001f600" in found.stdout
+
+
+# --- standard output and what else may print
+
+
+CHATTY = """
+import os
+def chatty(s, p, o):
+    print("loading")
+    os.system("echo from a subprocess")
+    return (s + 2 * o).astype(float)
+"""
+
+
+def test_what_a_scorer_prints_is_not_among_the_numbers(tmp_path, capsys, monkeypatch):
+    """Its words go to standard error; the JSON stays JSON."""
+    (tmp_path / "talk.py").write_text(CHATTY)
+    monkeypatch.setattr("os.system", lambda line: 0)
+    assert main(["evaluate", "graph", "--score", "talk.py:chatty", "--format", "json", "--no-progress"]) == 0
+    out, err = capsys.readouterr()
+    assert strict(out)["metrics"][0]["n"] == 4
+    assert set(err.splitlines()) == {"loading"}
+
+
+@pytest.mark.parametrize("metrics", ["", " , "])
+def test_no_metric_is_an_error_before_the_ranking(capsys, monkeypatch, metrics):
+    """An empty shell variable must not print an empty table, nor cost a ranking."""
+    monkeypatch.setattr(kgeval, "evaluate", lambda *_, **__: pytest.fail("ranked"))
+    assert main(["evaluate", "graph", "--score", "scorers:total", "--metrics", metrics]) == 2
+    assert capsys.readouterr() == ("", "kgeval: metrics is empty; name at least one, such as 'mrr,hits@10'\n")
+
+
+class Full(io.StringIO):
+    """A standard output of which every write fails."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def write(self, text):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(28, "No space left on device"),
+            "kgeval: standard output cannot be written: No space left on device\n",
+        ),
+        (BrokenPipeError(32, "Broken pipe"), ""),  # `| head -1`
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line(capsys, monkeypatch, error, said):
+    """A full disk is said, a reader that stops is not; the exit code is 1, and there is no traceback."""
+    monkeypatch.setattr("sys.stdout", Full(error))
+    assert main(["help"]) == 1
+    assert capsys.readouterr().err == said
+    with pytest.raises(SystemExit, match="^1$"):
+        main(["--help"])
+    assert capsys.readouterr().err == said
+
+
+def test_a_closed_output_is_one_line(capsys, monkeypatch):
+    """`kgeval help >&-` leaves Python without sys.stdout."""
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["help"]) == 1
+    said = "kgeval: standard output is closed; redirect it to a file or to /dev/null\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_folder_that_cannot_be_searched_is_one_line(capsys, monkeypatch):
+    """An error of the system, wherever it arises, names the file and the reason."""
+
+    def deny(*_, **__):
+        raise PermissionError(13, "Permission denied", "locked/train.txt")
+
+    monkeypatch.setattr(kgeval, "read_dataset", deny)
+    assert main(["evaluate", "locked", "--score", "scorers:total"]) == 2
+    assert capsys.readouterr() == ("", "kgeval: locked/train.txt: Permission denied\n")
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
+@pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "| head -1"])
+@pytest.mark.parametrize("arguments", ["help", "--help", "help metrics", "evaluate graph --score scorers:total"])
+def test_redirections_of_a_shell(root, tmp_path, redirection, arguments):
+    """In a shell: no traceback, also not from the interpreter's last flush."""
+    script = f"{sys.executable} -m kgeval {arguments} {redirection}"
+    found = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script], capture_output=True, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    assert found.returncode in ((0, 1) if "head" in redirection else (1,))
+    assert len(found.stderr.splitlines()) == (0 if "head" in redirection else 1)
+
+
+@pytest.mark.thorough
+def test_subprocesses_of_a_scorer_print_aside_too(root, tmp_path):
+    """The file descriptor is redirected, so that what a library in C or a subprocess prints is kept apart."""
+    (tmp_path / "talk.py").write_text(CHATTY)
+    call = ("evaluate", "graph", "--score", f"{tmp_path / 'talk.py'}:chatty", "--format", "csv")
+    found = command(root, *call)
+    assert found.stdout.startswith(b"rows,n,mr,")
+    assert b"loading" not in found.stdout
+    assert b"from a subprocess" not in found.stdout
+    assert b"from a subprocess" in found.stderr

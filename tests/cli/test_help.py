@@ -43,7 +43,7 @@ def test_the_command_line_without_arguments_prints_the_overview(monkeypatch, cap
     """As the installed program is called: arguments come from the process."""
     monkeypatch.setattr(sys, "argv", ["kgeval"])
     assert main() == 0
-    assert "Topics; kgeval help TOPIC prints the page:" in capsys.readouterr().out
+    assert "Topics; kgeval help TOPIC prints the page, and" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -93,16 +93,138 @@ def test_an_unknown_topic_names_the_nearest(capsys, word, nearest):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        f"kgeval: no topic and no command is named {word!r}; did you mean {nearest!r}? Topics: {', '.join(TOPICS)}; "
-        f"commands: {', '.join(command.name for command in all_commands())}\n"
+        f"kgeval: no topic, command or metric is named {word!r}; did you mean {nearest!r}? "
+        f"(topics: {', '.join(TOPICS)}; commands: {', '.join(command.name for command in all_commands())})\n"
     )
 
 
-@pytest.mark.parametrize("word", ["", "quux", "\u05d0", "../data"])
+@pytest.mark.parametrize("word", ["", "quux", "\u05d0", "../qrst"])
 def test_a_word_like_none_is_an_error_too(capsys, word):
     """No word reads a file outside the guide."""
     assert main(["help", word]) == 2
-    assert capsys.readouterr().err.startswith(f"kgeval: no topic and no command is named {word!r}; did you mean ")
+    assert capsys.readouterr().err.startswith(f"kgeval: no topic, command or metric is named {word!r} (topics: ")
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "said"),
+    [
+        ("amri", "AMRI, a metric of ranks; its key is amri", "1 - (MR - 1) / (E[MR] - 1)"),
+        ("amri", "AMRI, a metric of ranks; its key is amri", "Values: -1 to 1; higher is better."),
+        ("mean_rank", "MR, a metric of ranks; its key is mr", "Values: 1 to inf; lower is better."),
+        (
+            "hits@10",
+            "hits@10, a metric of ranks; its key is hits@10",
+            "0 to 1; higher is better. Source: Bordes",
+        ),
+        (
+            "query.map",
+            "MAP, the macro average over queries of a metric of ranked lists; its key is query.map",
+            "Mean average precision: the precision at the position of each relevant item, averaged over these items.",
+        ),
+        ("rmse", "RMSE, a metric of labelled predictions; its key is rmse", "0 to inf; lower is better"),
+    ],
+)
+def test_the_meaning_of_a_metric(capsys, key, first, said):
+    """What it measures, its range, which way is better, its source, and the page with more."""
+    assert main(["help", key]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[0] == first
+    assert said in text
+    assert "\nMore: kgeval help " in text
+
+
+def test_a_name_of_two_metrics_explains_both(capsys):
+    """AUC of ranked lists and AUC of labelled predictions."""
+    assert main(["help", "auc"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("AUC, a metric of ") == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "heads"),
+    [
+        (
+            "mrr",
+            [
+                "MRR, a metric of ranks; its key is mrr",
+                "RR, a metric of ranked lists; its key is rr (in a result query.rr)",
+            ],
+        ),
+        (
+            "fbeta",
+            [
+                "f1, a metric of ranked lists; its key is f1 (in a result query.f1)",
+                "F1, a metric of labelled predictions; its key is f1",
+            ],
+        ),
+    ],
+)
+def test_each_metric_of_a_name_has_its_own_key(capsys, word, heads):
+    """mrr is also a synonym of rr of ranked lists, and fbeta is f1 unless beta is given."""
+    assert main(["help", word]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "; its key is " in line] == heads
+
+
+@pytest.mark.parametrize(
+    ("words", "topic"),
+    [
+        ("ties filter raw filtered rank unseen side Rival", "protocol"),
+        ("p-value interval confidence significance", "decisions"),
+        ("transe complex tucker", "models"),
+        ("PyKEEN libkge openke ogb torchkge ampligraph", "other-tools"),
+    ],
+)
+def test_words_lead_to_the_page_that_explains_them(capsys, words, topic):
+    for word in words.split():
+        assert main(["help", word]) == 0
+        assert capsys.readouterr().out == PAGES[topic].read_text(encoding="utf-8")
+
+
+def test_a_cut_off_that_lacks_is_suggested(capsys):
+    assert main(["help", "hits"]) == 2
+    assert "named 'hits'; did you mean 'hits@10'? (topics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("evaluate", "f", "--modle", "a.npz"),
+            "evaluate has no option --modle; did you mean '--model'? See kgeval evaluate",
+        ),
+        (
+            ("evaluate", "f", "--modle=a.npz"),
+            "evaluate has no option --modle; did you mean '--model'? See kgeval evaluate",
+        ),
+        (
+            ("evaluate", "f", "-model", "a.npz"),
+            "evaluate has no option -model; did you mean '--model'? See kgeval evaluate",
+        ),
+        (("show", "f", "--quux"), "show has no option --quux; see kgeval show"),
+    ],
+)
+def test_a_misspelt_option_names_the_nearest(capsys, words, said):
+    """Before any other fault: the option that the typo stands for is missing only because of the typo."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"kgeval: kgeval {said} --help\n"
+
+
+def test_options_may_be_abbreviated_or_joined_with_their_value(capsys):
+    """-l2 is -l 2, --met is --metrics; after -- no word is an option. The missing file is then the only fault."""
+    for words in (("trec", "-l2", "-q", "qrels", "run"), ("trec", "--form=csv", "--", "qrels", "--run")):
+        assert main(list(words)) == 2
+        assert capsys.readouterr().err == "kgeval: qrels: no such file\n"
+
+
+def test_a_misspelt_command_names_the_nearest(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluat", "folder"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(
+        "kgeval: no command is named 'evaluat'; did you mean 'evaluate'? (evaluate, "
+    )
 
 
 def test_topics_may_be_written_in_capitals(capsys):

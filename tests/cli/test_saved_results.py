@@ -118,6 +118,21 @@ def test_compare_prints_the_comparison(capsys):
     assert rf"\textbf{{{max(result['mrr'] for result in results):.4f}}}" in latex
 
 
+def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
+    """One possible swap pattern, p = 1: "undecided" in the terminal, csv and JSON; a line below each other table."""
+    call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--resamples", 1)
+    text = printed(capsys, *call)
+    assert "a difference is undecided unless p_holm is at most 0.05" in text
+    assert "ties: realistic\n" in text
+    note = "undecided: MRR; the best value does not differ from every other at p <= 0.05 (Holm)"
+    assert text.endswith(f"\n* best value of its column\n{note}\n")
+    assert json.loads(printed(capsys, *call, "--format", "json"))["differences"][0]["better"] == "undecided"
+    assert printed(capsys, *call, "--format", "csv").splitlines()[1].endswith(",undecided,")
+    assert printed(capsys, *call, "--format", "markdown").endswith(f"\n\n{note.replace('<', chr(92) + '<')}\n")
+    latex = printed(capsys, *call, "--format", "latex")
+    assert latex.endswith(rf"\par\noindent {note.replace('<', chr(92) + 'textless{}')}" + "\n")
+
+
 def test_compare_refuses_what_does_not_compare(capsys, folder):
     """Every difference on a line of its own, exit code 2; an override is printed."""
     dataset = kg.read_dataset("graph")

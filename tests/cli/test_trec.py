@@ -13,7 +13,7 @@ from kgeval.trec.measures import MEASURES, SETS, parse_measures
 
 QRELS = ["q1 A 1", "q1 B 0", "q1 C 2", "q1 D 1", "q2 A 0", "q2 E 1", "q3 F 1"]
 RUN = ["q1 B 4", "q1 C 3", "q1 X 3", "q1 A 1", "q2 A 2", "q2 E 2", "q9 A 1"]
-CUT = ["1 judged", "1 queries of", "2 documents", "1 queries have tied", "1 queries have tied"]
+CUT = ["1 judged", "1 query of", "2 documents", "1 query has tied", "1 query has tied"]
 SUCCESS = ["success_1", "success_5", "success_10"]
 SET = ["set_P", "set_relative_P", "set_recall", "set_map", "set_F"]
 
@@ -38,18 +38,18 @@ def printed(capsys, *arguments):
 @pytest.mark.parametrize(
     ("options", "q1", "q2", "total", "said"),
     [
-        ("", "5/18", "1", "23/36", ["1 judged", "1 queries of", "2 queries have tied"]),
-        ("-c", "5/18", "1", "23/54", ["1 judged", "1 queries of", "2 queries have tied"]),
-        ("-l 2", "1/3", "0", "1/6", ["1 judged", "1 queries of", "1 queries have no", "2 queries have tied"]),
-        ("-M 3", "1/9", "1", "5/9", ["1 judged", "1 queries of", "1 documents", "2 queries have tied"]),
+        ("", "5/18", "1", "23/36", ["1 judged", "1 query of", "2 queries have tied"]),
+        ("-c", "5/18", "1", "23/54", ["1 judged", "1 query of", "2 queries have tied"]),
+        ("-l 2", "1/3", "0", "1/6", ["1 judged", "1 query of", "1 query has no", "2 queries have tied"]),
+        ("-M 3", "1/9", "1", "5/9", ["1 judged", "1 query of", "1 document", "2 queries have tied"]),
         ("-M 2", "0", "1", "1/2", CUT),
-        ("-J", "7/18", "1", "25/36", ["1 judged", "1 queries of", "1 documents", "1 queries have tied"]),
-        ("-J -M 2", "0", "1", "1/2", [*CUT, "1 documents"]),
-        ("--ties expected", "11/36", "3/4", "19/36", ["1 judged", "1 queries of"]),
-        ("--ties optimistic", "1/3", "1", "2/3", ["1 judged", "1 queries of"]),
-        ("--ties pessimistic", "5/18", "1/2", "7/18", ["1 judged", "1 queries of"]),
-        ("--ties expected -M 3", "5/36", "3/4", "4/9", ["1 judged", "1 queries of", "1 documents"]),
-        ("--ties expected -J", "7/18", "3/4", "41/72", ["1 judged", "1 queries of", "1 documents"]),
+        ("-J", "7/18", "1", "25/36", ["1 judged", "1 query of", "1 document", "1 query has tied"]),
+        ("-J -M 2", "0", "1", "1/2", [*CUT, "1 document"]),
+        ("--ties expected", "11/36", "3/4", "19/36", ["1 judged", "1 query of"]),
+        ("--ties optimistic", "1/3", "1", "2/3", ["1 judged", "1 query of"]),
+        ("--ties pessimistic", "5/18", "1/2", "7/18", ["1 judged", "1 query of"]),
+        ("--ties expected -M 3", "5/36", "3/4", "4/9", ["1 judged", "1 query of", "1 document"]),
+        ("--ties expected -J", "7/18", "3/4", "41/72", ["1 judged", "1 query of", "1 document"]),
     ],
 )
 def test_options(files, capsys, options, q1, q2, total, said):
@@ -76,15 +76,15 @@ def test_notes_say_what_to_do(files, capsys):
     _, notes = printed(capsys, "-m", "map", "-J", "-M", 2, "qrels", "run")
     by_name = "the order of these documents depends on their names, as in trec_eval, unless --ties expected"
     assert notes == [
-        "note: 1 judged queries have no document in the run and are left out; with -c they count as 0",
-        "note: 1 queries of the run are not judged and are left out",
+        "note: 1 judged query has no document in the run and is left out; with -c it counts as 0",
+        "note: 1 query of the run is not judged and is left out",
         "note: 2 documents after position 2 of their query are left out",
-        "note: 1 queries have tied documents on both sides of position 2; which of these documents are kept "
+        "note: 1 query has tied documents on both sides of position 2; which of these documents are kept "
         "depends on their names, as in trec_eval",
-        "note: 1 documents are not judged and are left out",
-        f"note: 1 queries have tied documents of different grades; {by_name}",
+        "note: 1 document is not judged and is left out",
+        f"note: 1 query has tied documents of different grades; {by_name}",
     ]
-    assert printed(capsys, "-m", "map", "-c", "qrels", "run")[1][0].endswith(" in the run and count as 0")
+    assert printed(capsys, "-m", "map", "-c", "qrels", "run")[1][0].endswith(" in the run and counts as 0")
 
 
 def test_output(files, capsys):
@@ -223,7 +223,7 @@ def test_wrong_names(text, said):
         (("gone", "run", "-M", "0"), "depth (-M) must be an integer of at least 1; got 0"),
         (
             ("qrels", "run", "-M", "2", "--ties", "expected"),
-            "the cut at document 2 (-M) falls between tied documents in 1 queries, first ",
+            "the cut at document 2 (-M) falls between tied documents in 1 query, first ",
         ),
         (("qrels", "run", "-m", "err"), "err: grade 2 of query 'q1' is above g_max; "),
         (

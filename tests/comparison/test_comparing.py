@@ -284,7 +284,7 @@ def test_a_model_equals_itself():
     assert found.names == ("lookup (1)", "lookup (2)")
     assert found.table["difference"].tolist() == [0.0] * 3
     assert found.table["p"].tolist() == found.table["p_holm"].tolist() == [1.0] * 3
-    assert found.table["better"].tolist() == [""] * 3
+    assert found.table["better"].tolist() == ["undecided"] * 3
     assert found.table["reason"].tolist() == ["the two systems have equal values in every cluster"] * 3
     assert found.table[["wins", "ties", "losses"]].to_numpy().tolist() == [[0, 6, 0], [0, 6, 0], [0, 5, 0]]
     assert found.by_relation("mrr")["contribution"].tolist() == [0.0, 0.0]
@@ -348,7 +348,7 @@ def test_filtered_query_metrics_without_the_ranked_split_in_the_filter():
     found = compare([one, other], metrics="query.map,mrr", n_resamples=9)
     assert found.table["reason"][0] == one.value("query.map").reason != ""
     assert math.isnan(found.table["value_first"][0])
-    assert found.table["better"][0] == ""
+    assert found.table["better"][0] == "undecided"
     with pytest.raises(kg.MetricError) as caught:
         found.best("query.map")
     said = "query.map: filtered query-level metrics need"
@@ -373,7 +373,7 @@ def test_better_best_and_significant_follow_the_metric():
         results.append(scored(dataset, table, scorer=f"shift {shift}"))
     found = compare(results, metrics="mrr,mr,query.map,amri,hits@10")
     assert found.best("mr") == found.best("mrr") == found.best(MRR()) == found.best("query.map") == "shift 1"
-    assert found.table["better"].tolist() == ["shift 1"] * 4 + [""]
+    assert found.table["better"].tolist() == ["shift 1"] * 4 + ["undecided"]
     assert found.values["mr"].tolist() == [1.0, 3.0]
     assert found.table["difference"].tolist()[:2] == pytest.approx([2 / 3, -2.0])
     p = 2.0 / 2**12
@@ -383,6 +383,23 @@ def test_better_best_and_significant_follow_the_metric():
     backwards = compare(results[::-1], metrics="mr,mrr")
     assert backwards.best("mr") == backwards.best("mrr") == "shift 1"
     assert backwards.table["better"].tolist() == ["shift 1", "shift 1"]
+
+
+def test_a_difference_is_undecided_unless_the_corrected_test_decides_it():
+    """4 of 4 triples better: p = 2 / 2^4 = 0.125, so no model is named at 0.05; at alpha 0.2 the test decides."""
+    n = 4
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % n] for i in range(n)], n_entities=n, n_relations=1)
+    s, o = np.indices((n, n))
+    results = [scored(dataset, np.repeat(-((o - s - shift) % n)[:, None], 1, axis=1)) for shift in (1, 3)]
+    found = compare(results, names=["one", "two"], metrics="mrr,mr")
+    assert found.table["p_holm"].tolist() == [0.25, 0.25]
+    assert (found.alpha, found.table["better"].tolist()) == (0.05, ["undecided", "undecided"])
+    assert found.best("mrr") == "one"  # the best value, decided or not
+    assert repr(found).count("undecided") == 1 + 2  # in the header, and in each row
+    assert found.significant().empty
+    assert found.significant(alpha=0.3)["better"].tolist() == ["one", "one"]
+    decided = compare(results, names=["one", "two"], metrics="mrr,mr", confidence=0.7)
+    assert (decided.alpha, decided.table["better"].tolist()) == (0.3, ["one", "one"])
 
 
 def test_best_of_equals_is_the_first():
@@ -660,11 +677,13 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
     pair = [towns(), towns(1, kg.Protocol(sides="object"))]
     assert refusal(pair, override=("queries", "splits")) == [
         REFUSED,
-        "  sides: subject+object in A, object in B; mrr needs both sides (cannot be overridden)",
+        "  sides: subject+object in A, object in B; mrr needs both sides; every result has the object side: compare "
+        "object.mrr (cannot be overridden)",
         NO_WAY,
     ]
     assert refusal(pair, metrics="object.mr,subject.hits@3")[1] == (
-        "  sides: subject+object in A, object in B; subject.hits@3 needs the subject side (cannot be overridden)"
+        "  sides: subject+object in A, object in B; subject.hits@3 needs the subject side; every result has "
+        "the object side: compare object.hits@3 (cannot be overridden)"
     )
     found = compare(pair, names=["A", "B"], metrics="object.mrr,object.query.map")
     assert found.table["value_first"][0] == pytest.approx(pair[0]["object.mrr"])
@@ -672,7 +691,8 @@ def test_sides_that_a_metric_needs_cannot_be_overridden():
     objects = [towns(seed, kg.Protocol(sides="object")) for seed in (0, 1)]
     assert compare(objects, names=["A", "B"], metrics="mrr").table["n"][0] == 3
     assert refusal(objects, metrics="subject.mrr")[1] == (
-        "  sides: object in A and B; subject.mrr needs the subject side (cannot be overridden)"
+        "  sides: object in A and B; subject.mrr needs the subject side; every result has the object side: compare "
+        "object.mrr (cannot be overridden)"
     )
 
 
@@ -812,10 +832,11 @@ def test_head_says_what_was_tested():
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
+        "ties: realistic in mrr; expected in query.map",
         "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
         "either direction; all ranks of a query are swapped together (1,234 random swaps, seed 5; all possible swaps "
         "if 13 or fewer clusters differ); p_holm is p corrected by Holm's method for the number of tests here, 2 "
-        "(pairs of models: 1, metrics: 2)",
+        "(pairs of models: 1, metrics: 2); a difference is undecided unless p_holm is at most 0.1",
         "differences are first - second; intervals 90%, clustered by query; for metrics with the prefix query. each "
         "query is one cluster",
     ]

@@ -7,10 +7,11 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from grids import light, thinned
+from grids import light, size, thinned
 from oracle import random_graph
 
 from kgeval import Dataset, TripleSet, Vocabulary, read_dataset
+from kgeval.data import frame_ids
 from kgeval.errors import DataError, ProtocolError
 
 FACTS = {
@@ -19,6 +20,9 @@ FACTS = {
     "test": [("a", "r", "c"), ("c", "q", "d")],
 }
 NAMES = "s, p, o; subject, predicate, object; subject, relation, object; head, relation, tail; h, r, t"
+
+
+REMEDY = "Rename the columns (Dataset.from_frames also takes columns='hrt' or 'htr' for three columns with other names)"
 
 
 def frames(facts):
@@ -53,11 +57,11 @@ def refusal(make, *args, **kwargs):
 
 def test_ids_are_the_sorted_labels_of_all_splits():
     """Sorted by code point: capitals before small letters, U+1F600 after U+FFFF (unlike UTF-16)."""
-    labels = ["b", "B", "\U0001f600", "\uffff", "10", "9", "", "\u00e9", "a"]
+    labels = ["b", "B", "\U0001f600", "\uffff", "10", "9", "!", "\u00e9", "a"]
     facts = {"train": [("b", "z", "B")], "valid": [("\U0001f600", "Z", "\uffff"), ("10", "z", "9")]}
-    facts["test"] = [("\u00e9", "y", "a"), ("a", "z", "")]
+    facts["test"] = [("\u00e9", "y", "a"), ("a", "z", "!")]
     dataset = Dataset.from_frames(**frames(facts))
-    assert dataset.entities.labels == ("", "10", "9", "B", "a", "b", "\u00e9", "\uffff", "\U0001f600")
+    assert dataset.entities.labels == ("!", "10", "9", "B", "a", "b", "\u00e9", "\uffff", "\U0001f600")
     assert set(dataset.entities.labels) == set(labels)
     assert dataset.relations.labels == ("Z", "y", "z")
     assert {split: rows_of(dataset, split) for split in facts} == facts
@@ -91,11 +95,37 @@ def test_columns_are_found_by_name(names, order, extra):
 
 
 @pytest.mark.parametrize("columns", [list("xyz"), [2, 0, 1], ["s", "p", "x"], list("xxx"), list("aba")])
-def test_three_columns_without_known_names_go_by_position(columns):
-    """Whatever their names, also equal ones, and known ones in their own places."""
-    frame = pd.DataFrame([["Jack", "likes", "Rome"], ["Rome", "in", "Italy"]], columns=columns)
-    dataset = Dataset.from_frames(test=frame)
-    assert rows_of(dataset, "test") == [("Jack", "likes", "Rome"), ("Rome", "in", "Italy")]
+def test_s6_unknown_names_are_read_by_position_only_if_the_caller_says_so(columns):
+    """Whatever the names, also equal ones and known ones; columns without names are s, p, o."""
+    facts = [["Jack", "likes", "Rome"], ["Rome", "in", "Italy"]]
+    frame = pd.DataFrame(facts, columns=columns)
+    assert refusal(Dataset.from_frames, test=frame) == (
+        f"test: expected columns named {NAMES}; got {[str(name) for name in columns]}. {REMEDY}"
+    )
+    for dataset in (
+        Dataset.from_frames(test=frame, columns="hrt"),
+        Dataset.from_frames(test=frame.iloc[:, [0, 2, 1]], columns="htr"),
+        Dataset.from_frames(test=frame.iloc[:, [1, 0, 2]], columns="pso"),
+        Dataset.from_frames(test=pd.DataFrame(facts)),
+    ):
+        assert rows_of(dataset, "test") == [("Jack", "likes", "Rome"), ("Rome", "in", "Italy")]
+
+
+def test_s4_columns_must_be_an_order_and_agree_with_the_names():
+    """Six orders of h, r, t or of s, p, o; three columns; no contradiction."""
+    frame = pd.DataFrame([["Jack", "Rome", "likes"]], columns=["head", "tail", "relation"])
+    for columns in ("htx", "hr", ["h", "t", "r"], "sprt"):
+        assert refusal(Dataset.from_frames, test=frame, columns=columns) == (
+            f"columns must be 'hrt', 'htr' or another order of the letters h, r, t or s, p, o; got {columns!r}"
+        )
+    assert refusal(Dataset.from_frames, test=frame, columns="hrt") == (
+        "test: columns='hrt' contradicts the column names ['head', 'tail', 'relation']; leave one of them out"
+    )
+    assert rows_of(Dataset.from_frames(test=frame, columns="htr"), "test") == [("Jack", "likes", "Rome")]
+    wide = frame.assign(weight=1)
+    assert refusal(Dataset.from_frames, test=wide, columns="htr") == (
+        "test: columns='htr' is for frames of exactly three columns; got ['head', 'tail', 'relation', 'weight']"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +141,7 @@ def test_three_columns_without_known_names_go_by_position(columns):
 def test_other_columns_are_refused(columns, shown):
     """Neither known names nor three columns, or a known name out of its place: the names that would do."""
     said = refusal(Dataset.from_frames, valid=pd.DataFrame([["a"] * len(columns)], columns=columns))
-    assert said == f"valid: expected columns named {NAMES}, or exactly three columns with other names; got {shown}"
+    assert said == f"valid: expected columns named {NAMES}; got {shown}. {REMEDY}"
 
 
 def test_a_column_name_that_stands_twice_is_refused():
@@ -128,11 +158,71 @@ def test_frames_must_be_frames():
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "Int64", object])
 def test_integers_become_decimals(dtype):
-    """7 becomes '7', as a file that holds it would give; a string '007' beside it stays."""
-    frame = pd.DataFrame({"p": ["007", "1e5", "NA"], "o": ["7", "nan", "x"]})
-    frame["s"] = pd.Series([7, 10, 7], dtype=dtype)
+    """1 becomes '1', as a file that holds it would give, and has the id 1; a string '007' beside it stays."""
+    frame = pd.DataFrame({"p": ["007", "1e5", "NA"], "o": ["1", "nan", "x"]})
+    frame["s"] = pd.Series([1, 0, 1], dtype=dtype)
     dataset = Dataset.from_frames(test=frame)
-    assert rows_of(dataset, "test") == [("7", "007", "7"), ("10", "1e5", "nan"), ("7", "NA", "x")]
+    assert rows_of(dataset, "test") == [("1", "007", "1"), ("0", "1e5", "nan"), ("1", "NA", "x")]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "Int64", object])
+def test_integers_that_may_be_labels_or_ids_are_refused(dtype):
+    """Sorted as text, '10' comes before '7': a scorer that takes 7 for a row would read another one."""
+    frame = pd.DataFrame({"s": pd.Series([7, 10, 7], dtype=dtype), "p": ["r"] * 3, "o": ["7", "x", "y"]})
+    assert refusal(Dataset.from_frames, test=frame) == (
+        "test frame, row 0, column 0: is the integer 7 a label or an id? The label '7' has the id 1. If the integers "
+        "are labels, convert them: frame.astype(str); if they are ids, use Dataset.from_arrays with n_entities= and "
+        "n_relations="
+    )
+    dataset = Dataset.from_frames(test=frame.astype(str), name="mine")
+    assert dataset.entities.labels == ("10", "7", "x", "y")
+    said = refusal(frame_ids, "scores", frame, dataset.entities, dataset.relations, "mine")
+    assert said == (
+        "scores, row 0, column 0: is the integer 7 a label or an id? The label '7' has the id 1. If the integers are "
+        "labels, convert them: frame.astype(str); if they are ids, put the labels in their place "
+        "(dataset.entities.labels[id])"
+    )
+
+
+def test_numbers_as_labels_are_said():
+    """'10' has the id 2, since '1' < '10' < '2': said for labels 0 .. n - 1, not for codes or padded numbers."""
+    ring = pd.DataFrame([[str(i), "r", str((i + 1) % 11)] for i in range(11)])
+    assert Dataset.from_frames(train=ring).observations() == [
+        "the entity labels are numbers and sorted as text, so their ids differ from them: label '10' has the id 2. For "
+        "ids that are the numbers themselves, use Dataset.from_arrays"
+    ]
+    for label in (lambda text: text.zfill(2), lambda text: text + "0" * 5, lambda text: "e" + text):
+        renamed = ring.assign(**{"0": ring[0].map(label), "2": ring[2].map(label)})[["0", 1, "2"]]
+        assert Dataset.from_frames(train=renamed, columns="hrt").observations() == []
+    assert Dataset.from_arrays(train=[[0, 0, 10]], n_entities=11, n_relations=1).observations() == []
+
+
+@pytest.mark.parametrize("label", ["", " ", "\u00a0\u2003", "\n"])
+@pytest.mark.parametrize("column", range(3))
+def test_g24_blank_labels_are_refused(label, column):
+    """An empty label, or one of white space, is a missing value."""
+    row = ["a", "r", "b"]
+    row[column] = label
+    assert refusal(Dataset.from_frames, valid=pd.DataFrame([["a", "r", "b"], row])) == (
+        f"valid frame, row 1, column {column}: the label {label!r} is empty or only white space; remove the row or "
+        "name the value"
+    )
+
+
+def test_g4_masked_arrays_are_refused():
+    """A mask would be ignored: 99 under the mask would become a triple."""
+    masked = np.ma.masked_equal([[0, 0, 1], [1, 0, 99]], 99)
+    said = refusal(Dataset.from_arrays, test=masked, n_entities=100, n_relations=1)
+    assert said == "test must not be a masked array; remove the masked rows first"
+
+
+def test_frames_of_ids_are_read_by_their_names():
+    """from_arrays takes the columns of a frame by name, not by position."""
+    frame = pd.DataFrame([[0, 1, 0], [2, 0, 1]], columns=["head", "tail", "relation"])
+    dataset = Dataset.from_arrays(test=frame, n_entities=3, n_relations=3)
+    assert dataset["test"].array.tolist() == [[0, 0, 1], [2, 1, 0]]
+    said = refusal(Dataset.from_arrays, test=frame.set_axis(list("xyz"), axis=1), n_entities=3, n_relations=3)
+    assert said.startswith("test: expected columns named s, p, o; ")
 
 
 @pytest.mark.parametrize("dtype", ["str", "object", "category"])
@@ -228,7 +318,11 @@ DTYPE = "must hold integer ids; got dtype"
         (np.array([[0, 2**63, 0]], np.uint64), "relations, row 0: id 9223372036854775808 is not in 0..1"),
         ([[0, 0, 0], [0, 0, -1]], f"{WHO}, row 1: id -1 is not in 0..4"),
         ([[0, 0, 0], [5, 0, 0]], f"{WHO}, row 1: id 5 is not in 0..4"),
-        ([[0, 0, 0], [0, 0, 0], [0, 2, 0]], "relations, row 2: id 2 is not in 0..1"),
+        (
+            [[0, 0, 0], [0, 0, 0], [0, 2, 0]],
+            "relations, row 2: id 2 is not in 0..1. The expected order is s, p, o; if the columns are head, tail, "
+            "relation: array[:, [0, 2, 1]]",
+        ),
         ([[0, 0]], "must have shape (n, 3); got (1, 2)"),
         ([0, 0, 0], "must have shape (n, 3); got (3,)"),
     ],
@@ -295,18 +389,28 @@ def test_counts_equal_a_naive_computation(seed):
         }
 
 
+def test_one_triple_is_no_plural():
+    """1 triple contains 1 entity, 2 triples contain 2; 0 relations is a plural."""
+    one = Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 2], [0, 0, 1]], n_entities=3, n_relations=1)
+    assert one.observations() == [
+        "1 row of test also in train",
+        "1 triple of test contains 1 entity and 0 relations that do not occur in train",
+    ]
+    assert str(one).startswith("Dataset dataset: 3 entities, 1 relation; train 1, test 2\n")
+
+
 def test_observations_are_sentences():
     """(a r b) is twice in train, once in valid, twice in test; x, y and the relation new only in test."""
     facts = {"train": [("a", "r", "b")] * 2, "valid": [("a", "r", "b"), ("b", "r", "a")]}
     facts["test"] = [("a", "r", "b"), ("a", "r", "b"), ("x", "r", "y"), ("a", "new", "x")]
     dataset = Dataset.from_frames(**frames(facts), name="toy")
     said = [
-        "1 duplicate rows in train",
-        "1 duplicate rows in test",
-        "1 rows of valid also in train",
+        "1 duplicate row in train",
+        "1 duplicate row in test",
+        "1 row of valid also in train",
         "2 rows of test also in train",
         "2 rows of test also in valid",
-        "2 triples of test contain 2 entities and 1 relations that do not occur in train",
+        "2 triples of test contain 2 entities and 1 relation that do not occur in train",
     ]
     assert dataset.observations() == said
     head = "Dataset toy: 4 entities, 2 relations; train 2, valid 2, test 4"
@@ -315,42 +419,71 @@ def test_observations_are_sentences():
 
 
 def test_labels_that_look_alike_are_observed():
-    """e + U+0301 is U+00E9 in NFC; 'x', 'x ', NBSP + 'x' differ in spaces: each keeps its own id."""
+    """e + U+0301 is U+00E9 in NFC; 'x', 'x ', NBSP + 'x' differ in spaces: each keeps its own id.
+
+    Zero-width space, zero-width joiner, byte order mark and soft hyphen are invisible; relations have them too.
+    """
     labels = ["e\u0301", "x", "x ", "\u00a0x", "\u00e9"]
     dataset = Dataset.from_frames(train=pd.DataFrame([[label, "r", "X"] for label in labels]))
     assert dataset.entities.labels == ("X", *labels)
-    assert dataset.near_duplicates == [("x", "x "), ("x", "\u00a0x"), ("e\u0301", "\u00e9")]
-    said = "3 entity labels differ from another label only in Unicode form or in spaces around them"
-    assert dataset.observations() == [f"{said}, for example 'x' and 'x '"]
+    pairs = [("x", "x "), ("x", "\u00a0x"), ("e\u0301", "\u00e9")]
+    assert dataset.near_duplicates == {"entity": pairs, "relation": []}
+    only = "labels differ from another label only in Unicode form, in invisible characters or in spaces around them"
+    assert dataset.observations() == [f"3 entity {only}, for example 'x' and 'x '"]
+    relations = ["r", "r\u200b", "\u200dr", "\ufeffr", "r\u00ad", "R"]
+    dataset = Dataset.from_frames(train=pd.DataFrame([["a", label, "b"] for label in relations]))
+    assert dataset.observations() == [f"4 relation {only}, for example 'r' and 'r\\xad'"]
 
 
 def test_columns_in_another_order_are_suspected():
     """Subject, object, relation: the second column has 3 labels, all entities too, the third has 1."""
     facts = [("a", "b", "likes"), ("b", "c", "likes"), ("c", "a", "likes")]
-    said = (
-        "the second column has 3 distinct labels (3 of them also name entities), the third column has 1; "
-        "are the columns subject, object, relation? The expected order is subject, relation, object"
+    assert refusal(Dataset.from_frames, **frames({"train": facts})) == (
+        "train: the columns look like head, tail, relation: the first and the second column share 100% of their "
+        "labels, the first and the third 0%; say the order: columns='htr' if so, columns='hrt' if the second column "
+        "holds the relations"
     )
-    assert Dataset.from_frames(**frames({"train": facts})).observations() == [said]
+    assert Dataset.from_frames(**frames({"train": facts}), columns="hrt").observations() == []
+    assert Dataset.from_frames(**frames({"train": facts}), columns="htr").relations.labels == ("likes",)
     right = [(s, p, o) for s, o, p in facts]
     assert Dataset.from_frames(**frames({"train": right})).observations() == []
     about = [("a", "likes", "b"), ("likes", "likes", "c")]  # a relation may be an entity too
     assert Dataset.from_frames(**frames({"train": about})).observations() == []
     numbered = Dataset.from_arrays(train=[[0, p, 1] for p in range(5)], n_entities=4, n_relations=5)
-    assert numbered.observations() == []  # ids without labels of their own say nothing about the columns
+    assert numbered.observations() == []  # the numbers that are given say the order
+
+
+def test_s4_ids_in_another_order_are_suspected():
+    """Ten entities and four relations as numbers: by position, head and tail share their numbers."""
+    rng = random.Random(0)
+    rows = [(str(rng.randrange(10)), str(rng.randrange(4)), str(rng.randrange(10))) for _ in range(60)]
+    frame = pd.DataFrame(rows)
+    assert Dataset.from_frames(train=frame).relations.labels == ("0", "1", "2", "3")
+    other = frame[[0, 2, 1]].set_axis(range(3), axis=1)
+    said = refusal(Dataset.from_frames, train=other)
+    assert said.startswith("train: the columns look like head, tail, relation: the first and the second column share ")
+    assert Dataset.from_frames(train=other, columns="htr").fingerprint == Dataset.from_frames(train=frame).fingerprint
+
+
+def test_s4_random_graphs_are_not_suspected():
+    """Random graphs of many shapes, as numbers and as labels, are read without `columns`."""
+    rng = random.Random(1)
+    for _ in range(size(15, 1000)):
+        n, m, rows = rng.randint(2, 60), rng.randint(1, 30), rng.randint(1, 200)
+        facts = [(rng.randrange(n), rng.randrange(m), rng.randrange(n)) for _ in range(rows)]
+        for e, r in (("", ""), ("e", "r")):
+            Dataset.from_frames(train=pd.DataFrame([(f"{e}{s}", f"{r}{p}", f"{e}{o}") for s, p, o in facts]))
 
 
 @pytest.mark.parametrize("name", ["umls", "kinship", "nations", "countries-s1"])
 def test_real_columns_in_another_order_are_suspected(shared, name):
-    """Real datasets give no suspicion as they are, and one with their last two columns exchanged."""
+    """Real datasets are read as they are; with their last two columns exchanged, as labels or as ids, they are not."""
     dataset = read_dataset(shared / "data" / name)
-    rows = pd.DataFrame(rows_of(dataset, "train"))
-    assert Dataset.from_frames(train=rows).suspicious_order == ""
-    subjects, relations, objects = (set(rows[i]) for i in range(3))
-    said = Dataset.from_frames(train=rows[[0, 2, 1]]).suspicious_order
-    n_shared = len(objects & subjects)
-    wanted = f"the second column has {len(objects)} distinct labels ({n_shared} of them also name entities), "
-    assert said.startswith(f"{wanted}and the third {len(relations)}; ")
+    for rows in (rows_of(dataset, "train"), dataset["train"].array.astype(str)):
+        Dataset.from_frames(train=pd.DataFrame(rows))
+        other = pd.DataFrame(rows)[[0, 2, 1]].set_axis(range(3), axis=1)
+        said = refusal(Dataset.from_frames, train=other)
+        assert said.startswith("train: the columns look like head, tail, relation: the first and the second column ")
 
 
 def test_fingerprint_knows_neither_order_nor_ids_nor_name():

@@ -201,9 +201,7 @@ def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subject
     assert counts(result) == subjects + objects
     assert (result.dropped, result.about["n_read"], result.about["n_unseen"]) == (dropped, 6, 2)
     assert result.header()[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
-    assert "2 triples of test contain 1 entities and 1 relations that do not occur in train" in "\n".join(
-        result.header()
-    )
+    assert "2 triples of test contain 1 entity and 1 relation that do not occur in train" in "\n".join(result.header())
 
 
 def test_c25_unseen_triples_may_be_refused():
@@ -243,7 +241,7 @@ def test_c26_duplicates_and_overlaps_are_counted_and_filter_once():
     splits = {"train": [[0, 0, 1], [0, 0, 2], [0, 0, 1]], "test": [[0, 0, 1], [0, 0, 3], [0, 0, 3]]}
     dataset = kg.Dataset.from_arrays(**splits, n_entities=4, n_relations=1)
     assert (dataset.duplicates, dataset.overlaps) == ({"train": 1, "test": 1}, {("train", "test"): 1})
-    said = ["1 duplicate rows in train", "1 duplicate rows in test", "1 rows of test also in train"]
+    said = ["1 duplicate row in train", "1 duplicate row in test", "1 row of test also in train"]
     assert dataset.observations()[:3] == said
     table = np.zeros((4, 1, 4))
     table[0, 0] = [5.0, 4.0, 3.0, 2.0]
@@ -326,7 +324,8 @@ def test_c32_both_weighs_ranks_where_sides_have_unequal_counts():
     scores = {"arb": 0.5, "ara": 0.9, "are": 0.1, "drb": 0.1, "crd": 0.5, "cra": 0.9, "crc": 0.8, "cre": 0.7}
     rows = [[*triple, score] for triple, score in scores.items()]
     dataset = kg.Dataset.from_frames(train=pd.DataFrame([list("ere")]), test=pd.DataFrame([list("arb"), list("crd")]))
-    result = kg.evaluate_scores(pd.DataFrame(rows, columns=["s", "p", "o", "score"]), dataset)
+    table = pd.DataFrame(rows, columns=["s", "p", "o", "score"])
+    result = kg.evaluate_scores(table, dataset, kg.Protocol(sides="both"))
     assert [result[f"{side}mrr"] for side in ("subject.", "object.", "")] == [
         1.0,
         3 / 8,

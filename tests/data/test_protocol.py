@@ -12,12 +12,13 @@ import pytest
 
 import kgeval as kg
 from kgeval.data.candidates import Recorded
-from kgeval.data.protocol import Protocol
+from kgeval.data.protocol import Protocol, Sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
 # One value, unlike the default, of each field; a new field must get its own here.
 OTHERS = {
+    "sample": Sample(2, 5, "ab", 0),
     "sides": ("object",),
     "filter_splits": ("train",),
     "unseen": "drop",
@@ -111,11 +112,11 @@ def test_fields_that_are_no_sequence(name, given):
         Protocol(**{name: given})
 
 
-@pytest.mark.parametrize("name", ["sides", "splits"])
-def test_none_is_no_choice_of_sides_or_splits(name):
-    """Only filter_splits may be None; elsewhere it is a ProtocolError that names the field."""
-    with pytest.raises(kg.ProtocolError, match=f"{name}.*None"):
-        Protocol(**{name: None})
+def test_none_is_no_choice_of_splits():
+    """Only sides and filter_splits may be None; for splits it is a ProtocolError that names the field."""
+    with pytest.raises(kg.ProtocolError, match=r"splits.*None"):
+        Protocol(splits=None)
+    assert Protocol(sides=None) == Protocol(sides="both")
 
 
 def test_frozen_hashable_and_equal_by_value():
@@ -136,13 +137,13 @@ def test_every_field_has_another_value_here():
 
 
 def test_fingerprint_differs_for_each_field():
-    """All 2 ** 5 combinations of default and other values are told apart, by equality and by fingerprint."""
+    """All 2 ** 6 combinations of default and other values are told apart, by equality and by fingerprint."""
     made = [
         Protocol(**{name: OTHERS[name] for name in names})
         for n in range(len(OTHERS) + 1)
         for names in itertools.combinations(OTHERS, n)
     ]
-    assert len({protocol.fingerprint for protocol in made}) == len(set(made)) == 32
+    assert len({protocol.fingerprint for protocol in made}) == len(set(made)) == 64
 
 
 def test_fingerprint_tells_no_filter_from_all():
@@ -175,7 +176,7 @@ def test_to_dict_and_back(names):
 )
 def test_from_dict_refuses_unknown_fields(key, hint):
     """A field of a newer or misspelt protocol is not ignored: it might change a number."""
-    known = "sides, filter_splits, unseen, splits, candidates"
+    known = "sides, filter_splits, unseen, splits, candidates, sample"
     with pytest.raises(kg.ProtocolError) as caught:
         Protocol.from_dict({"sides": "object", key: "x"})
     assert str(caught.value) == f"unknown protocol field {key!r}{hint}; known: {known}"

@@ -93,10 +93,11 @@ def test_random_tables_equal_a_computation_by_sets(block):
         expected, n_without = by_hand({row[:3]: row[3] for row in table}, splits, asked, protocol is None)
         if not expected:
             with pytest.raises(DataError, match=NOTHING):
-                evaluate_scores(scored(table), dataset, protocol)
+                evaluate_scores(scored(table), dataset, protocol, lists="query")
             seen.add("nothing")
             continue
-        result = evaluate_scores(scored(table), dataset, protocol)
+        given = protocol or Protocol(sides={row[3] for row in expected})
+        result = evaluate_scores(scored(table), dataset, given, lists="query")
         found = result.labelled()[["s", "p", "o", "side", "split", "score", *COUNTS]]
         assert list(found.itertuples(index=False, name=None)) == expected
         assert result.dropped == ({NO_NEGATIVES: n_without} if n_without else {})
@@ -135,7 +136,7 @@ def test_small_table_by_hand(dataset):
 
     (d r c) .1 has no other object listed; as subject: a .5 (known) and b .7 are above it.
     """
-    result = evaluate_scores(scored(TABLE), dataset)
+    result = evaluate_scores(scored(TABLE), dataset, Protocol(sides="both"), lists="query")
     rows = result.table[["side", "score", *COUNTS]].itertuples(index=False, name=None)
     assert list(rows) == [
         ("subject", 0.5, 1, 0, 2, 1, 0, 1),
@@ -151,11 +152,11 @@ def test_small_table_by_hand(dataset):
 
 
 def test_side_without_negatives_is_dropped_only_if_it_was_asked_for(dataset):
-    """By default only the object side is ranked; a protocol of both sides keeps the other, empty and counted."""
+    """By default only the object side is ranked; asked for both sides, the other is kept, empty and counted."""
     table = scored([row for row in TABLE if row[0] == "a"] + [("d", "q", "c", 1.0)])
     few = Dataset.from_frames(train=frame([("a", "r", "b"), ("d", "q", "c")]), test=frame(FACTS["test"][:1]))
     assert evaluate_scores(table, few).protocol.sides == ("object",)
-    result = evaluate_scores(table, few, Protocol())
+    result = evaluate_scores(table, few, Protocol(sides="both"))
     assert (result.protocol.sides, result.dropped, result.about["n_read"]) == (SIDES, {NO_NEGATIVES: 1}, 2)
     assert result["both.mr"] == result["object.mr"] == 1.5
     assert result.value("subject.mr").reason == "no triples"
@@ -176,16 +177,135 @@ def test_constant_scores_are_chance_wherever_the_positive_stands(place):
 
 
 def test_order_and_names_of_columns_do_not_matter(dataset):
-    """Shuffled rows and columns under other names, categories, or labels that are integers, give the same table."""
-    expected = evaluate_scores(scored(TABLE), dataset).table
+    """Shuffled rows and columns under other names, and categories, give the same table."""
+    protocol = Protocol(sides="both")
+    expected = evaluate_scores(scored(TABLE), dataset, protocol, lists="query").table
     shuffled = scored(TABLE[::-1])[["score", "o", "s", "p"]]
     renamed = shuffled.rename(columns={"s": "Head", "p": "relation", "o": "TAIL", "score": "Score"}).assign(note="x")
     for table in (shuffled, renamed, shuffled.astype({"s": "category", "o": "string"})):
-        assert evaluate_scores(table, dataset).table.equals(expected)
-    numbers = {"a": 1, "b": 2, "c": 3, "d": 4, "r": 0}
-    facts = {split: frame(rows).apply(lambda column: column.map(numbers.get)) for split, rows in FACTS.items()}
-    table = scored(TABLE).replace({"s": numbers, "p": numbers, "o": numbers}).infer_objects()
-    assert evaluate_scores(table, Dataset.from_frames(**facts)).table[COUNTS].equals(expected[COUNTS])
+        assert evaluate_scores(table, dataset, protocol, lists="query").table.equals(expected)
+
+
+# Two positives of one query with lists of their own: ranks 2 of 3 and 1 of 3. Pooled, each competes with four others.
+OWN_LISTS = [
+    *[("a", "r", "c", 0.5, 0), ("a", "r", "e", 0.9, 0), ("a", "r", "f", 0.1, 0)],
+    *[("a", "r", "d", 0.7, 1), ("a", "r", "g", 0.6, 1), ("a", "r", "b", 0.2, 1)],
+]
+
+
+def of_two():
+    """The dataset of the lists above; h, i occur in train alone, so no list holds every entity."""
+    train = [("h", "r", "i"), ("e", "q", "f"), ("g", "q", "b")]
+    return Dataset.from_frames(train=frame(train), test=frame([("a", "r", "c"), ("a", "r", "d")]), name="two")
+
+
+def test_a_side_without_negatives_for_each_positive_is_not_invented():
+    """S1: objects alone are listed; (a, r, c) and (d, r, c) share (?, r, c), but no negative subject was meant."""
+    dataset = Dataset.from_frames(
+        train=frame([("e", "r", "f")]), test=frame([("a", "r", "c"), ("d", "r", "c"), ("a", "q", "b")]), name="three"
+    )
+    rows = [
+        ("a", "r", "c", 0.5),
+        ("a", "r", "e", 0.9),
+        ("d", "r", "c", 0.8),
+        ("d", "r", "f", 0.1),
+        ("d", "r", "e", 0.3),
+    ]
+    rows += [("a", "q", "b", 0.5), ("a", "q", "e", 0.4), ("e", "r", "c", 0.1)]
+    result = evaluate_scores(scored(rows), dataset)
+    assert result.protocol.sides == ("object",)
+    assert result["mrr"] == (1 / 2 + 1 + 1) / 3
+    assert result.notes[0] == (
+        "the subject side is not ranked: the table lists negatives for 2 of 3 positives there (sides= ranks it)"
+    )
+
+
+def test_lists_of_positives_are_not_pooled_without_a_word():
+    """S2: pooled, the ranks are 4 and 2 (MRR .375); each in its own list, they are 2 and 1 (MRR .75)."""
+    dataset, pooled = of_two(), scored([row[:4] for row in OWN_LISTS])
+    with pytest.raises(DataError) as caught:
+        evaluate_scores(pooled, dataset)
+    assert str(caught.value) == (
+        "scores, row 1: ('a', 'r', 'e') could be a negative of ('a', 'r', 'c') and ('a', 'r', 'd'), object side, whose "
+        "query does not list every entity. If all rows of a query are the rivals of all its positives, use "
+        "lists='query' (--lists query); if each positive has its own list, add a column 'positive' with the row of the "
+        "positive in the ranked split"
+    )
+    assert evaluate_scores(pooled, dataset, lists="query")["mrr"] == (1 / 3 + 1 / 2) / 2
+    own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"])
+    result = evaluate_scores(own.sample(frac=1, random_state=1), dataset)
+    assert (result["mrr"], result.protocol.sides) == (0.75, ("object",))
+    assert result.table["rivals_filtered"].tolist() == [2, 2]
+
+
+def test_a_negative_of_two_lists_may_stand_in_both():
+    """S2: (a, r, e) is in the lists of both positives, with one score; without the column it is refused."""
+    rows = [*OWN_LISTS, ("a", "r", "e", 0.9, 1)]
+    own = pd.DataFrame(rows, columns=["s", "p", "o", "score", "positive"])
+    assert evaluate_scores(own, of_two())["mrr"] == 0.5
+    with pytest.raises(DataError, match="occurs twice. If it is a negative of two positives, add a column 'positive'"):
+        evaluate_scores(own.drop(columns="positive"), of_two())
+
+
+def test_a_row_that_could_serve_both_sides_is_refused():
+    """(d, r, c) has another subject than (a, r, c), and another object than (d, r, b)."""
+    dataset = Dataset.from_frames(train=frame([("e", "r", "f")]), test=frame([("a", "r", "c"), ("d", "r", "b")]))
+    rows = [("a", "r", "c", 0.5), ("d", "r", "c", 0.6), ("d", "r", "b", 0.7)]
+    rows += [("a", "r", "e", 0.1), ("e", "r", "b", 0.9)]
+    with pytest.raises(
+        DataError, match=r"\('d', 'r', 'c'\) could be a negative of a positive with another subject, and"
+    ):
+        evaluate_scores(scored(rows), dataset)
+    assert evaluate_scores(scored(rows), dataset, Protocol(sides="both"))["mrr"] == (1 / 2 + 1 / 2 + 1 + 1) / 4
+    assert evaluate_scores(scored(rows), dataset, Protocol(sides="o"))["mrr"] == 1.0
+
+
+def test_some_positives_without_negatives_on_every_side():
+    """Neither side lists negatives for both positives: the sides must be named."""
+    dataset = Dataset.from_frames(train=frame([("e", "r", "f")]), test=frame([("a", "r", "c"), ("d", "q", "b")]))
+    rows = scored([("a", "r", "c", 0.5), ("a", "r", "e", 0.6), ("d", "q", "b", 0.7), ("e", "q", "b", 0.9)])
+    with pytest.raises(DataError) as caught:
+        evaluate_scores(rows, dataset)
+    assert str(caught.value) == (
+        "the table lists negatives for 1 of 2 positives on the subject side, 1 of 2 positives on the object side; name "
+        "the sides to rank (sides='object', --side object): positives without negatives on them are left out and "
+        "counted"
+    )
+    result = evaluate_scores(rows, dataset, Protocol(sides="both"))
+    assert (result["mrr"], result.dropped) == (0.5, {NO_NEGATIVES: 2})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"positive": [2, 0, 0, 1, 1, 1]}, "scores, row 0: positive is 2; expected the row of a positive, 0 to 1"),
+        (
+            {"positive": [0.0] * 6},
+            "scores: the column 'positive' must hold the rows of the positives (integers); got float64",
+        ),
+        (
+            {"positive": [1, 0, 0, 1, 1, 1]},
+            "scores: positive 0, ('a', 'r', 'c'), has 0 rows of its own in its list; expected one",
+        ),
+        (
+            {"s": ["a", "e", "a", "a", "a", "a"]},
+            "scores, row 1: ('e', 'r', 'e') differs from its positive ('a', 'r', 'c') in more than one entity",
+        ),
+    ],
+)
+def test_faulty_columns_of_positives(change, message):
+    own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"]).assign(**change)
+    with pytest.raises(DataError) as caught:
+        evaluate_scores(own, of_two())
+    assert str(caught.value) == message
+
+
+def test_lists_is_query_or_nothing():
+    with pytest.raises(ProtocolError, match="lists must be"):
+        evaluate_scores(scored(TABLE), of_two(), lists="own")
+    own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"])
+    with pytest.raises(ProtocolError, match="lists='query' contradicts the column 'positive'"):
+        evaluate_scores(own, of_two(), lists="query")
 
 
 def test_integer_scores_are_compared_exactly(dataset):
@@ -213,8 +333,16 @@ def test_the_full_table_is_the_full_evaluation():
         ([*TABLE, ("z", "r", "c", 1.0)], DataError, "scores, row 5, column 0: 'z' does not occur in dataset 'four'"),
         ([*TABLE, ("a", "q", "c", 1.0)], DataError, "scores, row 5, column 1: 'q' does not occur in dataset 'four'"),
         ([("a", "r", "x", 1.0), *TABLE], DataError, "scores, row 0, column 2: 'x' does not occur in dataset 'four'"),
-        ([*TABLE, TABLE[1]], DataError, "scores, rows 1 and 5: ('a', 'r', 'b') occurs twice; keep one"),
-        ([*TABLE, (*TABLE[3][:3], 3.0)], DataError, "scores, rows 3 and 5: ('b', 'r', 'c') occurs twice; keep one"),
+        (
+            [*TABLE, TABLE[1]],
+            DataError,
+            "scores, rows 1 and 5: ('a', 'r', 'b') occurs twice. If it is a negative of two",
+        ),
+        (
+            [*TABLE, (*TABLE[3][:3], 3.0)],
+            DataError,
+            "scores, rows 3 and 5: ('b', 'r', 'c') occurs twice. If it is a negative of two",
+        ),
         (
             [*TABLE[:2], ("a", "r", "d", np.nan)],
             ScoreError,
@@ -245,11 +373,11 @@ def test_faulty_tables(dataset, rows, error, said):
     assert str(caught.value).startswith(said)
 
 
-def test_a_triple_written_in_two_ways_stands_twice():
-    """The label 2 and the label '2' are one label, so this table lists (1 r 2) twice, with two scores."""
+def test_integers_may_be_labels_or_ids():
+    """The label '2' and the integer 2 are not taken for one another."""
     dataset = Dataset.from_frames(train=frame([("3", "r", "4")]), test=frame([("1", "r", "2")]))
     table = scored([(1, "r", 2, 0.5), (1, "r", "2", 0.9), (1, "r", 3, 0.7), (1, "r", 4, 0.1)])
-    with pytest.raises(DataError, match=r"^scores, rows 0 and 1: \('1', 'r', '2'\) occurs twice; keep one$"):
+    with pytest.raises(DataError, match=r"^scores, row 0, column 0: is the integer 1 a label or an id\?"):
         evaluate_scores(table, dataset)
 
 
@@ -310,6 +438,44 @@ def test_read_scores_refuses_what_is_no_plain_number(tmp_path, text):
         with pytest.raises(DataError) as caught:
             read_scores(file, header=header)
         assert str(caught.value) == f"{file}, line {2 + header}: expected a number as score, found {text!r}"
+
+
+@pytest.mark.parametrize(
+    ("texts", "dtype", "rank"),
+    [
+        (["9007199254740993", "9007199254740992", "-7"], np.int64, 2.0),
+        (["-9223372036854775807", "-9223372036854775808", "+3"], np.int64, 3.0),
+        (["18446744073709551615", "18446744073709551614", "0"], np.uint64, 2.0),
+        (["9007199254740992", "1e300", "100000000000000000000"], np.float64, 1.0),  # each is a float64
+    ],
+)
+def test_large_integers_are_not_rounded(tmp_path, texts, dtype, rank):
+    """2**53 + 1 and 2**53 would tie as float64; a table of integers keeps them apart, as a frame does."""
+    file = tmp_path / "scores.tsv"
+    file.write_text("".join(f"a\tr\t{o}\t{text}\n" for o, text in zip("bcd", texts, strict=True)))
+    found = read_scores(file)["score"]
+    assert (found.tolist(), found.dtype) == ([float(t) if dtype is np.float64 else int(t) for t in texts], dtype)
+    dataset = Dataset.from_arrays(test=[[0, 0, 2]], entity_labels=["a", "b", "c", "d"], relation_labels=["r"])
+    result = evaluate_scores(read_scores(file), dataset, Protocol(sides="object"))
+    assert (result["mr"], result["optimistic.mr"]) == (rank, rank)
+
+
+def test_integers_that_would_be_rounded(tmp_path):
+    """Beside decimals, or beyond 64 bits, they are an error that names file and line."""
+    file = tmp_path / "scores.tsv"
+    for text, other, shown in (
+        ("9007199254740993", "0.5", "9007199254740993"),
+        ("18446744073709551615", "-1", "18446744073709551615"),
+        ("3" * 20, "1", "3" * 20),
+    ):
+        file.write_text(f"a\tr\tb\t{other}\na\tr\tc\t{text}\n")
+        with pytest.raises(DataError) as caught:
+            read_scores(file)
+        assert str(caught.value) == (
+            f"{file}, line 2: score {shown!r} is an integer that float64 would round, so that different scores could "
+            "tie; kgeval reads it exactly only if all scores of the file are integers of 64 bits. Write all scores as "
+            "such integers, or all as decimals"
+        )
 
 
 def test_read_scores_names_faulty_lines(tmp_path):

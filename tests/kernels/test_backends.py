@@ -259,7 +259,7 @@ def test_one_buffer_for_both_sides_is_refused():
     rng = np.random.default_rng(2)
     tables = {side: rng.normal(size=(30, 4)) for side in ("subject", "object")}
     data = kg.Dataset.from_arrays(test=rng.integers(0, 30, (20, 3)) % [30, 2, 30], n_entities=30, n_relations=2)
-    with pytest.raises(ScoreError, match="returned the same memory with different numbers for each side"):
+    with pytest.raises(ScoreError, match="returned the same array for both sides, with different values"):
         kg.evaluate(OneBuffer(tables), data, progress=False)
     same = OneBuffer(dict.fromkeys(tables, tables["object"]))
     assert len(kg.evaluate(same, data, progress=False).table) == 40

@@ -444,7 +444,8 @@ def test_cautions_count_no_query_that_was_dropped():
     """(2, 0, ?) has no rival in the table, so it has no list."""
     dataset = kg.Dataset.from_arrays(**UNSEEN, n_entities=3, n_relations=1)
     rows = [["0", "0", "0", 1.0], ["0", "0", "2", 2.0], ["2", "0", "1", 1.0]]
-    listed = kg.evaluate_scores(pd.DataFrame(rows, columns=["s", "p", "o", "score"]), dataset)
+    table = pd.DataFrame(rows, columns=["s", "p", "o", "score"])
+    listed = kg.evaluate_scores(table, dataset, kg.Protocol(sides="object"))
     assert listed.per_query("rr").to_dict("index") == {("object", "0", "0"): {"n": 1, "rr": 0.5, "reason": ""}}
     assert metric_cautions(listed, "query.map") == [said_of_queries(1)]
 

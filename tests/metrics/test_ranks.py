@@ -128,6 +128,16 @@ def test_jensen(seed):
     assert GMR().compute(*counts).value > GMR().compute(*counts, "expected").value
 
 
+def test_amri_is_minus_one_at_worst():
+    """All positives last, with 1, 4 and 9 rivals: MR = 17/3, chance 10/3, so 1 - (14/3) / (7/3) = -1."""
+    last = np.array([1, 4, 9])
+    assert parse("amri").compute(last, np.zeros_like(last), last).value == -1.0
+    assert parse("amri").bounds == (-1.0, 1.0)
+    four, none = np.array([4]), np.array([0])
+    assert parse("adjusted(hits@3)").compute(four, none, four).value == pytest.approx(-1.5)  # (0 - 3/5) / (1 - 3/5)
+    assert parse("adjusted(hits@3)").bounds == (-math.inf, 1.0)
+
+
 @pytest.mark.parametrize("seed", light(range(50), 3))
 def test_amri_is_one_minus_twice_the_share_of_better_rivals(seed):
     """AMRI = 1 - 2 sum(a) / sum(N), a = rank - 1; so (1 + AMRI) / 2 is the N-weighted mean of 1 - a / N."""
@@ -306,6 +316,7 @@ KNOWN = "; known: adjusted(...), amri, gmr, hits@10, hmr, median_rank, mr, mrr, 
         ("adjusted()", f"unknown metric ''{KNOWN}"),
         ("hits", "hits needs a cut-off, a positive integer, such as 'hits@10'; got 'hits'"),
         ("hits@", "hits needs a cut-off, a positive integer, such as 'hits@10'; got 'hits@'"),
+        (f"hits@{10**18}", f"the cut-off of hits must be below 10^18; got 'hits@{10**18}'"),
         ("hits@-1", "hits needs a cut-off, a positive integer, such as 'hits@10'; got 'hits@-1'"),
         ("hits@1.5", "hits needs a cut-off, a positive integer, such as 'hits@10'; got 'hits@1.5'"),
         ("hits@1e1", "hits needs a cut-off, a positive integer, such as 'hits@10'; got 'hits@1e1'"),

@@ -630,8 +630,8 @@ def test_files(tmp_path, file, text, lines):
     ("text", "message"),
     [
         ("model,MRR\nA,0.1,2\n", "t.csv, line 2: expected 2 cells as in the first line, found 3"),
-        ("model,MRR\n", "t.csv: expected a line of column names and at least one row; found 1 lines"),
-        ("", "t.csv: expected a line of column names and at least one row; found 0 lines"),
+        ("model,MRR\n", "t.csv: expected a line of column names and at least one row; found 1 line"),
+        ("", "t.csv: expected a line of column names and at least one row; found no line"),
         ("MRR,MRR\n0.1,0.2\n", "t.csv, line 1: column 'MRR' occurs twice"),
         (
             "H@1,MRR\n0.1,0.2\n0.1,good\n",

@@ -44,10 +44,10 @@ FLAT_LABELS = [
     "東京",
     "'=y",
     "-1",
-    "\u2028",
+    "u\u2028",
     "\u202eback",
 ]
-LABELS = [*FLAT_LABELS, "new\nline", "re\rturn", "t\tab", "\r\n"]
+LABELS = [*FLAT_LABELS, "new\nline", "re\rturn", "t\tab", "\r\n."]
 FLOATS = [0.1 + 0.2, 1 / 3, 5e-324, 123456789.123456789, -0.0, -0.5, 1e300]
 
 
@@ -165,7 +165,7 @@ def test_spreadsheet_is_asked_of_csv_alone(result, tmp_path):
     rows = list(csv.reader(io.StringIO((tmp_path / "ranks.csv").read_bytes().decode(), newline="")))
     relation = rows[0].index("p")
     assert {row[relation] for row in rows[1:]} == {"'=r"}
-    assert {"'=1+1", "NA", "'-1", "'\r\n"} <= {row[rows[0].index("s")] for row in rows[1:]}
+    assert {"'=1+1", "NA", "'-1", "'\r\n."} <= {row[rows[0].index("s")] for row in rows[1:]}
 
 
 def test_tsv_of_ranks_comes_back(tmp_path):

@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -64,7 +65,7 @@ def made_results():
 def made():
     """Results, their dataset and their comparison."""
     results, dataset = made_results()
-    return results, dataset, compare(results, names=NAMES, metrics="mrr,hits@10,mr", n_resamples=99)
+    return results, dataset, compare(results, names=NAMES, metrics="mrr,hits@10,mr", n_resamples=999)
 
 
 @pytest.fixture(scope="module")
@@ -557,8 +558,10 @@ def test_the_head_says_shared_lines_once(made, data):
     """What all results say stands first, what one says alone stands with it."""
     results = [made[0][0], noted(made[0][1], "only the second")]
     found = page_data(results, ["one", "two"])["head"]
-    assert found["common"] == [printable(line) for line in made[0][0].header()]
-    assert found["own"] == [[], ["note: only the second"]]
+    notes = [[f"note: {note}" for note in result.notes] for result in results]
+    assert notes[1][-1] == "note: only the second"
+    assert found["common"] == [printable(line) for line in made[0][0].header() if line not in notes[0]]
+    assert found["own"] == notes
     assert data["head"]["scorers"] == [str(result.about["scorer"]) for result in made[0]]
 
 
@@ -570,7 +573,11 @@ def test_the_comparison(made, data):
     assert [(row["first"], row["second"], row["metric"]) for row in rows] == [
         (a, b, m) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:]) for m in ("mrr", "hits@10", "mr")
     ]
-    for name in ("difference", "low", "high", "p", "p_holm", "wins", "ties", "losses", "n"):
+    assert data["comparison"]["alpha"] == comparison.alpha == 0.05
+    is_decided = [row["p_holm"] <= 0.05 for row in rows]
+    assert [row["better"] != "undecided" for row in rows] == is_decided
+    assert any(is_decided)
+    for name in ("difference", "low", "high", "p", "p_holm", "wins", "ties", "losses", "n", "better"):
         assert [row[name] for row in rows] == comparison.table[name].tolist()
     pair = data["comparison"]["contributions"][1]
     assert (pair["metric"], pair["first"], pair["second"]) == ("mrr", *NAMES[::2])
@@ -597,9 +604,52 @@ def test_the_audit(made, data):
         assert split["overlaps"] == [[name, sum(row in set(splits[name]) for row in rows)] for name in earlier]
         unseen = {e for s, _, o in rows for e in (s, o)} - seen
         assert (split["unseen"] or {"entities": 0})["entities"] == len(unseen)
+        if split["split"] == "train":
+            assert split["pairs"] is None
+            continue
+        # For each row, how its pair stands in train: (in the same direction?, under the same relation?).
+        ways = [
+            {((a, b) == (s, o), q == p) for a, q, b in splits["train"] if a != b and {a, b} == {s, o}}
+            for s, p, o in rows
+        ]
+        assert split["pairs"] == {
+            "reversed": sum((False, True) in way or (False, False) in way for way in ways),
+            "symmetric": sum((False, True) in way for way in ways),
+            "duplicate": sum((True, False) in way for way in ways),
+        }
     assert data["audit"]["splits"][2]["duplicates"] >= 1
     assert data["audit"]["splits"][2]["overlaps"][0][1] >= 1
-    assert data["audit"]["observations"] == [printable(line) for line in dataset.observations()]
+    n_plain = len(dataset.observations())
+    assert data["audit"]["observations"][:n_plain] == [printable(line) for line in dataset.observations()]
+    pairs = data["audit"]["splits"][2]["pairs"]
+    assert min(pairs.values()) >= 1
+    assert data["audit"]["observations"][-2:] == [
+        f"{pairs['reversed']} of 150 triples of test ({pairs['reversed'] / 150:.1%}) have their pair reversed in "
+        f"train, {pairs['symmetric']} of them under the same relation",
+        f"{pairs['duplicate']} of 150 triples of test ({pairs['duplicate'] / 150:.1%}) have their pair in train under "
+        "another relation",
+    ]
+
+
+def test_pairs_of_test_that_train_reverses_are_no_clean_dataset():
+    """Two inverse relations: the test triple (0, r, 1) can be copied from (1, q, 0); a loop is its own reverse."""
+    dataset = kg.Dataset.from_arrays(
+        train=[[1, 1, 0], [1, 0, 2], [2, 0, 2]], test=[[0, 0, 1], [2, 0, 1], [0, 0, 2]], n_entities=3, n_relations=2
+    )
+    assert dataset.observations() == []
+    result = kg.evaluate(lambda s, p, o: s - o, dataset, progress=False)
+    audit = page_data([result], ["one"], dataset)["audit"]
+    assert [split["pairs"] for split in audit["splits"]] == [None, {"reversed": 2, "symmetric": 1, "duplicate": 0}]
+    assert audit["observations"] == [
+        "2 of 3 triples of test (66.7%) have their pair reversed in train, 1 of them under the same relation"
+    ]
+
+
+def test_the_reversed_pairs_of_wn18_are_counted(shared):
+    """94% of its test triples have their pair reversed in train (Akrami et al. 2020), and the page says so."""
+    dataset = kg.read_dataset(shared / "data" / "wn18")
+    pairs = page_content_module._audit(dataset)["splits"][2]["pairs"]
+    assert round(pairs["reversed"] / len(dataset["test"]), 2) == 0.94
 
 
 def test_the_dataset_must_be_the_ranked_one(made):
@@ -815,6 +865,28 @@ def test_an_empty_title_is_the_default(made, tmp_path, monkeypatch, title):
     monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "1;")
     write_page(made[0], tmp_path / "page.html", title=title)
     assert Reader(tmp_path / "page.html").title == f"kgeval: {made[1].name}"
+
+
+def test_the_glossary_does_not_take_realistic_ties_for_random_ones():
+    """The mean of the shared ranks is `realistic`; ties broken at random are `expected`."""
+    script = (Path(kg.__file__).parent / "report" / "assets" / "page.js").read_text(encoding="utf-8")
+    assert re.findall(r'\["realistic ties", "(.*?)"\]', script) == [
+        "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties "
+        "broken at random is another policy, expected.)"
+    ]
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report", "report.html.gz"])
+def test_only_html_is_written(made, tmp_path, name):
+    """HTML under another ending, such as .pdf, would be a file that no program opens."""
+    with pytest.raises(kg.DataError) as caught:
+        write_page(made[0][0], tmp_path / name)
+    ending = {"report": "no ending", "report.pdf": ".pdf", "report.html.gz": ".gz"}[name]
+    assert str(caught.value) == (
+        f"{tmp_path / name}: the report is an HTML page; expected a name that ends in .html or .htm; got {ending!r}. "
+        "To get a PDF, open the page in a browser and print it"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_existing_file_is_kept_unless_overwrite_is_said(made, tmp_path, monkeypatch):
@@ -1156,7 +1228,9 @@ def test_the_audit_is_shown(fresh, data):
         unseen = split["unseen"]
         assert shown == [
             split["split"], *(str(split[name]) for name in ("triples", "entities", "relations", "duplicates")),
-            overlaps, *(str(unseen[name]) if unseen else "-" for name in ("triples", "entities", "relations")),
+            overlaps,
+            *(str(split["pairs"][name]) if split["pairs"] else "-" for name in ("reversed", "symmetric", "duplicate")),
+            *(str(unseen[name]) if unseen else "-" for name in ("triples", "entities", "relations")),
         ]  # fmt: skip
     assert [row[0] for row in rows] == ["train", "valid", "test"]
     assert "3 in train" in rows[2][5]
@@ -1450,6 +1524,10 @@ def test_words_of_the_page(fresh):
     assert "favours" in table_rows(fresh, "#comparison thead tr")[0]
     terms = texts(fresh, "#metrics dt")
     assert terms[-3:] == ["realistic ties", "chance", "intervals"]
+    assert texts(fresh, "#metrics dd")[-3] == (
+        "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties "
+        "broken at random is another policy, expected.)"
+    )
     captions = texts(fresh, "#metrics caption, #relations caption, #detail details caption")
     assert all("95% intervals, clustered by triple" in caption for caption in captions)
     assert len(captions) > 3

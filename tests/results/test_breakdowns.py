@@ -379,6 +379,8 @@ def test_refused_weights():
         ("mrr", [1.0], f"weights must be finite and at least 0, one for each of the {n} rows of the table; got shape"),
         ("mrr", [-1.0] * n, "weights must be finite and at least 0"),
         ("mrr", [0.0] * n, f"the weights of all {n} ranks of 'mrr' are 0"),
+        ("mrr", [1e308] * n, "the largest weight must be between 1e-100 and 1e+100, since sums of weighted values "),
+        ("mr", [0.0] * (n - 1) + [1e-320], "the largest weight must be between 1e-100 and 1e+100, since sums of wei"),
         ("query.map", [1.0] * n, "query-level metrics cannot be weighted; got query.map"),
         ("median_rank", [1.0] * n, "median_rank is not a function of means"),
         ("z(mrr)", [1.0] * n, "z(mrr) under realistic ties has no weighted form: it depends on the number of ranks"),
@@ -506,6 +508,64 @@ def test_an_index_of_its_own_is_refused():
         assert result.with_columns({"size": fine}).columns["size"].tolist() == list(range(len(sizes)))
     with pytest.raises(kg.DataError, match="column 'size' has another index than the table of ranks"):
         result.with_columns({"size": sizes.sample(frac=1.0, random_state=0)})
+
+
+def test_weights_with_an_index_of_their_own_are_refused():
+    """Sorted weights would weigh other ranks in silence: position counts, so the index must say the same order."""
+    result = random_result(5)
+    weights = pd.Series(np.arange(1.0, len(result.table) + 1), index=result.table.index)
+    for fine in (weights, weights.tolist(), weights.sort_values(ascending=False).sort_index()):
+        assert result.weighted("mrr", fine).value == result.weighted("mrr", weights.to_numpy()).value
+    with pytest.raises(kg.MetricError) as caught:
+        result.weighted("mrr", weights.sort_values(ascending=False))
+    assert str(caught.value) == (
+        "weights has another index than the table of ranks, so the order of its rows is unclear; give the values in "
+        "the order of the table (.to_numpy())"
+    )
+
+
+def test_masked_weights_are_refused():
+    """A masked weight would count with the number under the mask."""
+    result = random_result(5)
+    with pytest.raises(kg.MetricError, match=r"weights must not be a masked array; fill it, such as with weights\.fil"):
+        result.weighted("mrr", np.ma.masked_less(np.arange(len(result.table)), 3))
+
+
+def test_a_table_with_an_index_of_its_own_is_read_by_position():
+    """Columns and features of a shuffled table belong to the shuffled rows, as if it were loaded from a file."""
+    result = random_result(5)
+    rows = np.random.default_rng(0).permutation(len(result.table))
+    shuffled = result.__replace__(table=result.table.iloc[rows])
+    plain = result.__replace__(table=result.table.iloc[rows].reset_index(drop=True))
+    assert shuffled.table.index.equals(pd.RangeIndex(len(rows)))
+    frame = pd.DataFrame({"s": [str(i) for i in range(9)], "is_low": [i < 4 for i in range(9)]})
+    for change in (lambda r: r.with_columns(frame), lambda r: r.with_features(names=["degree_asked"])):
+        wanted, found = change(plain), change(shuffled)
+        assert found.columns.equals(wanted.columns)
+        assert len(found.columns) == len(found.table)
+    lows = shuffled.with_columns(frame).columns["is_low"].tolist()
+    assert lows == (result.table["s"].to_numpy()[rows] < 4).tolist()
+    columns = pd.DataFrame({"row": rows}, index=rows)
+    assert result.__replace__(table=result.table.iloc[rows], columns=columns).columns["row"].tolist() == rows.tolist()
+
+
+def test_keys_that_are_neither_labels_nor_ids_are_refused():
+    """An id column with a gap becomes float in pandas; 3.0 is no label, so every rank would be "missing"."""
+    result = random_result(5)
+    ids = pd.DataFrame({"s": np.arange(9), "x": np.arange(9) % 2})
+    wanted = result.with_columns(ids).columns["x"].tolist()
+    for fine in (ids.astype({"s": "Int64"}), ids.astype({"s": object}), ids.astype({"s": str})):
+        assert result.with_columns(fine).columns["x"].tolist() == wanted
+    with pytest.raises(kg.DataError) as caught:
+        result.with_columns(ids.astype({"s": float}))
+    assert str(caught.value) == (
+        "column 's', row 0: expected labels (text) or ids (integers), found 0.0 (float). If these are ids, drop the "
+        "rows without one and convert the column: .astype(int)"
+    )
+    gaps = ids.astype({"s": str}).astype({"s": object})
+    gaps.loc[8, "s"] = None
+    found = result.with_columns(gaps)
+    assert found.notes[-1].startswith(f"columns x: {(result.table['s'] == 8).sum()} of 28 ranks have no matching row")
 
 
 def test_whole_numbers_stay_whole_where_some_are_missing():

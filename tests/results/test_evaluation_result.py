@@ -273,7 +273,10 @@ def put(value, n):
     return lambda matrix: matrix.__setitem__((np.arange(n), np.arange(n)), value)
 
 
-DEPEND = "the numbers depend on the tie policy (compare optimistic.mrr, pessimistic.mrr and expected.mrr)"
+DEPEND = (
+    'the numbers depend on the tie policy: compare result["optimistic.mrr"] and result["pessimistic.mrr"] '
+    "(--ties optimistic, --ties pessimistic)"
+)
 WORSE = "are distances given as scores? Higher must be better: negate them"
 ORDER = "are the rows of the model in the order of dataset.entities.labels and dataset.relations.labels?"
 INFINITE = "some scores are +infinity; infinities are ranked as numbers, and tie with each other"
@@ -297,7 +300,7 @@ INFINITE = "some scores are +infinity; infinities are ranked as numbers, and tie
             [f"the object side ranks far worse than chance (AMRI -1.000); {WORSE}"],
         ),
         (put(np.inf, 3), [INFINITE, "3 positives have an infinite score; infinities are ranked as numbers and tie"]),
-        (put(-np.inf, 1), ["1 positives have an infinite score; infinities are ranked as numbers and tie"]),
+        (put(-np.inf, 1), ["1 positive has an infinite score; infinities are ranked as numbers and tie"]),
     ],
 )
 @pytest.mark.filterwarnings("always::kgeval.KgevalWarning")
@@ -598,3 +601,18 @@ def test_averages_under_other_ties(small):
         assert frame.loc["micro", key] == small[f"optimistic.{key}"]
         by_hand = small.by("relation", metrics=key, ties="optimistic", confidence=None)[key]
         assert frame.loc["macro", key] == pytest.approx(by_hand.mean(), rel=1e-14)
+
+
+def test_no_chance_level_where_unseen_triples_are_forced_last():
+    """G1: a constant scorer had expected MRR .0542 against a "chance" of .0793; AMRI and chance are undefined."""
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 1]], test=[[0, 0, 1], [2, 0, 1]], n_entities=4, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: 0 * s, dataset, kg.Protocol(unseen="worst"), progress=False)
+    reason = (
+        "with unseen='worst' the ranks of unseen triples are not random, and unseen entities never win, so no chance "
+        "level is defined; use unseen='drop' or 'rank'"
+    )
+    for key in ("amri", "adjusted(hits@1)", "z(mr)"):
+        assert result.value(key).reason == reason
+        assert result.interval(key).reason == reason
+    assert result.chance("mrr").reason == result.chance("query.map").reason == reason
+    assert result["expected.mr"] == (1.5 + 1.5 + 4 + 3) / 4

@@ -387,7 +387,7 @@ def check_table(seed):
     by_hand = {setting: with_both({side: hands[setting][side] for side in sides}) for setting in SETTINGS}
     if splits_missing(protocol):
         by_hand["filtered"] = None
-    result = kg.evaluate_scores(frame, dataset, kg.Protocol(**given, sides=sides) if given else None)
+    result = kg.evaluate_scores(frame, dataset, kg.Protocol(**given, sides=sides), lists="query")
     assert result.protocol.sides == sides
     return check(result, by_hand, rng)
 

@@ -1,7 +1,10 @@
 """What scorers may and may not do: every fault gets its error, and every promise to a scorer is kept."""
 
 import inspect
+import re
+import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +29,7 @@ from scorer_cases import (
 import kgeval as kg
 from kgeval.scorers.adapters import as_row_scorer
 from kgeval.scorers.models.distances import TransE
+from kgeval.scorers.values import as_rows, as_scores
 
 
 def function(s, p, o):
@@ -150,13 +154,49 @@ def test_one_dtype_in_every_block():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_exception_keeps_its_cause(kind):
-    """The scorer's own exception is chained; the message says in which method and how much was asked."""
-    where = "<lambda> raised ZeroDivisionError when given 18 triples: "
+    """The scorer's own exception is chained; the message says in which method, and which triples or queries it got."""
+    where = "<lambda> raised ZeroDivisionError when given 18 triples, with the ids (0, 0, 1) to (5, 1, 0): "
     if kind != "function":
-        where = f"{kind.title()}.score_subjects raised ZeroDivisionError when given 3 queries: "
+        where = f"{kind.title()}.score_subjects raised ZeroDivisionError when given 3 queries, with the ids (?, 0, 1) "
+        where += "to (?, 1, 0): "
     with raises(where + "division by zero") as caught:
         kg.evaluate(make(kind, lambda scores: 1 / 0), dataset())
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exception_midway_names_its_queries(kind):
+    """A fault of entity 4, which the probe (queries 0, 2 and 5) does not meet, is found by the ids in the message."""
+
+    def fail(row):
+        raise KeyError(f"row {row}")
+
+    scorer = make(kind, table=Failing(lambda: fail(4)))
+    asked = (
+        "6 triples, with the ids (4, 0, 0) to (4, 0, 5)" if kind == "function" else "1 queries, with the ids (4, 0, ?)"
+    )
+    with pytest.raises(kg.ScoreError, match=re.escape(f" raised KeyError when given {asked}: 'row 4'")):
+        kg.evaluate(scorer, dataset(test=CHAIN), kg.Protocol(sides="object"), batch_size=1)
+
+
+class Failing:
+    """A table of scores whose row of entity 4 cannot be read."""
+
+    def __init__(self, fail):
+        self.fail = fail
+
+    def __getitem__(self, key):
+        return self.fail() if (key[0] == 4).any() else TABLE[key]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "model"])
+def test_leaving_the_program_is_an_error(kind):
+    """sys.exit(0) in a scorer would end the program as if it had succeeded, without a result."""
+    scorer = integer_model() if kind == "model" else make(kind, lambda scores: sys.exit(0))
+    if kind == "model":
+        scorer.query_vectors = lambda side, given, relation: sys.exit(0)
+    with pytest.raises(kg.ScoreError, match=r" raised SystemExit when given .* with the ids .*: 0$"):
+        kg.evaluate(scorer, dataset())
 
 
 def test_one_method_serves_one_side():
@@ -319,6 +359,60 @@ def test_tensors(kind, dtype):
     result = kg.evaluate(make(kind, lambda scores: Tensor(scores.astype(np.float32), dtype=dtype)), dataset())
     assert result.table["score"].dtype == np.float32
     assert same_ranks(result, kg.evaluate(function, dataset()))
+
+
+class StandIn:
+    """As much of a torch tensor as the check of scores looks at."""
+
+    is_nested, layout, device, dtype, size = False, "torch.strided", SimpleNamespace(type="cpu"), "torch.float32", 4
+
+    def __init__(self, values=None, negated=False, **changes):
+        self.values, self.negated = values, negated
+        vars(self).update(changes)
+
+    shape = property(lambda self: self.values.shape)
+    is_floating_point = lambda self: "float" in self.dtype  # noqa: E731
+    element_size = lambda self: self.size  # noqa: E731
+    detach = cpu = lambda self: self
+    resolve_neg = lambda self: StandIn(-self.values if self.negated else self.values)  # noqa: E731
+
+    def numpy(self):
+        if self.negated:
+            raise RuntimeError
+        return self.values
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"layout": "torch.sparse_coo"},
+            "it returned a tensor with layout sparse_coo; return a dense one: scores.to_dense()",
+        ),
+        ({"is_nested": True}, "it returned a tensor with layout nested; return a dense one: scores.to_dense()"),
+        (
+            {"device": SimpleNamespace(type="meta")},
+            "it returned a tensor on the device 'meta', which holds no numbers; load the model's parameters first",
+        ),
+        (
+            {"dtype": "torch.float8_e4m3fn", "size": 1},
+            "it gave float8_e4m3fn scores, which kgeval cannot compare; convert them: scores.float()",
+        ),
+        ({"dtype": "torch.complex64"}, "it must give real numbers (float or integer); got dtype complex64"),
+    ],
+)
+def test_unreadable_tensors(monkeypatch, changes, message):
+    """Each kind of tensor that numpy or a comparison cannot read has its message; a postponed sign is carried out."""
+    stack = lambda tensors: StandIn(np.stack([tensor.values for tensor in tensors]))  # noqa: E731
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=StandIn, stack=stack))
+    numbers = np.arange(3.0)
+    for read in (as_scores, as_rows):
+        with pytest.raises(kg.ScoreError, match=f"^{re.escape(message)}$"):
+            read(StandIn(numbers, **changes), "it")
+    assert as_scores(StandIn(numbers, negated=True), "it").tolist() == [0.0, -1.0, -2.0]
+    assert as_scores([StandIn(np.array(1.0)), StandIn(np.array(2.0), negated=True)], "it").tolist() == [1.0, -2.0]
+    with raises("it returned a list of different values (float, float32 tensor of shape () on "):
+        as_scores([StandIn(np.array(1.0)), 2.0], "it")
 
 
 MANY = 40

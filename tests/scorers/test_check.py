@@ -7,6 +7,7 @@ import pytest
 from scorer_cases import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_model, make, raises
 
 import kgeval as kg
+from kgeval.data import triple_labels
 
 
 @pytest.mark.parametrize("kind", ["function", "rows", "columns", "model"])
@@ -93,6 +94,51 @@ def test_places_of_candidates_that_are_not_all():
     data = dataset(test=TEST, train=[[1, 0, 2], [3, 0, 4], [5, 1, 5]])  # Andorra is unseen
     with raises("take positions for ids?"):
         kg.evaluate(Places(), data, kg.Protocol(sides="object", unseen="drop"))
+
+
+class Backwards(Columns):
+    """Answers in the reversed order of the candidates."""
+
+    def score_objects(self, s, p, candidates):
+        return self.table[s, p][:, candidates[::-1]]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 6])
+def test_columns_in_reversed_order(n):
+    """The reversed first and last candidates would agree with the reversed whole; the last half does not."""
+    table = np.random.default_rng(n).permutation(n * n).reshape(n, 1, n) / 1.0
+    test = [[s, 0, (s + 1) % n] for s in range(n)]
+    with raises("are the columns in another order than the candidates, or does the scorer take positions for ids?"):
+        kg.evaluate(Backwards(table=table), dataset(n, test), kg.Protocol(sides="object"))
+
+
+def test_a_long_label_is_cut():
+    """Of a label of 10 MB the message has the first 100 characters and the length."""
+    labels = ["a" * 10_000_000, "b", "c"]
+    data = kg.Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=labels, relation_labels=["r"])
+    cut = "a" * 100 + "... (10,000,000 characters)"
+    for scorer, said in (
+        (lambda s, p, o: np.full(len(s), np.nan), f"<lambda> gave NaN for ('{cut}', 'r', ?) with candidate '{cut}' ("),
+        (lambda s, p, o: np.arange(len(s))[::-1] + 0.0, f"<lambda>: ('{cut}', 'r', ?) with candidate '{cut}' got the"),
+    ):
+        with raises(said) as caught:
+            kg.evaluate(scorer, data, kg.Protocol(sides="object"))
+        assert len(str(caught.value)) < 600
+    for size, missing, said in (
+        (1.0, [0], f"the model has no vector for 1 entities that it should know (such as '{cut}'); was it trained"),
+        (
+            1e200,
+            [],
+            f"TransE: the vector of entity '{cut}' (and of 1 more entity) is so large that its scores overflow",
+        ),
+    ):
+        scorer = kg.models.TransE([[size], [1.0], [size]], [[1.0]], norm=1)
+        scorer.missing_entities = np.array(missing, dtype=np.int64)
+        with raises(said):
+            kg.evaluate(scorer, data)
+    assert triple_labels(data, 0, 0, 1) == (cut, "r", "b")
+    with raises("unknown label '" + "x" * 99 + "... (5,002 characters)", kg.DataError):
+        data.entities.ids(["x" * 5000])
 
 
 @pytest.mark.parametrize(

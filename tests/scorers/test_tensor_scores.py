@@ -233,18 +233,65 @@ def test_infinities_are_noted(device):
         assert (result.table["tied_raw"] == N - 1).all()
 
 
-def test_what_stays_where_it_is():
+def test_what_stays_where_it_is(monkeypatch):
     """A tensor with numpy's memory becomes an array without a copy; one elsewhere is left there."""
     tensor = torch.ones(2, 3, requires_grad=True)
     array = as_rows(tensor, "it")
     assert isinstance(array, np.ndarray)
     assert np.shares_memory(array, tensor.detach().numpy())
-    elsewhere = torch.empty(2, 3, device="meta", requires_grad=True)
-    assert is_on_device(elsewhere)
+    assert is_on_device(torch.empty(2, 3, device="meta"))
     assert not is_on_device(tensor)
     assert not is_on_device(array)
-    kept = as_rows(elsewhere, "it")
-    assert (kept.device.type, kept.requires_grad) == ("meta", False)
+    monkeypatch.setattr("kgeval.scorers.values.is_on_device", lambda values: isinstance(values, torch.Tensor))
+    kept = as_rows(tensor, "it")
+    assert (kept.data_ptr(), kept.requires_grad) == (tensor.data_ptr(), False)
+
+
+def test_tensors_that_are_read():
+    """A postponed sign, lists of single numbers and of rows, bfloat16 with a gradient."""
+    ones = torch.ones(2, 3)
+    negated = torch.complex(ones, ones).conj().imag
+    assert negated.is_neg()
+    for scores, expected in (
+        (negated, [[-1.0] * 3] * 2),
+        ([torch.tensor(1.0), torch.tensor(2.0, requires_grad=True)], [1.0, 2.0]),
+        ([ones[0].bfloat16(), ones[1].bfloat16()], [[1.0] * 3] * 2),
+        ([[torch.tensor(1)], [torch.tensor(2)]], [[1], [2]]),
+    ):
+        assert as_scores(scores, "it").tolist() == expected
+    model = lambda s, p, o: torch.view_as_complex(torch.tensor(np.stack([p, o], 1) + 0.0)).conj().imag  # noqa: E731
+    assert_same_ranks(kg.evaluate(model, dataset()), kg.evaluate(lambda s, p, o: -1.0 * o, dataset()))
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (
+            torch.ones(2, 3).to_sparse(),
+            "it returned a tensor with layout sparse_coo; return a dense one: scores.to_dense()",
+        ),
+        (torch.ones(2, device="meta"), "it returned a tensor on the device 'meta', which holds no numbers; load the"),
+        (torch.ones(2).to(torch.float8_e4m3fn), "it gave float8_e4m3fn scores, which kgeval cannot compare; convert"),
+        (
+            torch.ones(2, dtype=torch.complex64).conj(),
+            "it must give real numbers (float or integer); got dtype complex64",
+        ),
+        (
+            [torch.tensor(1.0), torch.tensor(1)],
+            "it returned a list of different values (float32 tensor of shape () on cpu",
+        ),
+        (
+            [torch.ones(1), torch.ones(2)],
+            "it returned a list of different values (float32 tensor of shape (1,) on cpu, ",
+        ),
+        ([[torch.ones(1).requires_grad_()]], "it returned a list that numpy cannot read (Can't call numpy() on Tensor"),
+    ],
+)
+def test_tensors_that_are_refused(scores, message):
+    """Nothing of torch's or numpy's own errors comes through."""
+    for read in (as_scores, as_rows):
+        with pytest.raises(kg.ScoreError, match="^" + re.escape(message)):
+            read(scores, "it")
 
 
 def test_the_guard_of_these_tests_bites(monkeypatch):

@@ -13,7 +13,7 @@ from kgeval.trec.run_files import read_qrels, read_run
 QRELS = b"q1 0 A 1\nq1 0 B 0\nq2 0 A 2\n"
 RUN = b"q1 Q0 A 1 0.5 tag\nq1 Q0 B 2 0.25 tag\nq2 Q0 A 1 7 tag\n"
 NOT_A_SCORE = ("abc", "nan", "NaN", "1,5", "0x10", "1_0", "True", "1e", ".", "--1", "1e999", "-1e999", "\u0661", "1.5f")
-NOT_A_GRADE = ("1.0", "a", "1e3", "True", "nan", "-", "1_0", "\u0661", "9" * 19)
+NOT_A_GRADE = ("1.0", "a", "1e3", "True", "nan", "-", "1_0", "\u0661")
 
 
 @pytest.fixture
@@ -132,8 +132,16 @@ def test_what_is_no_score(file, text):
 
 @pytest.mark.parametrize("text", NOT_A_GRADE)
 def test_what_is_no_grade(file, text):
+    """Text that is not an integer is refused with its line."""
     path = file(QRELS.replace(b"B 0", b"B " + text.encode()))
     assert refused(read_qrels, path) == f"line 2: expected an integer as grade, found {text!r}: {f'q1 0 B {text}'!r}"
+
+
+def test_a_grade_may_be_too_long(file):
+    """20 digits are an integer, but do not fit 64 bits: the message says which limit holds."""
+    path = file(QRELS.replace(b"B 0", b"B " + b"9" * 20))
+    said = "line 2: expected a grade of at most 18 digits, found '99999999999999999999': 'q1 0 B 99999999999999999999'"
+    assert refused(read_qrels, path) == said
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_expected_ties_are_the_mean_over_all_names(seed):
         frame, notes = measured(qrels, run, checked, ties)
         values = {name: float(choose([value[name] for value in found])) for name in frame}
         assert frame.loc["q"].to_dict() == frame.loc["all"].to_dict() == pytest.approx(values, rel=1e-12)
-        assert notes == () or notes[0].startswith("1 queries have no relevant document")
+        assert notes == () or notes[0].startswith("1 query has no relevant document")
 
 
 @pytest.mark.parametrize("seed", light(range(25), 3))
@@ -283,8 +283,8 @@ def test_multiples_of_r_are_rounded_up_from_a_tenth_on():
 def test_queries_that_the_run_lacks():
     """Of two judged queries the run answers one, with RR 1: the mean is 1 over one, said aloud, or 1/2 over both."""
     qrels, run = {"q": {"A": 1}, "r": {"A": 1}}, {"q": {"A": 1}}
-    lacking = "1 judged queries have no document in the run and"
-    for complete, mean, said in ((False, 1.0, "are left out; with -c they count as 0"), (True, 0.5, "count as 0")):
+    lacking = "1 judged query has no document in the run and"
+    for complete, mean, said in ((False, 1.0, "is left out; with -c it counts as 0"), (True, 0.5, "counts as 0")):
         frame, notes = measured(qrels, run, "recip_rank", complete=complete)
         assert (frame.loc["all", "recip_rank"], notes) == (mean, (f"{lacking} {said}",))
 
@@ -297,7 +297,7 @@ def test_queries_without_relevant_documents():
     assert reasons == {"q": "", "r": "map@5: no item is relevant; ndcg@5: the ideal DCG is 0", "all": ""}
     assert frame.loc["r"].fillna(-1).to_list() == [0, -1, 0, -1, 0, 0, 0, 0]
     assert frame.loc["all"].to_list() == [0.5, 1, 0.5, 1, 0.5, 0.5, 0.5, 1]
-    assert notes == ("1 queries have no relevant document; they count as 0 in the measures of trec_eval",)
+    assert notes == ("1 query has no relevant document; it counts as 0 in the measures of trec_eval",)
 
 
 def test_negative_grades_are_not_judged():

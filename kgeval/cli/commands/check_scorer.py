@@ -20,4 +20,11 @@ def _check(options: argparse.Namespace) -> str:
     return "\n".join([f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes])
 
 
-COMMAND = Command("check-scorer", "check a scorer for faults that make ranks wrong", _add_options, _check, place=9)
+COMMAND = Command(
+    "check-scorer",
+    "check a scorer for faults that make ranks wrong",
+    _add_options,
+    _check,
+    place=9,
+    runs_scorer=True,
+)

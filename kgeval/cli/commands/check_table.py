@@ -1,4 +1,4 @@
-"""kgeval check-table: whether published numbers are possible together."""
+"""kgeval check-table: tell whether published metrics are possible together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--n-candidates", type=int, metavar="N", help="largest number of candidates of a query")
     parser.add_argument(
-        "--n-ranks", type=int, metavar="N", help="number of ranks in each mean: test triples times sides"
+        "--n-ranks", type=int, metavar="N", help="number of ranks behind each metric: test triples times sides"
     )
     parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows ranks such as 1.5")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")
@@ -53,7 +53,7 @@ def _run_check(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _given_values(given: list[str]) -> object:
-    """Return the table that the given file contains, or a dict of the NAME=VALUE numbers on the command line."""
+    """Return the values to check: the table in a file, or a dict of the NAME=VALUE arguments of the command line."""
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return read_reported(given[0])
     numbers: dict[str, str] = {}

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
-from kgeval.checks import check_one_of
-from kgeval.classification import CLASSIFIED_METRICS, UNIFORM, parse_points
+from kgeval.checks import check_one_of, suggest
+from kgeval.classification import CLASSIFIED_METRICS, PROBABILITY_METRICS, UNIFORM, parse_points
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_input, check_options, given_dataset, scorer_of, words
+from kgeval.cli.options import add_input, check_options, given_dataset, given_splits, scorer_of, words
 from kgeval.cli.output import classification_text
-from kgeval.errors import ProtocolError
+from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.files import check_target
 from kgeval.metrics import split_list
@@ -48,9 +48,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument(
         "--metrics",
-        default=",".join(CLASSIFIED_METRICS),
         metavar="NAMES",
-        help="metrics, comma-separated (default: %(default)s)",
+        help=f"metrics, comma-separated (default: {','.join(CLASSIFIED_METRICS)}; with --calibrate also "
+        f"{','.join(PROBABILITY_METRICS)})",
     )
     output.add_argument(
         "--by",
@@ -67,7 +67,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _classify(options: argparse.Namespace) -> str:
     start = time.perf_counter()
-    parse_points(split_list(options.metrics))
+    if options.metrics is not None:
+        parse_points(split_list(options.metrics))
     if options.out is not None:
         check_target(options.out, options.overwrite)
     for column in words(options.by or ""):
@@ -80,8 +81,17 @@ def _classify(options: argparse.Namespace) -> str:
     source = None
     if negatives != UNIFORM:
         folder = Path(negatives or options.dataset)
+        if not folder.exists() and (hint := suggest(str(folder), [UNIFORM])):
+            raise DataError(f"--negatives: {folder}: no such folder{hint}")
         has_labels = options.labelled and negatives is None
-        negatives = kgeval.read_negatives(folder, dataset, labelled=has_labels, header=options.header)
+        negatives = kgeval.read_negatives(
+            folder,
+            dataset,
+            labelled=has_labels,
+            header=options.header,
+            columns=options.columns,
+            splits=given_splits(options) if has_labels else None,
+        )
         source = f"files in {folder.resolve().name}"
     result = kgeval.classify(
         scorer_of(options, dataset),
@@ -93,6 +103,8 @@ def _classify(options: argparse.Namespace) -> str:
         source=source,
         max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
     )
+    if options.metrics is None:
+        options.metrics = ",".join(result.default_metrics)
     if options.out is not None:
         result.save(options.out, overwrite=options.overwrite)
     saved = f" Saved {options.out}." if options.out else ""
@@ -101,5 +113,10 @@ def _classify(options: argparse.Namespace) -> str:
 
 
 COMMAND = Command(
-    "classify", "classify test triples as true or false, and print the metrics", _add_options, _classify, place=8
+    "classify",
+    "classify test triples as true or false, and print the metrics",
+    _add_options,
+    _classify,
+    place=8,
+    runs_scorer=True,
 )

@@ -18,6 +18,15 @@ from kgeval.scorers import MAX_PAIRS
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=True)
     add_protocol(parser)
+    parser.add_argument(
+        "--lists",
+        choices=("query",),
+        help="with --scores: query: all rows of a query are the rivals of all its positives, although they do not list "
+        "every entity",
+    )
+    sample = parser.add_argument_group("sample (ranks a part of the triples; the filter stays that of all)")
+    sample.add_argument("--sample", type=int, metavar="N", help="rank N triples, drawn at random")
+    sample.add_argument("--seed", type=int, metavar="S", help="seed of the sample (default: 0)")
     output = add_output(parser)
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
@@ -48,19 +57,21 @@ def _evaluate(options: argparse.Namespace) -> str:
     scores = None
     if options.scores is not None:
         scores = kgeval.read_scores(options.scores, header=options.header)
-        result = kgeval.evaluate_scores(scores, dataset, protocol_of(options))
+        result = kgeval.evaluate_scores(scores, dataset, protocol_of(options, dataset), lists=options.lists)
     else:
         scorer = scorer_of(options, dataset)
         result = kgeval.evaluate(
             scorer,
             dataset,
-            protocol_of(options),
+            protocol_of(options, dataset),
             batch_size=options.batch_size,
             block_size=options.block_size,
             max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
             threads=options.threads,
             device=options.device,
             progress=options.progress,
+            triples=options.sample,
+            seed=0 if options.seed is None else options.seed,
         )
     result = with_choices(result, dataset, options)
     if options.out is not None:
@@ -72,4 +83,11 @@ def _evaluate(options: argparse.Namespace) -> str:
     return result_text(result, options, ranks, f"{done}{breakdown} {saved}")
 
 
-COMMAND = Command("evaluate", "rank the triples of a split and print the metrics", _add_options, _evaluate, place=1)
+COMMAND = Command(
+    "evaluate",
+    "rank the triples of a split and print the metrics",
+    _add_options,
+    _evaluate,
+    place=1,
+    runs_scorer=True,
+)

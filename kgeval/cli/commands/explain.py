@@ -36,7 +36,7 @@ def _explain(options: argparse.Namespace) -> str:
     if options.limit < 0:
         raise ProtocolError(f"--limit must be at least 0; got {options.limit}")
     dataset = given_dataset(options)
-    evaluator = kgeval.Evaluator(dataset, protocol_of(options))
+    evaluator = kgeval.Evaluator(dataset, protocol_of(options, dataset))
     scorer = scorer_of(options, dataset)
     s, p, o = triple = [options.s, options.p, options.o]
     sides = evaluator.protocol.sides
@@ -63,8 +63,9 @@ def _explain(options: argparse.Namespace) -> str:
 def _candidate_table(side: str, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of the candidates as a table to print.
 
-    The index of a row says: the side, whether the candidate is above the triple or tied with it, its label, the splits
-    in which it is known, and whether it counts for the filtered rank.
+    The index of a row contains: the side, whether the candidate is above the triple or tied with it, the label of the
+    candidate, the splits in which the triple with this candidate is known, and whether the candidate counts for the
+    filtered rank.
     """
     frame = frame.assign(side=side, counts=np.where(frame["counts"], "counts", ""))
     return frame.set_index(["side", "stands", "candidate", "known_in", "counts"])[["score"]]
@@ -73,7 +74,7 @@ def _candidate_table(side: str, frame: pd.DataFrame) -> pd.DataFrame:
 def _candidate_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows as dicts for JSON.
 
-    JSON has no infinity: an infinite score becomes null, and the field ``reason`` names the score.
+    JSON has no infinity: an infinite score becomes null, and the field ``reason`` says which infinity it was.
     """
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
     for row in rows:
@@ -82,4 +83,11 @@ def _candidate_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-COMMAND = Command("explain", "list the candidates that a model ranks above a triple", _add_options, _explain, place=6)
+COMMAND = Command(
+    "explain",
+    "list the candidates that a model ranks above a triple",
+    _add_options,
+    _explain,
+    place=6,
+    runs_scorer=True,
+)

@@ -1,17 +1,23 @@
-"""kgeval help: the pages of the guide, `kgeval/guide/*.md`, and the list of topics and commands."""
+"""kgeval help: the pages of the guide (`kgeval/guide/*.md`), the meaning of a metric, the list of commands."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
+import inspect
 import pydoc
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 
+from kgeval.checks import suggest
 from kgeval.cli.command import Command
 from kgeval.cli.commands import all_commands
 from kgeval.errors import KgevalError
+from kgeval.metrics import RANKS, Metric, QueryLevel, parse
+from kgeval.metrics.pointwise import POINTS
+from kgeval.metrics.retrieval import LISTS
+from kgeval.scorers.models import MODELS
 
 _OVERVIEW = """\
 kgeval ranks the test triples of a knowledge graph with your model, and computes hits@k, MR and MRR exactly.
@@ -22,12 +28,29 @@ The main job:
 Commands; kgeval COMMAND --help lists the options:
 {commands}
 
-Topics; kgeval help TOPIC prints the page:
+Topics; kgeval help TOPIC prints the page, and kgeval help amri the meaning of the metric amri:
 {topics}"""
+
+# Words that users look up, and the page that explains them.
+_WORDS = {
+    "protocol": (
+        "query", "positive", "rival", "rank", "ranks", "tie", "ties", "realistic", "optimistic", "pessimistic",
+        "filter", "filtered", "raw", "side", "sides", "split", "splits", "unseen",
+    ),
+    "decisions": ("p-value", "p-values", "interval", "intervals", "confidence", "significance", "significant"),
+    "models": tuple(MODELS),
+    "other-tools": ("pykeen", "libkge", "openke", "ogb", "torchkge", "ampligraph", "dgl-ke", "anyburl", "simkgc"),
+}  # fmt: skip
+_SIMILAR = 0.7  # at a lower similarity no word is suggested
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("topic", nargs="?", metavar="TOPIC", help="a topic or a command (default: list them)")
+    parser.add_argument(
+        "topic",
+        nargs="?",
+        metavar="TOPIC",
+        help="a topic, a command, a metric, or a word such as ties (default: list topics and commands)",
+    )
 
 
 def _help(options: argparse.Namespace) -> str:
@@ -41,17 +64,59 @@ def _help(options: argparse.Namespace) -> str:
 
 
 def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
-    """Return the page of a topic or the options of a command; raise a KgevalError for any other word."""
+    """Return the page of a topic or word, the options of a command, or the meaning of a metric.
+
+    Any other `topic` raises a KgevalError.
+    """
     pages, topic = _pages(), topic.lower()
     if topic in pages:
         return pages[topic]
     if topic in parsers:
         return parsers[topic].format_help().rstrip("\n")
-    near = difflib.get_close_matches(topic, [*pages, *parsers], n=1, cutoff=0)[0]
+    metrics = _metric_texts(topic)
+    if metrics:
+        return "\n\n".join(metrics)
+    explained = {word: page for page, words in _WORDS.items() for word in words}
+    if topic in explained:
+        return pages[explained[topic]]
+    spellings = ["amri", *RANKS.spellings(), *LISTS.spellings(), *POINTS.spellings()]
     raise KgevalError(
-        f"no topic and no command is named {topic!r}; did you mean {near!r}? Topics: {', '.join(pages)}; "
-        f"commands: {', '.join(parsers)}"
+        f"no topic, command or metric is named {topic!r}"
+        f"{suggest(topic, [*pages, *parsers, *spellings, *explained], _SIMILAR)} "
+        f"(topics: {', '.join(pages)}; commands: {', '.join(parsers)})"
     )
+
+
+def _metric_texts(key: str) -> list[str]:
+    """Return the meaning of each metric that is named `key`: of ranks, of ranked lists, of single predictions.
+
+    The name may be a synonym; each text starts with the metric's own key.
+    """
+    families: dict[str, tuple[str, Callable[[str], Metric]]] = {
+        "metrics": ("a metric of ranks", parse),
+        "lists": ("a metric of ranked lists", LISTS.parse),
+        "classification": ("a metric of labelled predictions", POINTS.parse),
+    }
+    texts = []
+    for page, (kind, parsed) in families.items():
+        try:
+            metric = parsed(key)
+        except KgevalError:
+            continue
+        own_key = str(metric)
+        if isinstance(metric, QueryLevel):
+            page, kind = "lists", f"the {metric.average} average over queries of a metric of ranked lists"
+            metric = metric.metric
+        elif page == "lists":
+            own_key = f"{metric} (in a result query.{metric})"
+        meaning = re.split(r"\n\n\w+\n-+\n", inspect.getdoc(type(metric)) or "")[0].replace("``", "")
+        low, high = metric.bounds
+        texts.append(
+            f"{metric.heading}, {kind}; its key is {own_key}\n\n{meaning}\n\n"
+            f"Values: {low:g} to {high:g}; {'higher' if metric.higher_is_better else 'lower'} is better. "
+            f"Source: {metric.reference}.\nMore: kgeval help {page}"
+        )
+    return texts
 
 
 def _overview() -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_results, check_out, given_dataset, results_of, written
-from kgeval.report import write_page
+from kgeval.cli.options import add_dataset, add_results, check_out, given_dataset, results_of, written
+from kgeval.report import check_page_target, write_page
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -25,11 +25,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="accept that the results differ in these points, comma-separated",
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the name of the dataset)")
-    parser.add_argument("--header", action="store_true", help="the first lines of the dataset's files name the columns")
+    add_dataset(parser)
 
 
 def _report(options: argparse.Namespace) -> str:
     check_out(options.out, options.overwrite, options.results)
+    check_page_target(options.out, options.overwrite)
     results, names = results_of(options)
     dataset = None if options.dataset is None else given_dataset(options)
     comparison = kgeval.compare(results, names=names, override=options.override) if len(results) > 1 else None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import kgeval
 from kgeval.checks import check_one_of
-from kgeval.classification import CLASSIFIED_METRICS, ClassificationResult
+from kgeval.classification import ClassificationResult
 from kgeval.cli.command import Command
-from kgeval.cli.options import given_dataset, words
+from kgeval.cli.options import add_dataset, given_dataset, words
 from kgeval.cli.output import add_output, check_output, classification_text, result_text, with_choices
 from kgeval.errors import DataError
 from kgeval.features import FEATURES, NEED_SIDE
@@ -24,7 +24,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", metavar="FOLDER", help="evaluated dataset, for --by columns that the result does not contain"
     )
-    parser.add_argument("--header", action="store_true", help="the first lines of the dataset's files name the columns")
+    add_dataset(parser)
 
 
 def _show(options: argparse.Namespace) -> str:
@@ -46,7 +46,7 @@ def _show(options: argparse.Namespace) -> str:
 def _show_classification(result: ClassificationResult, options: argparse.Namespace) -> str:
     """Return the text of a saved classification; raise a DataError for options that need ranks."""
     if options.metrics == ",".join(DEFAULT_METRICS):
-        options.metrics = ",".join(CLASSIFIED_METRICS)
+        options.metrics = ",".join(result.default_metrics)
     rank_options = ("ties", "types", "means_from", "confidence")
     if any(getattr(options, name) is not None for name in rank_options) or not options.intervals:
         raise DataError(

@@ -69,5 +69,9 @@ def _trec(options: argparse.Namespace) -> str:
 
 
 COMMAND = Command(
-    "trec", "measure a TREC run as trec_eval does, or with exact expectations over ties", _add_options, _trec, place=10
+    "trec",
+    "measure a TREC run as trec_eval does, or with the exact expectation over all orders of tied documents",
+    _add_options,
+    _trec,
+    place=10,
 )

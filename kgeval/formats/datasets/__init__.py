@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from kgeval.data import Dataset
@@ -9,23 +10,43 @@ from kgeval.discovery import import_modules
 from kgeval.formats.datasets import tab_folder
 from kgeval.formats.datasets.tab_folder import read_columns, read_negatives
 from kgeval.formats.registry import format_of
+from kgeval.formats.split_files import SplitFiles
 
 __all__ = ["read_columns", "read_dataset", "read_negatives"]
 
 
-def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = False) -> Dataset:
+def read_dataset(
+    folder: str | Path,
+    *,
+    header: bool | None = None,
+    columns: str | None = None,
+    splits: SplitFiles | None = None,
+    ignore: Sequence[str] = (),
+    labelled: bool = False,
+) -> Dataset:
     """Read a folder of ``train``, ``valid`` and ``test`` files (``.txt`` or ``.tsv``).
 
     Parameters
     ----------
     folder : str or path
-        The folder contains at least one of the three files; each line is ``subject<TAB>relation<TAB>object``.
+        The folder contains at least one of the three files (``dev``, ``val`` and ``validation`` are read as valid);
+        each line is ``subject<TAB>relation<TAB>object``.
         Labels are read exactly as written: quotes and spaces stay, and no label becomes a number or a
         missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends and a missing
         final newline are accepted.
-    header : bool
+    header : bool, optional
         Whether the first line of every file names the columns. Known names (such as head, relation,
-        tail) also determine the order of the columns.
+        tail) also determine the order of the columns; other names need `columns`. If None (not said), a first line
+        that looks like a header raises an error.
+    columns : str, optional
+        The order of the columns: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or another order of
+        these letters. Needed if the data look like another order than the default.
+    splits : mapping of str to path or sequence of paths, optional
+        The files of a split, relative to the folder, if they have other names: ``{"train": ["facts.txt",
+        "train.txt"], "valid": "dev.tsv"}``. Several files are read one after the other.
+    ignore : sequence of str
+        Names of files that are not read. All other files beside the splits that hold triples of the same labels are
+        observations of the dataset, or an error if they are named like a split.
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
@@ -41,11 +62,15 @@ def read_dataset(folder: str | Path, *, header: bool = False, labelled: bool = F
     Raises
     ------
     DataError
-        If the folder or the files are missing; and, with file and line in the message: if a line does not have three
-        columns (four with `labelled`), if a label is empty, if a truth label is neither true nor false, if the bytes
-        are not UTF-8, if a file is empty, or if `header` is False but the first line looks like a header.
+        If the folder or the files are missing, if a file beside the splits looks like a part of the dataset, or if the
+        order of the columns seems to be head, tail, relation and `columns` does not say the order. With file and line
+        in the message: if a line does not have three columns (four with `labelled`), if a label is empty, if a truth
+        label is neither true nor false, if the bytes are not UTF-8, if a file is empty or holds N-Triples, or if the
+        first line looks like a header and `header` does not say so.
     """
     path = Path(folder)
     file_format = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)
-    dataset: Dataset = file_format.read(path, header=header, labelled=labelled)
+    dataset: Dataset = file_format.read(
+        path, header=header, columns=columns, splits=splits, ignore=ignore, labelled=labelled
+    )
     return dataset

@@ -8,51 +8,118 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import infer_dtype
+from pandas.api.types import infer_dtype, union_categoricals
 
 from kgeval.checks import Ids
-from kgeval.data import COLUMN_NAMES, SPLITS, Dataset, as_labels
+from kgeval.data import COLUMN_NAMES, Dataset, as_labels, check_columns, named_columns
 from kgeval.errors import DataError
-from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes
+from kgeval.files import check_no_nul, encoding_error, one_line_end, read_bytes, similar_path
 from kgeval.formats.registry import Format
+from kgeval.formats.split_files import STEMS, SUFFIXES, SplitFiles, assumptions, find_split_files, unread_triples
 
-TEXT_SUFFIXES = (".txt", ".tsv")
+# A first line of these words, with digits and punctuation between them, is a header: "head_id", "#source", ":TYPE".
+HEADER_WORDS = re.compile(
+    "s|p|o|h|r|t|subj|subject|pred|predicate|obj|object|head|rel|relation|relationship|tail|source|target|src|tgt|dst|"
+    "dest|from|to|start|end|entity|ent|node|ids?|name|label|type|property|prop|edge|uri|iri|lhs|rhs|col|column"
+)
+IS_IT_A_HEADER = "use header=True (--header) if it is one, header=False (--no-header) if it is a triple"
+N_TRIPLE = re.compile(rb'(<[^>\t]*>|_:\S+)[ \t]+<[^>\t]*>[ \t]+(<|_:|").*\.[ \t\r]*')
 TRUTH_LABELS = ({"1": True, "-1": False}, {"1": True, "0": False}, {"true": True, "false": False})
 _TAB, _NEWLINE, _RETURN = b"\t\n\r"
+_MAX_N_TRIPLE = 100_000  # bytes of a line that are looked at
 
 
 def _sniff(path: Path) -> bool:
     """Return whether `path` is a folder with at least one file of a split."""
-    return path.is_dir() and any((path / (split + suffix)).exists() for split in SPLITS for suffix in TEXT_SUFFIXES)
+    names = {stem + suffix for stems in STEMS.values() for stem in stems for suffix in SUFFIXES}
+    return path.is_dir() and any(child.name in names for child in path.iterdir())
 
 
-def _read(folder: str | Path, *, header: bool = False, labelled: bool = False) -> Dataset:
+def _read(
+    folder: str | Path,
+    *,
+    header: bool | None = None,
+    columns: str | None = None,
+    splits: SplitFiles | None = None,
+    ignore: Sequence[str] = (),
+    labelled: bool = False,
+) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     path = _folder(folder)
-    files = {split: file for split in SPLITS if (file := _split_file(path, split)) is not None}
+    positions = check_columns("hrt" if columns is None else columns)
+    files = find_split_files(path, splits, ignore)
     if not files:
         raise DataError(f"{path}: expected train.txt, valid.txt or test.txt (or .tsv); {_contents(path)}")
 
-    def read(split: str) -> list[pd.Categorical]:
+    def read(split: str, file: Path) -> list[pd.Categorical]:
         if not labelled:
-            return read_columns(files[split], header=header)
-        columns, is_positive = read_labelled(files[split], header=header, is_train=split == "train")
+            return read_columns(file, header=header, columns=columns)
+        labels, is_positive = read_labelled(file, header=header, is_train=split == "train", columns=columns)
         # only the true triples; the labels of the false triples stay as categories
-        return [column[is_positive] for column in columns]
+        return [column[is_positive] for column in labels]
 
-    with ThreadPoolExecutor(len(files)) as pool:
-        columns = list(pool.map(read, files))
-    return Dataset.from_labels(dict(zip(files, columns)), name=path.resolve().name)
+    parts = [(split, file) for split, paths in files.items() for file in paths]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        read_parts = list(pool.map(read, *zip(*parts)))
+    labels = {split: _joined([part for (of, _), part in zip(parts, read_parts) if of == split]) for split in files}
+    notes = assumptions(path, files, splits)
+    dataset = Dataset.from_labels(labels, name=path.resolve().name, notes=notes)
+    if header is None and not labelled:
+        _check_first_lines(files, dataset)
+    if not header and columns is None and dataset.suspicious_order:
+        raise DataError(
+            f"{path}: {dataset.suspicious_order}; say the order: columns='htr' (--columns htr) if so, columns='hrt' "
+            "(--columns hrt) if the second column holds the relations"
+        )
+    unread = unread_triples(path, files, ignore, dataset, positions)
+    return Dataset(dataset.entities, dataset.relations, dataset.splits, dataset.name, [*notes, *unread])
+
+
+def _joined(parts: Sequence[Sequence[pd.Categorical]]) -> list[pd.Categorical]:
+    """Return the columns of several files, one file after the other."""
+    if len(parts) == 1:
+        return list(parts[0])
+    return [union_categoricals([part[i] for part in parts]) for i in range(3)]
+
+
+def _check_first_lines(files: dict[str, list[Path]], dataset: Dataset) -> None:
+    """Raise a DataError if the first line of a split is a header of unknown words.
+
+    It is one if its labels occur nowhere else, and either several splits start with it, or there are at least 100
+    triples and 10 for each relation, so that a relation with one triple is an exception.
+    """
+    triples = np.concatenate([part.array for part in dataset.splits.values()])
+    n_relation = np.bincount(triples[:, 1], minlength=len(dataset.relations))
+    n_entity = np.bincount(triples[:, [0, 2]].ravel(), minlength=len(dataset.entities))
+    firsts = [tuple(part.array[0].tolist()) for part in dataset.splits.values()]
+    for split, (s, p, o) in zip(dataset.splits, firsts):
+        n = firsts.count((s, p, o))
+        is_alone = n_relation[p] == n and n_entity[s] == n and n_entity[o] == n
+        is_plenty = len(triples) >= max(100, 10 * len(dataset.relations))
+        if is_alone and s != o and (is_plenty or (n > 1 and len(triples) >= 4 * n)):
+            shown = ", ".join((dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]))
+            raise DataError(
+                f"{files[split][0]}, line 1: looks like a header ({shown}), since its labels occur nowhere else; "
+                f"{IS_IT_A_HEADER}"
+            )
 
 
 def read_negatives(
-    folder: str | Path, dataset: Dataset, *, labelled: bool = False, header: bool = False
+    folder: str | Path,
+    dataset: Dataset,
+    *,
+    labelled: bool = False,
+    header: bool | None = None,
+    columns: str | None = None,
+    splits: SplitFiles | None = None,
 ) -> dict[str, Ids]:
     """Read the negatives (false triples) that belong to a dataset, for `kgeval.classify`.
 
@@ -66,46 +133,52 @@ def read_negatives(
     labelled : bool
         Whether the negatives are the lines of ``valid`` and ``test`` with the label false. Lines of
         ``train`` with the label false are read too, if there are any.
-    header : bool
-        Whether the first line of every file names the columns.
+    header : bool, optional
+        Whether the first line of every file names the columns; see `read_dataset`.
+    columns : str, optional
+        The order of the columns; see `read_dataset`.
+    splits : mapping of str to path or sequence of paths, optional
+        The files of valid and test, if they have other names; see `read_dataset`.
 
     Returns
     -------
     dict of str to int64 array, shape (n, 3)
         For each split that has a file: its negatives, columns s, p, o, in the order of the file. Repeated
-        lines stay, and negatives that are known triples stay too; `kgeval.classify` reports how many there are of both.
+        lines stay, and negatives that are known triples stay too; `kgeval.classify` reports the number of each.
 
     Raises
     ------
     DataError
-        If a line does not have the expected form, if its entity or relation is not in `dataset` (the message names
-        file and line), or if the folder has no file of negatives of valid or test.
+        If a line does not have the expected form, if one of its labels is not in `dataset` (the message names file
+        and line), or if the folder has no file of negatives of valid or test.
     """
     path = _folder(folder)
-    stems = {split: split if labelled else f"{split}_negatives" for split in SPLITS}
-    files = {split: file for split, stem in stems.items() if (file := _split_file(path, stem)) is not None}
+    ending = "" if labelled else "_negatives"
+    files = find_split_files(path, splits, ending=ending)
     if not set(files) - {"train"}:
         hint = "" if labelled else "; kgeval.classify can draw some (negatives='uniform', --negatives uniform)"
-        raise DataError(
-            f"{path}: expected {stems['valid']}.txt and {stems['test']}.txt (or .tsv); {_contents(path)}{hint}"
-        )
+        raise DataError(f"{path}: expected valid{ending}.txt and test{ending}.txt (or .tsv); {_contents(path)}{hint}")
     negatives = {}
-    for split, file in files.items():
-        if labelled:
-            columns, is_positive = read_labelled(file, header=header, is_train=split == "train")
-        else:
-            columns = read_columns(file, header=header)
-            is_positive = np.zeros(len(columns[0]), dtype=bool)
-        rows = np.flatnonzero(~is_positive)
-        if len(rows) or split != "train":
-            negatives[split] = _known_ids(file, columns, rows, dataset, 1 + header)
+    for split, paths in files.items():
+        parts = []
+        for file in paths:
+            if labelled:
+                labels, is_positive = read_labelled(file, header=header, is_train=split == "train", columns=columns)
+            else:
+                labels = read_columns(file, header=header, columns=columns)
+                is_positive = np.zeros(len(labels[0]), dtype=bool)
+            parts.append(_known_ids(file, labels, np.flatnonzero(~is_positive), dataset, 1 + bool(header)))
+        ids = np.concatenate(parts)
+        if len(ids) or split != "train":
+            negatives[split] = ids
     return negatives
 
 
 def _known_ids(file: Path, columns: list[pd.Categorical], rows: Ids, dataset: Dataset, first_line: int) -> Ids:
-    """Return the ids of the labels in the rows `rows` of `columns`, shape (rows, 3).
+    """Convert the labels in the rows `rows` of `columns` to ids, shape (rows, 3).
 
-    Raise a DataError for a label that is not in `dataset`; `first_line` is the line of row 0, for this message.
+    Raise a DataError for a label that is not in `dataset`. The message names the line of the label; `first_line` is the
+    number of the line with row 0.
     """
     ids = np.empty((len(rows), 3), dtype=np.int64)
     for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
@@ -128,8 +201,11 @@ def _folder(folder: str | Path) -> Path:
     """Return `folder` as a path; raise a DataError if it is not an existing folder."""
     path = Path(folder)
     if not path.is_dir():
-        reason = "is a file; give the folder that contains it" if path.exists() else "no such folder"
-        raise DataError(f"{path}: {reason}")
+        if str(path) == "-" or path.is_fifo() or path.is_char_device():
+            raise DataError(f"{path}: a dataset is a folder of files; it cannot be read from a pipe")
+        if path.exists():
+            raise DataError(f"{path}: is a file; give the folder that contains it")
+        raise DataError(f"{path}: no such folder{similar_path(path, is_folder=True)}")
     return path
 
 
@@ -138,16 +214,8 @@ def _contents(folder: Path) -> str:
     return "the folder contains " + (", ".join(sorted(child.name for child in folder.iterdir())[:8]) or "nothing")
 
 
-def _split_file(folder: Path, split: str) -> Path | None:
-    """Return the file of a split in a folder, or None if there is no such file; raise a DataError if there are two."""
-    files = [folder / (split + suffix) for suffix in TEXT_SUFFIXES if (folder / (split + suffix)).exists()]
-    if len(files) > 1:
-        raise DataError(f"{folder}: contains both {files[0].name} and {files[1].name}; keep only one")
-    return files[0] if files else None
-
-
 def read_labelled(
-    file: str | Path, *, header: bool = False, is_train: bool = False
+    file: str | Path, *, header: bool | None = None, is_train: bool = False, columns: str | None = None
 ) -> tuple[list[pd.Categorical], npt.NDArray[np.bool_]]:
     """Read a file of triples in which each line has a label: true or false.
 
@@ -156,10 +224,12 @@ def read_labelled(
     file : str or path
         Each line is ``subject<TAB>relation<TAB>object<TAB>label``. Labels are 1 and -1, 1 and 0, or true and false (in
         upper or lower case); a file uses only one of these three pairs of labels.
-    header : bool
-        Whether the first line names the columns.
+    header : bool, optional
+        Whether the first line names the columns; see `read_dataset`.
     is_train : bool
         Whether the file may also have three columns, without labels; then all its triples are true.
+    columns : str, optional
+        The order of the first three columns; see `read_dataset`.
 
     Returns
     -------
@@ -176,24 +246,28 @@ def read_labelled(
     """
     path = Path(file)
     if is_train and _read_lines(path)[0].split(b"\n", 1)[0].count(b"\t") == 2:
-        columns = read_columns(path, header=header)
-        return columns, np.ones(len(columns[0]), dtype=bool)
-    *columns, labels = read_columns(path, n_columns=4, header=header, last="label")
+        triples = read_columns(path, header=header, columns=columns)
+        return triples, np.ones(len(triples[0]), dtype=bool)
+    *triples, labels = read_columns(path, n_columns=4, header=header, last="label", columns=columns)
     texts = [str(text).lower() for text in labels.categories]  # the distinct labels
     # is_in_pair: for each pair, whether the label of each line belongs to the pair, bool (lines,).
     is_in_pair = [np.array([text in pair for text in texts])[labels.codes] for pair in TRUTH_LABELS]
     for pair, is_in in zip(TRUTH_LABELS, is_in_pair):
         if is_in.all():
-            return columns, np.array([pair.get(text, False) for text in texts])[labels.codes]
+            return triples, np.array([pair.get(text, False) for text in texts])[labels.codes]
     row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # up to this row, no pair has all labels
     raise DataError(
-        f"{path}, line {row + 1 + header}: expected the label 1 or -1, 1 or 0, true or false, and the same pair in the "
-        f"whole file; found {str(labels[row])!r}"
+        f"{path}, line {row + 1 + bool(header)}: expected the label 1 or -1, 1 or 0, true or false, and the same pair "
+        f"in the whole file; found {str(labels[row])!r}"
     )
 
 
 def read_columns(
-    file: str | Path, n_columns: int = 3, header: bool = False, last: str = "score"
+    file: str | Path,
+    n_columns: int = 3,
+    header: bool | None = None,
+    last: str = "score",
+    columns: str | None = None,
 ) -> list[pd.Categorical]:
     """Read a tab-separated file with the same number of labels on each line.
 
@@ -202,10 +276,12 @@ def read_columns(
     file : str or path
     n_columns : int
         The number of labels on each line, 3 or 4; the first three are s, p and o.
-    header : bool
+    header : bool, optional
         Whether the first line names the columns; see `read_dataset`.
     last : str
         The name of the fourth column in messages.
+    columns : str, optional
+        The order of the first three columns; see `read_dataset`.
 
     Returns
     -------
@@ -219,28 +295,76 @@ def read_columns(
     path = Path(file)
     raw, is_as_on_disk = _read_lines(path)
     source = path if is_as_on_disk else io.BytesIO(codecs.BOM_UTF8 + raw)
-    with ThreadPoolExecutor(1) as pool:
-        parsing = pool.submit(_parse, source, n_columns)
-        # This check runs while pandas parses. Its errors name the line, so they are raised before errors of pandas.
-        n_lines = _count_lines(path, raw, n_columns, last)
-        try:
-            columns = parsing.result()
-        except UnicodeDecodeError:
-            raise encoding_error(path) from None
-    if len(columns[0]) != n_lines:
-        raise DataError(f"{path}: {n_lines} lines were counted, {len(columns[0])} were read; did the file change?")
-    first = tuple(str(column[0]).lower() for column in columns[:3])
+    # The lines are checked first: the errors name the line, and pandas is slow on lines of very many columns.
+    n_lines = _count_lines(path, raw, n_columns, last)
+    try:
+        labels = _parse(source, n_columns)
+    except UnicodeDecodeError:
+        raise encoding_error(path) from None
+    if len(labels[0]) != n_lines:
+        raise DataError(f"{path}: {n_lines} lines were counted, {len(labels[0])} were read; did the file change?")
+    positions = _positions(path, labels[:3], header, columns)
     if header:
-        columns = [column[1:].remove_unused_categories() for column in columns]
-        if not len(columns[0]):
+        labels = [column[1:].remove_unused_categories() for column in labels]
+        if not len(labels[0]):
             raise DataError(f"{path}: no triples below the header line")
-        for names in COLUMN_NAMES:
-            if set(names) == set(first):
-                columns[:3] = [columns[first.index(name)] for name in names]
-                break
-    elif any(set(names) == set(first) for names in COLUMN_NAMES):
-        raise DataError(f"{path}, line 1: looks like a header ({', '.join(first)}); use header=True (--header)")
-    return columns
+    return [*(labels[i] for i in positions), *labels[3:]]
+
+
+def _positions(path: Path, labels: list[pd.Categorical], header: bool | None, columns: str | None) -> list[int]:
+    """Return the columns of s, p and o.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    labels : list of three pandas.Categorical of str, shape (lines,)
+        The first three columns, with the first line.
+    header, columns : optional
+        What the caller says; see `read_dataset`.
+
+    Raises
+    ------
+    DataError
+        If the first line contradicts what the caller says, or leaves it open.
+    """
+    said = None if columns is None else check_columns(columns)
+    first = [str(column[0]) for column in labels]
+    shown = ", ".join(first)
+    named = named_columns(f"{path}, line 1", first)
+    if header and named is None:
+        if said is None:
+            known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
+            raise DataError(
+                f"{path}, line 1: expected a header such as {known}; got {shown}. Say the order of the columns: "
+                "columns='hrt' or 'htr' (--columns hrt)"
+            )
+        s, p, o = ((labels[i].codes[1:] == labels[i].codes[0]).any() for i in said)
+        if p and (s or o):
+            raise DataError(
+                f"{path}, line 1: looks like a triple, not like a header ({shown}): its labels occur below; "
+                "use header=False (--no-header)"
+            )
+    if header and named is not None:
+        if said not in (None, named):
+            raise DataError(
+                f"{path}, line 1: columns={columns!r} contradicts the header ({shown}); leave one of them out"
+            )
+        return named
+    if not header and named is not None:
+        raise DataError(f"{path}, line 1: looks like a header ({shown.lower()}); use header=True (--header)")
+    if header is None and _has_header_words(first) and not any((c.codes[1:] == c.codes[0]).any() for c in labels):
+        raise DataError(f"{path}, line 1: looks like a header ({shown}); {IS_IT_A_HEADER}")
+    return said or [0, 1, 2]
+
+
+def _has_header_words(first: Sequence[str]) -> bool:
+    """Return whether the labels of a line consist of `HEADER_WORDS` and differ from each other."""
+    for label in first:
+        words = re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", label)
+        if not any(words) or not all(HEADER_WORDS.fullmatch(word.lower()) for word in words if word):
+            return False
+    return len(set(first)) == len(first)
 
 
 def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
@@ -275,7 +399,7 @@ def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
 
 
 def _read_lines(path: Path) -> tuple[bytes, bool]:
-    """Return the bytes of a file with normalised line ends, and whether no byte had to be changed for this.
+    """Return two values: the bytes of a file with normalised line ends, and whether they equal the bytes on disk.
 
     In the returned bytes, each line ends in LF or CRLF, and the last line is not empty.
     """
@@ -291,7 +415,7 @@ def _read_lines(path: Path) -> tuple[bytes, bool]:
 
 
 def _has_lone_return(raw: bytes) -> bool:
-    """Return whether a carriage return without a newline after it occurs; `raw` must contain a carriage return."""
+    """Return whether some CR in `raw` is not followed by LF; `raw` must contain at least one CR."""
     data = np.frombuffer(raw, dtype=np.uint8)
     returns = np.flatnonzero(data == _RETURN)  # the positions of the carriage returns
     return bool(returns[-1] == len(data) - 1 or (data[returns + 1] != _NEWLINE).any())
@@ -300,9 +424,10 @@ def _has_lone_return(raw: bytes) -> bool:
 def _count_lines(path: Path, raw: bytes, n_columns: int, last: str) -> int:
     """Check that each line has `n_columns` labels and that no label is empty; return the number of lines.
 
-    The first part checks all bytes at once, which is fast. Only if this check fails, the loop over the lines looks for
-    the first wrong line and raises a DataError that names it.
+    A fast check looks at all bytes at once. Only if this check fails, a loop over the lines looks for the first wrong
+    line and raises a DataError that names this line.
     """
+    _check_not_n_triples(path, raw)
     data = np.frombuffer(raw, dtype=np.uint8)
     ends = np.flatnonzero((data == _TAB) | (data == _NEWLINE))  # (labels,): the position of the byte after each label
     # (n_columns,): the separators of a correct line
@@ -327,6 +452,20 @@ def _count_lines(path: Path, raw: bytes, n_columns: int, last: str) -> int:
         if "" in labels:
             raise DataError(f"{path}, line {number}: column {labels.index('') + 1} is empty: {line[:80]!r}")
     raise AssertionError("unreachable: every line is right")
+
+
+def _check_not_n_triples(path: Path, raw: bytes) -> None:
+    """Raise a DataError if the first line that is not a comment is an N-Triple, with tabs or with spaces."""
+    start = 0
+    while raw.startswith(b"#", start):
+        start = raw.find(b"\n", start) + 1 or len(raw)
+    end = raw.find(b"\n", start)
+    number = raw.count(b"\n", 0, start) + 1
+    if N_TRIPLE.fullmatch(raw[start : min(end, start + _MAX_N_TRIPLE)]):
+        raise DataError(
+            f"{path}, line {number}: looks like N-Triples (<s> <p> <o> .), which kgeval does "
+            "not read yet; write the lines as subject TAB relation TAB object, without the final dot"
+        )
 
 
 FORMAT = Format("a folder of tab-separated triples", _sniff, _read)

@@ -1,29 +1,55 @@
 """The format of embedding models in ``.npz`` files; `load_model` reads them with this module.
 
-The reader sorts the rows of the tables by the ids of a dataset.
+The reader puts the rows of the tables in the order of the ids of a dataset.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_one_of
-from kgeval.data import Dataset
+from kgeval.checks import Ids, check_number, check_one_of
+from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import Arrays, read_arrays, read_text
 from kgeval.formats.registry import Format
-from kgeval.scorers.models import INVERSE_ROWS, MODELS, BatchNorm, EmbeddingModel
+from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNorm, EmbeddingModel
 
 ENTITY_TABLES = ("entities", "subjects", "objects")
 RELATION_TABLES = ("relations", "relations_inverse")
-ALIASES = {"entity": "entities", "relation": "relations", "core_tensor": "core"}
 LABEL_ARRAYS = {"entities": "entity_labels", "relations": "relation_labels"}
+IN_ID_ORDER = "ids"  # in the place of the labels: the rows are in id order
+# Names that PyKEEN gives to its tensors, the long ones since version 1.11.
+ALIASES = {
+    "entity": "entities",
+    "relation": "relations",
+    "core_tensor": "core",
+    "interaction.core_tensor": "core",
+    "entity_representations.0._embeddings.weight": "entities",
+    "relation_representations.0._embeddings.weight": "relations",
+}
+BATCH_NORMS = {"bn_0.": "subject_norm", "bn_1.": "product_norm"}
+BATCH_NORM_PARTS = ("weight", "bias", "running_mean", "running_var")
+BATCH_NORM_ALIASES = {"interaction.head_batch_norm.": "bn_0.", "interaction.head_relation_batch_norm.": "bn_1."}
+HOW_TO_SAY = {
+    "norm": "norm=1 or norm=2 (--norm)",
+    "layout": "layout='halves' or layout='interleaved' (--layout)",
+    "normalise": "normalise='none', or " + ", ".join(repr(name) for name in NORMALISATIONS[1:]) + " if the model "
+    "divides vectors by their norms when it scores (--normalise)",
+    "phase_unit": "phase_unit=1 for phases in radians, or the radians for which a phase of 1 stands; for the code of "
+    "RotatE's paper this is pi * hidden_dim / (gamma + 2) (--phase-unit)",
+    "batch_norm_eps": "batch_norm_eps=1e-5 (the default of torch), or another number that was added to the variances "
+    "(--batch-norm-eps)",
+}
+INVERSE_HINT = "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
+NOT_AS_PUBLISHED = {"quate": "the sign of its score differs", "simple": "its score is another formula"}
 
 
 def _sniff(path: Path) -> bool:
@@ -34,23 +60,25 @@ def _sniff(path: Path) -> bool:
 def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
     """Read the file; see `kgeval.load_model`."""
     file = _npz_file(path)
-    arrays = {ALIASES.get(name, name): array for name, array in read_arrays(file).items()}
-    options = {
-        **_pykeen_settings(file),
-        **{name: value for name, value in settings.items() if value is not None},
-    }
+    said = {name: value for name, value in settings.items() if value is not None}
+    arrays, notes = _without(file, _arrays(file), said.pop("ignore", ()))
+    for label_array in set(LABEL_ARRAYS.values()) & set(said):
+        arrays[label_array] = _label_array(label_array, said.pop(label_array))
+    pykeen, pykeen_notes = _pykeen_settings(file)
+    notes += [note for setting, note in pykeen_notes.items() if setting not in said]
+    options = {**pykeen, **said}
     text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}  # the settings in the file
-    notes = tuple(
+    notes += [
         f"the model file says {option}={text[option]!r}; the setting {option}={value!r} replaced this"
-        for option, value in settings.items()
-        if option in text and value is not None and str(value).lower() != text[option].lower()
-    )
-    name = str(options.pop("model", text.pop("model", "")) or "").lower()
+        for option, value in said.items()
+        if option in text and arrays[option].item() != value and str(value).lower() != text[option].lower()
+    ]
+    name = str(options.pop("model", text.get("model", "")) or "").lower()
     if not name:
         raise DataError(f"{file}: does not name its model; set model= (--model-type) to one of {', '.join(MODELS)}")
     kind = MODELS[check_one_of("model", name, MODELS, DataError)]
-    parameters: dict[str, Any] = {**arrays, **_batch_norms(arrays, kind), **options}
     accepted = inspect.signature(kind).parameters
+    parameters: dict[str, Any] = {**arrays, **_batch_norms(file, arrays, kind, options), **options}
     unknown = [option for option in options if option not in accepted]
     if unknown:
         raise DataError(f"{kind.__name__} has no setting {unknown[0]!r}; it has {', '.join(accepted)}")
@@ -59,10 +87,80 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
         raise DataError(
             f"{file}: {kind.__name__} needs {', '.join(missing)}; the file contains {', '.join(arrays) or 'nothing'}"
         )
+    _check_used(file, arrays, kind)
     values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
+    _check_tables(file, values)
+    _check_said(file, kind, kind.unsaid(values))
     model = _align_rows(file, kind, values, arrays, dataset)
-    model.notes += notes
+    model.notes += tuple(notes)
     return model
+
+
+def _arrays(file: Path) -> Arrays:
+    """Read the arrays of the file, under the names of kgeval."""
+    arrays: Arrays = {}
+    for name, array in read_arrays(file).items():
+        plain = ALIASES.get(name, name)
+        for prefix, bn in BATCH_NORM_ALIASES.items():
+            plain = bn + name.removeprefix(prefix) if name.startswith(prefix) else plain
+        if plain in arrays:
+            raise DataError(f"{file}: {name!r} is another name of {plain!r}, which the file contains too; keep one")
+        arrays[plain] = array
+    return arrays
+
+
+def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
+    """Leave out the arrays named by the setting `ignore`; return the other arrays, and a note if there are any."""
+    names = [word.strip() for word in ignore.split(",")] if isinstance(ignore, str) else list(ignore)
+    for name in names:
+        if name not in arrays:
+            raise DataError(f"{file}: ignore= names {name!r}, but the file contains {', '.join(arrays) or 'nothing'}")
+    notes = [f"arrays of the model file that were left out (ignore=): {', '.join(names)}"] if names else []
+    return {name: array for name, array in arrays.items() if name not in names}, notes
+
+
+def _label_array(name: str, labels: str | Iterable[str]) -> npt.NDArray[Any]:
+    """Return the labels of the rows, as the call gives them, in the form that they have in a file."""
+    if isinstance(labels, str):
+        return np.array(labels)
+    listed = list(labels)
+    if not all(isinstance(label, str) for label in listed):
+        raise DataError(f"{name} must be strings, one per row, or the word {IN_ID_ORDER!r}")
+    return np.array(listed, dtype=np.str_)
+
+
+def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
+    """Raise a DataError if the file contains an array that the model does not use."""
+    parameters = inspect.signature(kind).parameters
+    used = {"model", *LABEL_ARRAYS.values(), *parameters} - set(BATCH_NORMS.values())
+    prefixes = tuple(prefix for prefix, setting in BATCH_NORMS.items() if setting in parameters)
+    used |= {"batch_norm_eps"} if prefixes else set()
+    parts = (*BATCH_NORM_PARTS, "num_batches_tracked")
+    used |= {prefix + part for prefix in prefixes for part in parts}
+    unused = [name for name in arrays if name not in used]
+    if unused:
+        raise DataError(
+            f"{file}: {kind.__name__} has no use for {', '.join(unused)}; it has {', '.join(parameters)}. If they do "
+            f"not change the scores, set ignore={','.join(unused)!r} (--ignore)"
+        )
+
+
+def _check_said(file: Path, kind: type[EmbeddingModel], unsaid: list[str]) -> None:
+    """Raise a DataError if neither the file nor the call says a setting that changes the scores."""
+    if unsaid:
+        raise DataError(
+            f"{file}: does not say {' and '.join(unsaid)}, which {'changes' if len(unsaid) == 1 else 'change'} the "
+            f"scores of {kind.__name__}; set {'; set '.join(HOW_TO_SAY.get(name, name + '=') for name in unsaid)}"
+        )
+
+
+def _check_tables(file: Path, values: dict[str, Any]) -> None:
+    """Raise a DataError unless the tables of entities and relations are numeric tables."""
+    for name in (*ENTITY_TABLES, *RELATION_TABLES):
+        if name in values and (np.ndim(values[name]) < 2 or (name in ENTITY_TABLES and np.ndim(values[name]) > 2)):
+            raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
+        if name in values and values[name].dtype.kind not in "iufc":
+            raise DataError(f"{file}: {name} must be a real numeric array; got dtype {values[name].dtype}")
 
 
 def _npz_file(path: Path) -> Path:
@@ -75,11 +173,14 @@ def _npz_file(path: Path) -> Path:
     return files[0]
 
 
-def _pykeen_settings(file: Path) -> dict[str, Any]:
-    """Return the settings in the ``config.json`` that PyKEEN wrote beside the model; empty if there is no such file."""
+def _pykeen_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings from PyKEEN's ``config.json`` in the folder of the model, and notes about some settings.
+
+    Both are empty without such a file.
+    """
     config = file.parent / "config.json"
     if not config.is_file():
-        return {}
+        return {}, {}
     text = read_text(config)
     try:
         content = json.loads(text)
@@ -91,29 +192,57 @@ def _pykeen_settings(file: Path) -> dict[str, Any]:
         pipeline = content["pipeline"]
         name = pipeline["model"].lower()
         is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
-        norm = pipeline.get("model_kwargs", {}).get("scoring_fct_norm", 1 if name == "transe" else 2)
+        options = {**pipeline.get("model_kwargs", {})}
     except (KeyError, AttributeError, TypeError):  # not a configuration of PyKEEN
-        return {}
+        return {}, {}
+    if name in NOT_AS_PUBLISHED:
+        raise DataError(f"{config}: PyKEEN's {name} is not that of kgeval.models: {NOT_AS_PUBLISHED[name]}")
     settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
+    notes = {}
     if name in ("complex", "rotate"):
         settings["layout"] = "interleaved"
-    if name in ("transe", "rotate"):
-        settings["norm"] = norm
-    return settings
+    if name == "rotate":
+        settings["norm"] = 2
+    if name == "transe":
+        settings |= {"norm": options.get("scoring_fct_norm", 1), "normalise": "none"}
+        if "scoring_fct_norm" not in options:
+            notes["norm"] = "config.json does not say scoring_fct_norm; it was read as norm=1, the default of PyKEEN"
+    if name == "tucker" and options.get("apply_batch_normalization", True):
+        settings["batch_norm_eps"] = 1e-5  # PyKEEN does not change the default of torch
+    return settings, notes
 
 
-def _batch_norms(arrays: Arrays, kind: type[EmbeddingModel]) -> dict[str, BatchNorm]:
-    """Return the batch normalisations of a TuckER model of PyKEEN, from its tensors ``bn_0.*`` and ``bn_1.*``."""
-    norms = {}
-    for prefix, setting in (("bn_0", "subject_norm"), ("bn_1", "product_norm")):
-        names = [f"{prefix}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+def _batch_norms(
+    file: Path, arrays: Arrays, kind: type[EmbeddingModel], options: dict[str, Any]
+) -> dict[str, BatchNorm]:
+    """Return the batch normalisations of a TuckER model, from its tensors ``bn_0.*`` and ``bn_1.*``.
+
+    Their epsilon is taken out of `options`, or is an array of the file.
+    """
+    tensors = {}
+    for prefix, setting in BATCH_NORMS.items():
+        names = [prefix + part for part in BATCH_NORM_PARTS]
         missing = [name for name in names if name not in arrays]
         if 0 < len(missing) < len(names):
-            raise DataError(f"the model file has tensors {prefix}.*, but lacks {', '.join(missing)}")
+            raise DataError(f"the model file has tensors {prefix}*, but lacks {', '.join(missing)}")
         if setting in inspect.signature(kind).parameters and not missing:
             weight, bias, mean, var = (arrays[name] for name in names)
-            norms[setting] = BatchNorm(weight, bias, mean, var)
-    return norms
+            tensors[setting] = (weight, bias, mean, var)
+    if not any(setting in inspect.signature(kind).parameters for setting in BATCH_NORMS.values()):
+        return {}
+    eps = options.pop("batch_norm_eps", arrays.get("batch_norm_eps"))
+    if eps is None and tensors:
+        _check_said(file, kind, ["batch_norm_eps"])
+    if eps is not None and not tensors:
+        first = ", ".join(prefix + BATCH_NORM_PARTS[0] for prefix in BATCH_NORMS)
+        raise DataError(
+            f"{file}: the model has batch normalisation (batch_norm_eps={_scalar(eps)}), but the file lacks its "
+            f"tensors, such as {first}; it contains {', '.join(arrays)}"
+        )
+    if not tensors:
+        return {}
+    eps = check_number("batch_norm_eps", _scalar(eps), -np.inf, np.inf, "a number", DataError)
+    return {setting: BatchNorm(*values, eps) for setting, values in tensors.items()}
 
 
 def _scalar(value: Any) -> Any:
@@ -124,19 +253,18 @@ def _scalar(value: Any) -> Any:
 def _align_rows(
     file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
 ) -> EmbeddingModel:
-    """Make the model, with the rows of its tables in id order; an id without a row in the file gets a row of NaN."""
-    for name in (*ENTITY_TABLES, *RELATION_TABLES):
-        if name in values and np.ndim(values[name]) < 2:
-            raise DataError(f"{file}: {name} must be a table, one row per id; got shape {np.shape(values[name])}")
-        if name in values and values[name].dtype.kind not in "iufc":
-            raise DataError(f"{file}: {name} must be a real numeric array; got dtype {values[name].dtype}")
+    """Make the model, whose table rows are in id order; an id without a row in the file gets a row of NaN."""
     entity_table = next(name for name in ENTITY_TABLES if name in values)
     n_rows = len(values["relations"])
     inverse = values.get("inverse_relations")
     if inverse is not None:
         check_one_of("inverse_relations", inverse, INVERSE_ROWS, DataError)
-    entity_ids = _row_ids(file, "entities", len(values[entity_table]), arrays, dataset)
-    relation_ids = _row_ids(file, "relations", n_rows // 2 if inverse else n_rows, arrays, dataset)
+    entity_ids = _row_ids(file, "entities", np.shape(values[entity_table]), arrays, dataset)
+    relation_shape = (n_rows // 2 if inverse else n_rows, *np.shape(values["relations"])[1:])
+    relation_ids = _row_ids(file, "relations", relation_shape, arrays, dataset)
+    _check_both_labelled(file, {"entities": entity_ids, "relations": relation_ids}, arrays)
+    if inverse is None:
+        _check_inverse_labels(file, arrays, relation_ids)
     for name in set(ENTITY_TABLES) & set(values):
         values[name] = _placed(values[name], entity_ids, len(dataset.entities))
     # relation_rows[i], (rows of the file,): the row of the model's relation tables to which row i of the file goes; -1
@@ -156,30 +284,76 @@ def _align_rows(
     for name in set(RELATION_TABLES) & set(values):
         values[name] = _placed(values[name], relation_rows, n)
     model = kind(**values)
-    if LABEL_ARRAYS["entities"] not in arrays:
-        kept = "all entities" if len(entity_ids) == len(dataset.entities) else "the entities that occur in train"
-        model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, in id order",)
+    model.freeze()  # nobody else holds its arrays
+    for rows, ids, vocabulary in (
+        ("entities", entity_ids, dataset.entities),
+        ("relations", relation_ids, dataset.relations),
+    ):
+        kept = f"all {rows}" if len(ids) == len(vocabulary) else f"the {rows} that occur in train"
+        labels = arrays.get(LABEL_ARRAYS[rows])
+        if labels is None and rows == "entities":
+            model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, in id order",)
+        if labels is not None and not labels.ndim:
+            model.notes += (f"the rows of {rows} were read as {kept}, in id order ({LABEL_ARRAYS[rows]}='ids')",)
     model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
     model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
     return model
 
 
-def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Dataset) -> Ids:
+def _check_both_labelled(file: Path, ids: dict[str, Ids], arrays: Arrays) -> None:
+    """Raise a DataError if only the rows of entities have labels, or only those of relations."""
+    unlabelled = [kind for kind, name in LABEL_ARRAYS.items() if name not in arrays]
+    if len(unlabelled) != 1 or len(ids[unlabelled[0]]) == 1:  # a single row has no order
+        return
+    kind = unlabelled[0]
+    name, other = LABEL_ARRAYS[kind], next(label for label in LABEL_ARRAYS.values() if label in arrays)
+    raise DataError(
+        f"{file}: has {other}, but no {name}, so nothing says the order of the rows of {kind}. Add {name} to the file; "
+        f"or, if these rows are in the order of dataset.{kind}.labels, set {name}={IN_ID_ORDER!r} "
+        f"(--{name.replace('_', '-')} {IN_ID_ORDER})"
+    )
+
+
+def _check_inverse_labels(file: Path, arrays: Arrays, relation_ids: Ids) -> None:
+    """Raise a DataError if half of the relation labels are names of inverses, such as ``borders_inverse``."""
+    labels = arrays.get(LABEL_ARRAYS["relations"], np.array(""))
+    known = tuple(labels[relation_ids >= 0].tolist()) if labels.ndim else ()
+    others = labels[relation_ids < 0].tolist() if labels.ndim else []
+    if others and len(others) == len(known) and all(o.startswith(known) or o.endswith(known) for o in others):
+        raise DataError(
+            f"{file}: half of the relation_labels look like inverses of relations of the dataset (such as "
+            f"{others[0]!r}). If they are, keep one label per relation, put the inverse rows after those of "
+            "all relations, and set inverse_relations='after' (--inverse-relations); if not, remove these rows"
+        )
+
+
+def _row_ids(file: Path, kind: str, shape: tuple[int, ...], arrays: Arrays, dataset: Dataset) -> Ids:
     """Return the id of each row, int64 (rows,); -1 if the row's label is not in the dataset.
 
-    `kind` is ``"entities"`` or ``"relations"``. If the file has no labels, the rows are all ids in order, or
-    only the ids that occur in train.
+    `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table, without the rows of inverse
+    relations. If the file has no labels, the rows belong to all ids in order, or only to the ids that occur in train;
+    their number decides which.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
         if kind == "entities"
         else (dataset.relations, dataset.is_seen_relation)
     )
-    labels = arrays.get(LABEL_ARRAYS[kind])
-    if labels is not None:
+    n_rows, name = shape[0], LABEL_ARRAYS[kind]
+    labels = arrays.get(name)
+    if labels is not None and str(labels) != IN_ID_ORDER:
+        if labels.ndim == 1 and labels.dtype.kind == "U" and len(set(labels.tolist())) == len(labels) != n_rows:
+            hint = ". Is the table transposed?" if len(labels) in shape[1:] else ""
+            if kind == "relations" and n_rows == 2 * len(labels):
+                hint = f". {INVERSE_HINT}"
+            raise DataError(
+                f"{file}: {kind} has {n_rows} rows, but {name} has {len(labels)} labels; expected one label per row"
+                f"{hint}"
+            )
         if labels.shape != (n_rows,) or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
-            raise DataError(f"{file}: {LABEL_ARRAYS[kind]} must be {n_rows} distinct strings, one per row of {kind}")
+            raise DataError(f"{file}: {name} must be {n_rows} distinct strings, one per row of {kind}")
         ids = vocabulary.find(labels.tolist())
+        _check_normal_forms(file, name, labels, ids, vocabulary, dataset)
         if (ids < 0).all():
             raise DataError(
                 f"{file}: none of its {n_rows} {kind} (such as {str(labels[0])!r}) is in dataset {dataset.name!r}"
@@ -187,16 +361,30 @@ def _row_ids(file: Path, kind: str, n_rows: int, arrays: Arrays, dataset: Datase
         return ids
     if n_rows not in (len(vocabulary), int(is_seen.sum())):
         is_doubled = kind == "relations" and n_rows == 2 * len(vocabulary)
-        remedy = (
-            "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
-            if is_doubled
-            else f"Add {LABEL_ARRAYS[kind]} to the file to match rows by label"
-        )
+        remedy = INVERSE_HINT if is_doubled else f"Add {name} to the file to match rows by label"
         raise DataError(
             f"{file}: has rows for {n_rows} {kind}; dataset {dataset.name!r} has {len(vocabulary)} "
             f"({int(is_seen.sum())} in train). {remedy}"
         )
     return np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
+
+
+def _check_normal_forms(
+    file: Path, name: str, labels: npt.NDArray[Any], ids: Ids, vocabulary: Vocabulary, dataset: Dataset
+) -> None:
+    """Raise a DataError if an unknown label and a label of the dataset without a row are canonically equivalent."""
+    lacking = np.setdiff1d(np.arange(len(vocabulary)), ids)
+    unknown = labels[ids < 0].tolist()
+    if not len(lacking) or not unknown:
+        return
+    composed = {unicodedata.normalize("NFC", vocabulary.labels[i]): vocabulary.labels[i] for i in lacking}
+    pairs = [(label, composed.get(unicodedata.normalize("NFC", label))) for label in unknown]
+    pairs = [pair for pair in pairs if pair[1] is not None]
+    if pairs:
+        raise DataError(
+            f"{file}: {len(pairs)} of its {name} are in dataset {dataset.name!r} in another Unicode normal form: "
+            f"{pairs[0][0]!a} is {pairs[0][1]!a} there. Write both in one form: unicodedata.normalize('NFC', label)"
+        )
 
 
 def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:

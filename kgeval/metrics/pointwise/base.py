@@ -17,7 +17,7 @@ from kgeval.metrics.base import Family, Metric, MetricValue
 class PointMetric(Metric):
     """Base of the metrics of single predictions.
 
-    A subclass defines `read`, which checks labels and predictions, and `measure`, the formula.
+    A subclass defines two methods: `read` checks labels and predictions, and `measure` computes the value.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class PointMetric(Metric):
         numbers, higher is more plausible; ``"probabilities"``: numbers in [0, 1]; ``"values"``: numbers in the unit of
         the labels.
     best : float
-        The value for perfect predictions. If `higher_is_better` is None, lower and higher values are both worse.
+        The value for perfect predictions. If `higher_is_better` is None, values below and above `best` are both worse.
     takes_groups : bool
         Whether the metric needs the group of each example, such as its user or its relation.
     """
@@ -49,8 +49,8 @@ class PointMetric(Metric):
 
         Parameters
         ----------
-        labels : bools or 0/1 (real numbers where `needs` is ``"values"``), shape (n,)
-        predictions : array of the kind that `needs` names, shape (n,)
+        labels : bools or 0/1 (real numbers if `needs` is ``"values"``), shape (n,)
+        predictions : array of the kind given by the attribute `needs`, shape (n,)
             Prediction i belongs to label i; the index of a pandas Series is ignored.
         groups, weights
             Only for metrics that take groups (`takes_groups`), such as `GAUC`.

@@ -32,7 +32,7 @@ class Calibrator:
         Parameters
         ----------
         scores : int or float array, shape (n,)
-            Finite scores of the same model as the scores that `calibrate` got.
+            Finite scores, from the same model as the scores that were passed to `calibrate`.
 
         Returns
         -------

@@ -51,7 +51,8 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
     Raises
     ------
     ScoreError
-        If an integer score is below -2**53 or above 2**53, or if a float score wider than float64 has no exact float64.
+        If an integer score is below -2**53 or above 2**53, or if the dtype is a float wider than float64 and a score
+        would be rounded.
 
     Examples
     --------
@@ -64,8 +65,10 @@ def exact_doubles(scores: npt.NDArray[Any], name: str) -> Reals:
         with np.errstate(over="ignore"):
             wrong = scores.astype(np.float64) != scores
     if wrong.any():
+        n_more = int(wrong.sum()) - 1
+        more = f", and {n_more} more" if n_more else ""
         raise ScoreError(
-            f"{name} gave the score {scores[int(np.argmax(wrong))]} ({scores.dtype}), and {int(wrong.sum()) - 1} more, "
+            f"{name} gave the score {scores[int(np.argmax(wrong))]} ({scores.dtype}){more}, "
             "beyond the precision of float64, the dtype of thresholds. Scale the scores down, or return floats"
         )
     return scores.astype(np.float64)
@@ -93,7 +96,7 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
 
 
 def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -> tuple[Ids, Reals]:
-    """Return, for each group, the threshold that makes the largest number of correct decisions.
+    """Return, for each group, the threshold with the largest number of correct decisions.
 
     The threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the highest
     is chosen, which predicts the fewest examples positive.
@@ -112,6 +115,7 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     groups : int64 array, shape (groups,)
         The groups that have examples, in descending order.
     thresholds : float64 array, shape (groups,)
+        The threshold of each group, in the same order as the array `groups`.
 
     References
     ----------

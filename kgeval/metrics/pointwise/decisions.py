@@ -97,7 +97,9 @@ def confusion(labels: npt.ArrayLike, predictions: npt.ArrayLike, threshold: floa
 
 @dataclass(frozen=True)
 class DecisionMetric(PointMetric):
-    """Base of the metrics of decisions; a subclass defines the formula of the four counts in `of_counts`.
+    """Base of the metrics of decisions; a subclass defines `of_counts`.
+
+    `of_counts` computes the metric from `DecisionCounts` (tp, fp, fn, tn).
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ class DecisionMetric(PointMetric):
         return self.of_counts(count_decisions(labels, predictions))
 
     def of_counts(self, counts: DecisionCounts) -> MetricValue:
-        """Return the metric from the four counts of at least one example."""
+        """Return the metric, computed from the counts of at least one example; see `DecisionCounts`."""
         raise TypeError(f"{type(self).__name__} does not define of_counts(counts)")
 
     def _check(self, name: str, low: float, high: float, wanted: str) -> None:
@@ -283,16 +285,16 @@ class BalancedAccuracy(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class FBeta(DecisionMetric):
-    """F-beta: the weighted harmonic mean of precision and recall, in which recall has beta times the weight.
+    """F-beta: the weighted harmonic mean of precision and recall; recall counts as beta times as important.
 
-    The value is (1 + beta^2) * tp / ((1 + beta^2) * tp + beta^2 * fn + fp). If precision or recall,
-    but not both, is 0 / 0, the value is 0.
+    The value is (1 + beta^2) * tp / ((1 + beta^2) * tp + beta^2 * fn + fp). If exactly one of precision and recall is
+    0 / 0, the value is 0.
 
     Parameters
     ----------
     beta : float
-        Above 0; recall has beta times the weight of precision. With beta 1, both have equal weight, and the key of the
-        metric is ``f1``.
+        Above 0; the weight of recall in the mean is beta^2 times the weight of precision. With beta 1, both have equal
+        weight, and the key of the metric is ``f1``.
     threshold : float
         As in `DecisionMetric`.
 

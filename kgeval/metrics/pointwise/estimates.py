@@ -36,7 +36,7 @@ class ValueMetric(PointMetric):
 class RMSE(ValueMetric):
     """Root mean squared error: sqrt(mean of (prediction - label)^2).
 
-    If the labels are 0/1, the predictions must be probabilities, and the value is the root of the Brier score.
+    If all labels are 0 or 1, the predictions must be probabilities, and the value is the root of the Brier score.
 
     References
     ----------

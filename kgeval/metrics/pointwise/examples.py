@@ -296,7 +296,7 @@ def _one_column(name: str, values: npt.ArrayLike, error: type[KgevalError]) -> n
 def _check_real(must: str, array: npt.NDArray[Any], error: type[KgevalError]) -> None:
     """Raise `error` unless the dtype is an integer, or a float of at most 64 bits (wider floats would be rounded).
 
-    `must` is the start of the message: the name of the values, and what they must be.
+    `must` is the start of the message, such as 'labels must be 0/1 or bool'.
     """
     if not (array.dtype.kind in "iu" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8)):
         raise error(f"{must}; got dtype {array.dtype}. If they are numbers, use array.astype(float)")

@@ -227,7 +227,7 @@ class ECE(ProbabilityMetric):
 
     The examples are sorted into bins by probability; the size of a bin is its number of examples. Errors of opposite
     signs cancel within a bin. With more bins, fewer errors cancel, but the means are noisier; so compare only values
-    with the same bins.
+    that are computed with the same bins.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class ECE(ProbabilityMetric):
         check_bins(self.name, self.bins, self.strategy)
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the sum over the bins."""
+        """Return the calibration error: the mean of |mean probability - share of positives|, weighted by bin size."""
         filled = fill_bins(labels, predictions, self.bins, self.strategy)
         return MetricValue(float(np.abs(filled.probability - filled.positives).sum() / len(labels)))
 

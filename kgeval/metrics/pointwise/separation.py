@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.checks import Bools, Ids, Reals, check_number
+from kgeval.checks import Bools, Ids, Reals, check_largest_weight, check_number
 from kgeval.errors import MetricError
 from kgeval.metrics.base import MetricValue
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
@@ -77,7 +77,7 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Average precision: for each positive, the precision if its score is the threshold, averaged over the positives.
+    """Average precision: the mean over the positives of the precision at the threshold equal to the positive's score.
 
     Examples with equal scores have the same precision; if all scores are equal, the value is the share of positives.
     The value is also the area below the precision-recall curve drawn as steps: the sum over the distinct scores, from
@@ -156,7 +156,8 @@ class GAUC(ScoreMetric):
         groups : sequence of hashable values, length n
             The group of each example.
         weights : mapping of each group to its weight, optional
-            Weights are at least 0; the default weight of a group is its number of examples.
+            Weights are at least 0, the largest from 1e-100 to 1e100; the default weight of a group is its number of
+            examples.
         """
         actual, predicted = self.read(labels, predictions)
         codes, distinct = read_groups("groups", groups, len(actual))
@@ -186,10 +187,12 @@ def _read_weights(weights: Mapping[Any, float] | None, groups: pd.Index, codes: 
         raise MetricError(f"weights must be a mapping of each group to its weight; got {type(weights).__name__}")
     absent = [group for group in groups if group not in weights]
     if absent:
-        raise MetricError(
-            f"weights must have an entry for every group; {absent[0]!r} and {len(absent) - 1} more have none"
-        )
-    return np.array([_read_weight(group, weights[group]) for group in groups], dtype=np.float64)
+        n_more = len(absent) - 1
+        missing = f"{absent[0]!r} and {n_more} more have none" if n_more else f"{absent[0]!r} has none"
+        raise MetricError(f"weights must have an entry for every group; {missing}")
+    values = np.array([_read_weight(group, weights[group]) for group in groups], dtype=np.float64)
+    check_largest_weight(float(values.max(initial=0.0)))
+    return values
 
 
 def _read_weight(group: Any, weight: Any) -> float:

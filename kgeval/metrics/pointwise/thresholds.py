@@ -1,7 +1,7 @@
 """Counts of the positive and negative examples at or above each distinct prediction.
 
-The areas under curves, average precision, all curves and the choice of thresholds are computed from these counts
-(`separation`, `curves`, `cuts`). Equal predictions share one step, so the order of the examples does not matter.
+These counts are used by `separation` (AUC and average precision), by `curves`, and by `cuts` (choice of thresholds).
+Equal predictions are counted together, so the order of the examples does not matter.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from kgeval.checks import Bools, Ids
 
 
 class Steps(NamedTuple):
-    """Counts at each distinct prediction of each group; the predictions of a group are in descending order.
+    """Counts of positive and negative examples at or above each distinct prediction of each group.
 
-    Each row is called a step: it belongs to one distinct prediction of one group.
+    Each row is a step: one distinct prediction of one group. Steps are sorted by group, highest number first, and
+    within a group by prediction, highest first.
 
     Parameters
     ----------
     group : int64 array, shape (steps,)
-        The group of each step, in descending order.
+        The group of each step.
     threshold : int or float array, shape (steps,)
         The prediction of each step.
     tp, fp : int64 arrays, shape (steps,)
-        Number of positive, and of negative, examples of the same group whose prediction is at least `threshold`.
+        Number of positive (`tp`) and of negative (`fp`) examples of the group whose prediction is at least `threshold`.
     first : bool array, shape (steps,)
-        True in the first row of each group.
+        True for the first step of each group.
     """
 
     group: Ids
@@ -38,7 +39,7 @@ class Steps(NamedTuple):
     first: Bools
 
     def before(self, counts: Ids) -> Ids:
-        """Return, for each row, the count in the row before, or 0 in the first row of a group; both int64 (steps,)."""
+        """Return, for each step, the count at the previous step of its group, or 0 for a first step; int64 (steps,)."""
         return np.where(self.first, 0, np.roll(counts, 1))
 
 
@@ -100,7 +101,7 @@ def count_pairs(steps: Steps) -> tuple[Ids, Ids, Ids]:
         Twice the number of pairs whose positive has the higher prediction, plus the number of pairs with equal
         predictions.
     pairs : int64 array, shape (groups,)
-        The number of all pairs.
+        The number of all (positive, negative) pairs of the group.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class ListMetric(Metric):
     has_moments: ClassVar[bool] = True
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the numerator and the denominator of each query, two float64 arrays (queries,)."""
+        """Return the numerators and the denominators of all queries, as two float64 arrays (queries,)."""
         raise TypeError(f"{type(self).__name__} does not define ratio(lists)")
 
     def compute(self, lists: Lists, ties: str = "expected", average: str = "macro") -> MetricValue:
@@ -87,9 +87,11 @@ class ListMetric(Metric):
         return self._moments(above, below, average)
 
     def _reason_and_ratio(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
-        """Return the reason why the metric has no value (else an empty string), and the two arrays of `ratio`.
+        """Return the reason why the metric has no value (empty if it has one), the numerators, and the denominators.
 
-        If `lacking` returns a reason, `ratio` is not called, and the two arrays are empty.
+        Numerators and denominators are the two arrays of `ratio`, for lists with ties broken.
+
+        If `lacking` returns a reason, `ratio` is not called, and both arrays are empty.
         """
         check_one_of("average", average, AVERAGES, MetricError)
         check_lists(lists)
@@ -103,7 +105,10 @@ class ListMetric(Metric):
         return reason, above, below
 
     def _moments(self, above: Reals, below: Reals, average: str) -> Moments:
-        """Return the moments of the average; `above` and `below` are numerators, denominators, float64 (queries,)."""
+        """Return the moments of the average over the queries.
+
+        `above` has the numerators and `below` the denominators of all queries, each float64 (queries,).
+        """
         is_defined = below > 0
         if average == "micro":
             nothing = 0.0 if self._empty == "zero" else np.nan
@@ -112,7 +117,10 @@ class ListMetric(Metric):
         return _ratio_of_means(value, np.ones(len(below)) if self._empty == "zero" else is_defined, np.nan)
 
     def per_query(self, lists: Lists, ties: str = "expected") -> Reals:
-        """Return the metric of each list, float64 (queries,); NaN (0 if ``empty=zero``) where a list has no value."""
+        """Return the metric of each list, float64 (queries,).
+
+        A list without a value gets NaN, or 0 if the metric has ``empty="zero"``.
+        """
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
         above, below = self.ratio(self.ordered(lists, ties))
@@ -191,7 +199,7 @@ def _n_empty(below: Reals) -> int:
 
 
 def _ratio_of_means(above: npt.ArrayLike, below: npt.ArrayLike, nothing: float) -> Moments:
-    """Return the moments of (mean of `above`) / (mean of `below`); the value is `nothing` if the latter mean is 0."""
+    """Return the moments of mean(above) / mean(below); if mean(below) is 0, the value is `nothing`."""
 
     def finish(means: Reals) -> Reals:
         return quotient(means[..., 0], means[..., 1], means[..., 1] > 0, nothing)

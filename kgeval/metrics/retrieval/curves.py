@@ -236,7 +236,13 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
 
 
 def _untied(lists: Lists, ties: str) -> Lists:
-    """Return the lists with ties broken; raise a MetricError if `ties` is ``"expected"`` and the order matters."""
+    """Return the lists with ties broken.
+
+    Raises
+    ------
+    MetricError
+        If `ties` is ``"expected"`` and relevant items tie with irrelevant items.
+    """
     check_one_of("ties", ties, LIST_TIES, MetricError)
     if ties == "expected" and lists.has_mixed_ties:
         raise MetricError(
@@ -247,7 +253,7 @@ def _untied(lists: Lists, ties: str) -> Lists:
 
 
 def _query_names(lists: Lists, query: Ids) -> Any:
-    """Return the name of each row's query; if the queries have no names, return `query`, the index of each query."""
+    """Return the name of each row's query, or its index (from `query`) if the queries have no names."""
     return query if lists.names is None else lists.names[query].to_numpy()
 
 

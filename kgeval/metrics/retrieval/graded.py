@@ -76,7 +76,7 @@ def _gains_by_grade(gain: str) -> dict[float, float]:
 
 @dataclass(frozen=True)
 class _Discounted(ListMetric):
-    """Base of DCG and nDCG; computes the DCG of each list, and the DCG of its ideal list (by descending gain)."""
+    """Base of DCG and nDCG; computes the DCG of each list and of its ideal list (see `NDCG`)."""
 
     k: int | None = None
     gain: str = "linear"
@@ -124,7 +124,7 @@ class DCG(_Discounted):
         or pairs of grade and gain such as ``"1:3;2:9"``.
     base : float
         Base of the logarithm. The gain at every position is divided by the logarithm of position + 1, as in today's
-        tools. In the paper of 2002, the gains at the first ``base`` positions are not discounted.
+        tools. In Järvelin and Kekäläinen (2002), the gains at the first ``base`` positions are not discounted.
 
     References
     ----------
@@ -150,7 +150,7 @@ class DCG(_Discounted):
         check_number("base of dcg", self.base, 1.0, UNBOUNDED, "a number above 1")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the DCG, and 1."""
+        """Return the numerators (the DCG of each list) and the denominators (all 1)."""
         return self._dcg(lists, self.base), np.ones(len(lists))
 
 
@@ -194,7 +194,7 @@ class NDCG(_Discounted):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the DCG, and the ideal DCG."""
+        """Return the numerators (the DCG of each list) and the denominators (the DCG of each ideal list)."""
         return self._dcg(lists, 2.0), self._ideal_dcg(lists, 2.0)
 
 
@@ -237,7 +237,7 @@ class ERR(ListMetric):
         check_number("g_max of err", self.g_max, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the expected 1 / position of the item at which the reader stops, and 1."""
+        """Return the numerators (the expected 1 / position where the reader stops) and the denominators (all 1)."""
         above = np.flatnonzero(lists.ideal_grade > self.g_max)
         if len(above):
             grade, query = lists.ideal_grade[above[0]], lists.ideal_query[above[0]]
@@ -271,7 +271,7 @@ class ERR(ListMetric):
 
 
 def _survival(query: Ids, goes_on: Reals) -> Reals:
-    """Return the chance that the reader reaches each tie group, float64 (groups,).
+    """Return the chance that the reader (see `ERR`) reaches each tie group, float64 (groups,).
 
     Parameters
     ----------
@@ -287,7 +287,9 @@ def _survival(query: Ids, goes_on: Reals) -> Reals:
 
 
 def _stops(goes_on: Reals, bounds: Ids) -> Reals:
-    """Return the chance to stop at the 1st, 2nd, ... hit of each tie group, for hits in random order.
+    """Return the chance that the reader (see `ERR`) stops at the 1st, 2nd, ... hit of each tie group.
+
+    A hit is an item of positive grade. The hits of a tie group are in random order.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def from_scores(
     Returns
     -------
     Lists
-        ``notes`` tells how many grades are NaN, and what was done with these items.
+        Its ``notes`` tell how many grades are NaN, and what was done with these items.
 
     Raises
     ------
@@ -178,7 +178,8 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
     values, lengths_of_scores = (labels, lengths) if scores is None else _label_rows("scores", scores)
     n, n_scores = sum(map(len, labels)), sum(map(len, values))
     if (lengths is None) != (lengths_of_scores is None) or len(labels) != len(values) or n != n_scores:
-        raise DataError(f"relevance has {n} items and scores has {n_scores}; they must have the same shape")
+        got = f"{_shown_shape(n, lengths)} and {_shown_shape(n_scores, lengths_of_scores)}"
+        raise DataError(f"relevance and scores must have the same shape; got {got}")
     for row, (row_labels, row_values) in enumerate(zip(labels, values)):
         if len(row_labels) != len(row_values):
             raise DataError(f"query {row}: relevance has {len(row_labels)} items, but scores has {len(row_values)}")
@@ -198,7 +199,7 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
 
 
 def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
-    """Return the query of each item as an index into the queries' names, int64 (n,), and these names, sorted."""
+    """Return the index of each item's query in the sorted names of the queries, int64 (n,), and the sorted names."""
     if is_nested:
         raise DataError("query= needs relevance and scores of shape (items,); the given ones have one row per query")
     given = np.asarray(query)
@@ -213,7 +214,7 @@ def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
 
 
 def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[int] | None]:
-    """Return one array of numbers per query, and the lengths of the arrays (None if `values` is one flat array)."""
+    """Return one array of numbers per query, and their lengths; the lengths are None if `values` is flat."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
         raise DataError(f"{name} must be an array or a sequence of arrays; got {type(values).__name__}")
     values = values if isinstance(values, (list, tuple, np.ndarray)) else np.asarray(values)
@@ -232,6 +233,13 @@ def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[in
             raise DataError(f"{name}, query {i}: expected one row of real numbers; got {got}")
         rows.append(numbers if numbers.size else np.zeros(0))
     return rows, [len(row) for row in rows] if is_nested else None
+
+
+def _shown_shape(n: int, lengths: list[int] | None) -> str:
+    """Describe the shape of `n` items for an error message; `lengths` has the length of each row, None if flat."""
+    if lengths is None:
+        return f"a flat array of {n} items"
+    return f"{len(lengths)} row{'s' if len(lengths) != 1 else ''} with {n} items"
 
 
 def _shown_label(label: Any) -> str:
@@ -386,14 +394,15 @@ def _matched(
     Parameters
     ----------
     judged, returned : pandas.DataFrame
-        Columns query, item and grade; columns query, item and score.
+        `judged` has the columns query, item and grade; `returned` has the columns query, item and score.
     queries : pandas.Index
         The queries to keep.
 
     Returns
     -------
     grade : float64 array, shape (returned,)
-        NaN where the item has no judgement; 0 for a negative grade. The rows are sorted by descending item label.
+        NaN where the item has no judgement; 0 for a negative grade. The returned items, and so the rows of `grade`,
+        `score` and `query`, are sorted by their labels, in descending order.
     score : array of numbers, shape (returned,)
     query : int64 array, shape (returned,)
         The index of the query in `queries`.

@@ -67,7 +67,7 @@ class HitCounts:
 
 
 def interpolated_precision(lists: Lists, hits: HitCounts, recall: float) -> Reals:
-    """Return the highest precision of each list at a recall or at any higher recall.
+    """Return the highest precision of each list at the given recall or at any higher recall.
 
     Parameters
     ----------
@@ -127,7 +127,10 @@ class InterpolatedPrecision(ListMetric):
             check_number("recall of iprec", self.recall, 0.0, 1.0, "a number from 0 to 1")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the interpolated precision of each query, and 1 (0 for a query without relevant items)."""
+        """Return the numerators (the interpolated precision of each query) and the denominators.
+
+        A denominator is 1, or 0 for a query without relevant items.
+        """
         return interpolated_precision(lists, HitCounts.of(lists), self.recall), (lists.n_relevant > 0).astype(
             np.float64
         )
@@ -177,7 +180,10 @@ class InterpolatedAP(ListMetric):
             )
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the sum of the interpolated precisions, and the number of recalls."""
+        """Return the numerators (the sum of the interpolated precisions of each query) and the denominators.
+
+        A denominator is the number of the query's recalls, or 0 for a query without relevant items.
+        """
         hits = HitCounts.of(lists)
         if self.points == "all":
             return lists.per_list(hits.query, hits.interpolated), lists.n_relevant.astype(np.float64)

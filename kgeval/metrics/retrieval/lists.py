@@ -36,10 +36,10 @@ class Lists:
     query : int64 array, shape (items,)
         The query of each stored item, ascending. In the shapes, `items` is the number of items of positive grade.
     before, size : int64 arrays, shape (items,)
-        Number of items, of any grade, before the item's tie group (`before`, ascending within a query), and in the tie
-        group (`size`).
+        `before` is the number of items (of any grade) that come before the item's tie group, ascending within a query;
+        `size` is the number of items (of any grade) in the tie group.
     grade : float64 array, shape (items,)
-        Positive grades, descending within a tie group.
+        The grade of each stored item, above 0; descending within a tie group.
     ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
         Query and grade of all items of positive grade, including judged items that are missing from the query's list;
         sorted by query, then by descending grade.
@@ -217,7 +217,7 @@ class Lists:
         return np.arange(len(self.ideal_query)) - np.searchsorted(self.ideal_query, self.ideal_query)
 
     def per_list(self, query: Ids, values: npt.NDArray[Any]) -> Reals:
-        """Return the sum of values per query.
+        """Return, for each query, the sum of its values.
 
         Parameters
         ----------
@@ -241,9 +241,11 @@ class TieGroups:
     ----------
     query : int64 array, shape (groups,)
     before, size : int64 arrays, shape (groups,)
-        Number of items, of any grade, before the group in the same list (`before`), and in the group (`size`).
+        `before` is the number of items (of any grade) that come before the group in the same list; `size` is the number
+        of items (of any grade) in the group.
     relevant, relevant_before : int64 arrays, shape (groups,)
-        Number of relevant items in the group (`relevant`), and before the group in the same list (`relevant_before`).
+        `relevant` is the number of relevant items in the group; `relevant_before` is the number of relevant items that
+        come before the group in the same list.
     """
 
     query: Ids
@@ -270,7 +272,7 @@ def lists_of_items(
     unlisted: tuple[Ids, Reals] | None = None,
     **about: Any,
 ) -> Lists:
-    """Return the ranked lists of items with scores.
+    """Make ranked lists from the query, the grade and the score of each item.
 
     Parameters
     ----------

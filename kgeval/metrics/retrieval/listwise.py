@@ -37,10 +37,10 @@ class Precision(ListMetric):
     k : int, optional
     short : str
         What to do with a list shorter than k. ``"pad"``: the number of relevant items is divided by k, as in trec_eval.
-        ``"cut"``: it is divided by the length of the list.
+        ``"cut"``: this number is divided by the length of the list.
     empty : str
         What to do with a query whose list has no items, if `k` is None or `short` is ``"cut"``: the precision of the
-        query is then 0 / 0. The words are those of `Recall`.
+        query is then 0 / 0. The options are those of `Recall`.
 
     References
     ----------
@@ -67,7 +67,10 @@ class Precision(ListMetric):
         self._check(short=SHORT, empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the number of relevant items among the first k (the hits), and k or the length of the list."""
+        """Return the numerators (number of relevant items among the first k) and the denominators.
+
+        A denominator is k or the length of the list; see the parameter `short`.
+        """
         divisor = lists.length if self.k is None else np.full(len(lists), float(self.k))
         if self.short == "cut":
             divisor = np.minimum(divisor, lists.length)
@@ -110,14 +113,14 @@ class Recall(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the number of relevant items among the first k items, and the number of all relevant items."""
+        """Return the numerators (number of relevant items among the first k) and the denominators (number of all)."""
         return expected_hits(lists, self._reach), lists.n_relevant.astype(np.float64)
 
 
 @LISTS.register
 @dataclass(frozen=True)
 class FBeta(ListMetric):
-    """F-beta: the weighted harmonic mean of precision@k and recall@k; its key is ``f1@k`` if beta is 1.
+    """F-beta: the weighted harmonic mean of precision@k and recall@k; with beta 1, the key of the metric is ``f1@k``.
 
     The value is (1 + beta^2) * h / (k + beta^2 * R), where h is the number of hits (relevant items among the first k),
     and R is the number of all relevant items. The expectation over ties is exact, since the value is linear in h, and
@@ -128,7 +131,7 @@ class FBeta(ListMetric):
     k : int, optional
         By default the length of the list.
     beta : float
-        Recall has beta times the weight of precision.
+        Recall counts as beta times as important as precision: its weight in the mean is beta^2 times as large.
     short, empty : str
         As in `Precision`.
 
@@ -158,7 +161,7 @@ class FBeta(ListMetric):
         check_number("beta of fbeta", self.beta, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return (1 + beta^2) * (hits among the first k), and k + beta^2 * (number of all relevant items)."""
+        """Return the numerators, (1 + beta^2) * h, and the denominators, k + beta^2 * R; `FBeta` defines h and R."""
         hits, divisor = Precision(self.k, self.short).ratio(lists)
         weight = self.beta**2
         return (1 + weight) * hits, divisor + weight * lists.n_relevant
@@ -203,7 +206,7 @@ class Success(ListMetric):
         self._check()
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the chance that a relevant item is among the first k, and 1."""
+        """Return the numerators (the chance that a relevant item is among the first k) and the denominators (all 1)."""
         return chance_of_hit(lists, self.k), np.ones(len(lists))
 
 
@@ -241,7 +244,7 @@ class RR(ListMetric):
         self._check()
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the expected 1 / position of the first relevant item, and 1."""
+        """Return the numerators (the expected 1 / position of the first relevant item) and the denominators (all 1)."""
         groups = lists.groups
         # (groups,): whether the group is the first tie group with a relevant item; at most one group per list.
         first = (groups.relevant > 0) & (groups.relevant_before == 0)
@@ -292,7 +295,7 @@ class MAP(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the sum of the precisions at relevant items, and the number of relevant items."""
+        """Return the numerators (sum of the precisions at relevant items) and the denominators (number of these)."""
         sums = expected_precision_sums(lists.groups, self._reach)
         return lists.per_list(lists.groups.query, sums), lists.n_relevant.astype(np.float64)
 
@@ -329,7 +332,7 @@ class RPrecision(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the number of relevant items among the first R, and R."""
+        """Return the numerators (number of relevant items among the first R) and the denominators (R)."""
         return expected_hits(lists, lists.n_relevant), lists.n_relevant.astype(np.float64)
 
 
@@ -368,7 +371,10 @@ class ListAuc(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the number of pairs in which the relevant item ranks higher, and the number of all pairs."""
+        """Return the numerators (number of pairs in which the relevant item ranks higher) and the denominators.
+
+        A denominator is the number of all (relevant, irrelevant) pairs of the query.
+        """
         groups = lists.groups
         # (queries,) each: number of relevant items (listed), and of irrelevant items, in each list.
         listed = lists.per_list(groups.query, groups.relevant)

@@ -96,7 +96,8 @@ def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
     expected precision at this position is (R0 + 1 + (i - 1) * (r - 1) / (n - 1)) / (t + i): the numerator counts the R0
     relevant items before the group, this item, and the expected number of relevant items among the i - 1 items of the
     group before this item. Let m positions of the group be among the first k, and let H be the sum of 1 / (t + i) over
-    i = 1 .. m. The sum over these positions is (r / n) * ((R0 + 1) * H + (r - 1) / (n - 1) * (m - (t + 1) * H)).
+    i = 1 .. m. The expected sum over these m positions is
+    (r / n) * ((R0 + 1) * H + (r - 1) / (n - 1) * (m - (t + 1) * H)).
 
     Parameters
     ----------
@@ -134,8 +135,8 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
     Parameters
     ----------
     before, size : int64 arrays, shape (groups,)
-        Number of items before the group in its list, and in the group. So the group has the positions
-        before + 1 .. before + size.
+        `before` is the number of items before the group in its list, `size` the number of items in the group. The
+        positions of the group are before + 1 .. before + size.
     k : int
         Positions beyond k are left out.
     base : float
@@ -159,7 +160,7 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
 
 
 def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: int) -> Reals:
-    """Return the expected ``1 / position`` of a relevant item in a tie group in random order.
+    """Return the expected ``1 / position`` of a relevant item of a tie group whose items are in random order.
 
     If the position is beyond `k`, 0 replaces ``1 / position``. In a group of n items, of which r are relevant, the i-th
     relevant item is item number o of the group (o = 1 .. n) with probability
@@ -168,7 +169,8 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
     Parameters
     ----------
     before, size, relevant : int64 arrays, shape (rows,)
-        Number of items before the group, number of items in the group, and number of relevant items in the group.
+        `before` is the number of items before the group, `size` the number of items in the group, and `relevant` the
+        number of relevant items in the group.
     which : int64 array, shape (rows,)
         Which relevant item of the group: 1 for the first, 2 for the second, and so on; i in the formula.
     k : int
@@ -202,8 +204,8 @@ def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) 
     """Return `expected_reciprocal` of one relevant item of a group that also has irrelevant items.
 
     An offset is the place of the item in its group, from 1. The probability of each offset is computed relative to the
-    most likely offset, from the ratios of neighbouring probabilities. At the end, all are divided by their sum. So only
-    negligible probabilities underflow to 0.
+    most likely offset, from the ratios of neighbouring probabilities. At the end, each probability is divided by
+    the sum of all. In this way, only negligible probabilities underflow to 0.
     """
     # The possible offsets of the item in its group: first .. last.
     first, last = which, size - relevant + which
@@ -225,7 +227,7 @@ def _log_factorials(n: int) -> npt.NDArray[Any]:
 
 
 def _sums_to(value: Callable[[Any], Any], n: int) -> npt.NDArray[Any]:
-    """Return value(1) + ... + value(i) for i = 0 .. n, shape (n + 1,), in extended precision if the machine has it."""
+    """Return value(1) + ... + value(i) for each i = 0 .. n, shape (n + 1,), in extended precision where available."""
     table = np.zeros(n + 1, dtype=np.longdouble)
     np.cumsum(value(np.arange(1, n + 1, dtype=np.longdouble)), out=table[1:])
     return table

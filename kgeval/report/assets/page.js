@@ -196,7 +196,7 @@
     const caption = `Metrics with ${percent}% intervals, clustered by triple, in brackets; realistic ties`
       + (several && !data.differences.length ? "; the best value in bold, which does not mean that its difference is significant" : "");
     const terms = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
-      ["realistic ties", "A positive that ties with rivals gets the mean of the ranks that they share."],
+      ["realistic ties", "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties broken at random is another policy, expected.)"],
       ["chance", "The expected value for a model that orders the same candidates at random."],
       ["intervals", `${percent}% confidence intervals, clustered by triple: the two ranks of a triple, one per side, are not independent.`]];
     const meanings = element("dl", {}, ...terms.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]));
@@ -227,19 +227,19 @@
     const shownLines = data.models.flatMap((name, model) => [...data.head.common, ...data.head.own[model]].map((text) => text.replace("note: ", () => `note: ${name}: `)));
     section("comparison", "Comparison",
       lineList(data.comparison.head.filter((text) => !shownLines.includes(text))), // the first section shows the other lines
-      element("p", {}, `The difference is first - second, with its ${Math.round(data.comparison.confidence * 100)}% interval; in bold where the p-value after Holm's correction is at most ${written(1 - data.comparison.confidence, "", 2)}.`),
+      element("p", {}, `The difference is first - second, with its ${Math.round(data.comparison.confidence * 100)}% interval; in bold where the p-value after Holm's correction is at most ${data.comparison.alpha}. Otherwise it is undecided which model is better.`),
       scrolling("Paired comparison of the models; smallest detectable: the minimum detectable difference, which the test would detect with a probability of 0.8", head, [...bodies.values()]),
       reasonList(reasons), ...data.comparison.contributions.filter((pair) => pair.rows.length).map(contributionTable));
   }
 
   function comparisonRow(row) {
-    const isSure = row.p_holm !== null && row.p_holm <= 1 - data.comparison.confidence + 1e-12;
+    const isSure = row.p_holm !== null && row.p_holm <= data.comparison.alpha;
     const counts = ["wins", "ties", "losses", "n", "n_clusters"].map((name) =>
       element("td", { class: "number" }, typeof row[name] === "number" ? whole(row[name]) : "-"));
     return element("tr", {}, element("th", { scope: "row" }, row.metric),
       numberCell([row.value_first], row.metric), numberCell([row.value_second], row.metric),
       differenceCell([row.difference, row.low, row.high, row.reason], row.metric, isSure),
-      element("td", {}, row.better ? modelName(row.better) : "-"),
+      element("td", {}, modelName(row.better)),
       element("td", { class: "number" }, probability(row.p)),
       element("td", { class: isSure ? "number best" : "number" }, probability(row.p_holm)),
       differenceCell([row.detectable], row.metric), ...counts);
@@ -322,7 +322,7 @@
     return { type: "bar", x: data.distribution.bins, y: shares, hovertext, hoverinfo: "text", textposition: "none", ...more };
   }
 
-  const rankAxes = () => layout(axis("rank (bins grow by powers of ten)", { type: "category", tickangle: -45 }),
+  const rankAxes = () => layout(axis("rank (bins widen to the right)", { type: "category", tickangle: -45 }),
     axis("share of ranks in %", { rangemode: "tozero" }), { barmode: "group", bargap: 0.15 });
 
   function distributionFigure() {
@@ -593,11 +593,12 @@
   function showAudit() {
     const { audit } = data;
     if (!audit) return;
-    const names = ["split", "triples", "entities", "relations", "duplicate rows", "rows also in another split", "triples with unseen labels", "unseen entities", "unseen relations"];
+    const names = ["split", "triples", "entities", "relations", "duplicate rows", "rows also in another split", "pairs reversed in train", "of these in the same relation", "pairs in train with another relation", "triples with unseen labels", "unseen entities", "unseen relations"];
     const head = headRow(names, (i) => i > 0);
     const rows = audit.splits.map((split) => element("tr", {}, element("th", { scope: "row" }, split.split),
       ...[split.triples, split.entities, split.relations, split.duplicates].map(countCell),
       element("td", { class: "number" }, split.overlaps.map(([name, n]) => `${whole(n)} in ${name}`).join(", ") || "-"),
+      ...["reversed", "symmetric", "duplicate"].map((name) => (split.pairs ? countCell(split.pairs[name]) : element("td", { class: "number" }, "-"))),
       ...["triples", "entities", "relations"].map((name) => (split.unseen ? countCell(split.unseen[name]) : element("td", { class: "number" }, "-")))));
     section("dataset", "Dataset",
       element("p", {}, element("bdi", {}, audit.name), `: ${whole(audit.entities)} entities, ${whole(audit.relations)} relations; fingerprint `, element("code", {}, audit.fingerprint)),

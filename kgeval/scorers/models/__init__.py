@@ -15,7 +15,7 @@ relation p:
 
 from kgeval.discovery import import_modules
 from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, MODELS, EmbeddingModel
-from kgeval.scorers.models.distances import RotatE, TransE
+from kgeval.scorers.models.distances import NORMALISATIONS, RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
@@ -26,6 +26,7 @@ __all__ = [
     "INVERSE_ROWS",
     "LAYOUTS",
     "MODELS",
+    "NORMALISATIONS",
     "RESCAL",
     "BatchNorm",
     "ComplEx",

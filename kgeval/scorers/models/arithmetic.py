@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.errors import DataError
@@ -18,7 +19,7 @@ from kgeval.kernels import Array, as_array, as_double, is_tensor, kind_of, libra
 
 
 def rows(table: Array, ids: Ids) -> Array:
-    """Return a float64 copy of the rows `ids` of `table`, on its device.
+    """Return a float64 copy of the rows `ids` of `table`, on the device of `table`.
 
     Parameters
     ----------
@@ -118,6 +119,50 @@ def check_one_place(**tables: Array) -> None:
         )
 
 
+def plain_parameters(name: str, values: Any) -> Any:
+    """Return `values` as a numpy array in the byte order of the machine, or as a tensor; row i must be that of id i.
+
+    Parameters
+    ----------
+    name : str
+        The array's name, for messages.
+    values : array_like or torch tensor
+        Not modified.
+
+    Returns
+    -------
+    array, or tensor on its device
+        Shares memory with `values` where possible.
+
+    Raises
+    ------
+    DataError
+        If `values` is a layer such as ``torch.nn.Embedding``, a masked array, or a pandas object whose index is not 0,
+        1, 2, ...
+
+    Examples
+    --------
+    >>> plain_parameters("entities", np.array([[1.0, 2.0]], dtype=">f4")).dtype
+    dtype('float32')
+    """
+    if not is_tensor(values) and is_tensor(getattr(values, "weight", None)):
+        raise DataError(f"{name} must be an array or a tensor; got {type(values).__name__}. Pass its .weight")
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(f"{name} is a masked array; a masked value cannot be scored. Fill it, or pass its .data")
+    if isinstance(values, (pd.DataFrame, pd.Series)) and not values.index.equals(pd.RangeIndex(len(values))):
+        index = values.index.tolist()
+        row = next((row for row, name in enumerate(index) if name != row), 0)
+        raise DataError(
+            f"{name} is a {type(values).__name__} whose index is not 0, 1, 2, ...: row {row} has the index "
+            f"{index[row]!r}, but row i must be that of id i. Put the rows in the order of the dataset, without the "
+            "index: frame.loc[list(dataset.entities.labels)].to_numpy(), or with dataset.relations.labels"
+        )
+    array = as_array(values)
+    if is_tensor(array) or array.dtype.isnative:
+        return array
+    return array.astype(array.dtype.newbyteorder("="))
+
+
 def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     """Return `values` as a float32 or float64 array of `ndim` dimensions.
 
@@ -132,23 +177,38 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Returns
     -------
     float32 or float64 array, or tensor on its device
-        Integers become float64; float16 and bfloat16 become float32 (without loss); other values are not copied.
+        Integers and long doubles become float64; float16 and bfloat16 become float32 (without loss); other values are
+        not copied, unless their byte order is not that of the machine.
 
     Raises
     ------
     DataError
         If the dtype is complex, object or another dtype that is not of real numbers, if the number of dimensions is not
-        `ndim`, or if `values` is a layer such as ``torch.nn.Embedding``.
+        `ndim`, if a long double is not a float64, or as for `plain_parameters`.
     """
-    if not is_tensor(values) and is_tensor(getattr(values, "weight", None)):
-        raise DataError(f"{name} must be an array or a tensor; got {type(values).__name__}. Pass its .weight")
-    array = as_array(values)
+    array = plain_parameters(name, values)
     if kind_of(array) in ("i", "u"):
         array = array.double() if is_tensor(array) else array.astype(np.float64)
     if str(array.dtype) in ("float16", "torch.float16", "torch.bfloat16"):
         array = array.float() if is_tensor(array) else array.astype(np.float32)
+    if kind_of(array) == "f" and array.dtype.itemsize > 8:
+        array = _exact_doubles(name, array)
     if str(array.dtype).removeprefix("torch.") not in ("float32", "float64"):
         raise DataError(f"{name} must be a real numeric array; got dtype {array.dtype}")
     if array.ndim != ndim:
         raise DataError(f"{name} must have {ndim} dimension(s); got shape {tuple(array.shape)}")
     return array
+
+
+def _exact_doubles(name: str, array: Any) -> Any:
+    """Return long doubles as float64; raise a DataError for a number that float64 cannot hold."""
+    with np.errstate(over="ignore", under="ignore"):
+        doubles = array.astype(np.float64)
+    lost = (doubles != array) & ~np.isnan(array)
+    if lost.any():
+        place = tuple(int(i) for i in np.argwhere(lost)[0])
+        raise DataError(
+            f"{name}: float64 cannot hold all of its {array.dtype} numbers, first {array[place]!s} at {list(place)}; "
+            "kgeval computes in float64. Round them yourself: .astype(numpy.float64)"
+        )
+    return doubles

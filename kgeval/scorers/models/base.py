@@ -6,6 +6,8 @@ The functions check tables, change the order of columns and compute products. Th
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +16,15 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals, check_ids, check_one_of
 from kgeval.errors import DataError
-from kgeval.kernels import Array, as_array, as_double, exact_scores, kind_of, library, like, on_host
-from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, join, parts, rows
+from kgeval.kernels import Array, as_double, exact_scores, kind_of, library, like, on_host
+from kgeval.scorers.models.arithmetic import (
+    check_float_parameters,
+    check_one_place,
+    join,
+    parts,
+    plain_parameters,
+    rows,
+)
 
 LAYOUTS = ("halves", "interleaved")
 INVERSE_ROWS = ("after", "alternating")
@@ -28,10 +37,13 @@ class EmbeddingModel:
     """The base class of all embedding models; a subclass computes the vectors of queries from its tables.
 
     The tables of a model (its parameters) are either all numpy arrays or all torch tensors on one device. Tensors are
-    detached and stay on their device. Most are not copied, but some are converted: float16 and bfloat16 to float32,
-    integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the tables are tensors,
-    query vectors are float64 tensors on the same device. On the CPU they equal, bit for bit, the query vectors of a
-    model with the same tables as numpy arrays.
+    detached and stay on their device. Most tensors are not copied, but some are converted: float16 and bfloat16 to
+    float32, integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the tables are
+    tensors, query vectors are float64 tensors on the same device. On the CPU, these query vectors equal, bit for bit,
+    those of a model with the same tables as numpy arrays.
+
+    A model whose tensors or arrays change, for example by a step of training, has their current values in each
+    evaluation and in each call of `score`: `refresh` then makes all tables anew, also those that are converted.
 
     Attributes
     ----------
@@ -41,16 +53,19 @@ class EmbeddingModel:
         Ids of the entities and relations that have no vector; the rows with these ids are never used.
         `kgeval.load_model` sets both attributes.
     notes : tuple of str
-        Notes about the model, which are added to the notes of an evaluation's result.
+        Notes about the model, which are added to the notes of an evaluation's result. The first is the description.
     """
 
     geometry: str = "dot"
     missing_entities: Ids = np.zeros(0, dtype=np.int64)
     missing_relations: Ids = np.zeros(0, dtype=np.int64)
     notes: tuple[str, ...] = ()
+    _made_of: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the arguments of the constructor
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "__init__" in vars(cls):
+            cls.__init__ = _recorded(cls.__init__)  # type: ignore[method-assign]
         if not cls.__name__.startswith("_") and cls.__module__.startswith(__package__):
             MODELS[cls.__name__.lower()] = cls
 
@@ -66,6 +81,57 @@ class EmbeddingModel:
         self.n_relations = relation_rows // 2 if inverse_relations else relation_rows
         self._objects: Array = entities
         self._subjects: Array = entities
+        self.notes = (self.description,)
+
+    @property
+    def description(self) -> str:
+        """What changes the scores, in words, for example ``"TransE, L1, 100 dimensions, no inverse relations"``."""
+        inverse = f"inverse relations {self.inverse_relations}" if self.inverse_relations else "no inverse relations"
+        return ", ".join([type(self).__name__, *self._details(), inverse])
+
+    def _details(self) -> list[str]:
+        """Return the parts of the description that come between the name of the model and its inverse relations."""
+        return [f"{self._objects.shape[1]} dimensions"]
+
+    @classmethod
+    def unsaid(cls, values: dict[str, Any]) -> list[str]:
+        """Return the names of the settings that change the scores of a model of a file and that nobody has said.
+
+        A parameter of the model counts as such a setting if its default is a value other than None.
+
+        Parameters
+        ----------
+        values : dict of str to object
+            The parameters of the model that are known: tables, and settings.
+
+        Examples
+        --------
+        >>> MODELS["transe"].unsaid({"entities": np.ones((3, 2)), "relations": np.ones((1, 2)), "norm": 1})
+        ['normalise']
+        """
+        settings = [p.name for p in inspect.signature(cls).parameters.values() if p.default not in (p.empty, None)]
+        kinds = {kind_of(value) for value in values.values() if getattr(value, "ndim", 0) >= 2}
+        if kinds == {"c"}:  # only real columns have a layout
+            settings = [name for name in settings if name != "layout"]
+        return [name for name in settings if name not in values]
+
+    def refresh(self) -> None:
+        """Make the tables anew from the tensors or arrays of which the model was made.
+
+        Otherwise, a table that shares memory with a tensor would follow the tensor, and a table that was converted
+        (such as the phases of `RotatE`) would not: the model would be a mixture of two states.
+        """
+        if self._made_of is not None:
+            arguments, options = self._made_of
+            current = type(self)(*arguments, **options)
+            vars(self).update((name, value) for name, value in vars(current).items() if _may_change(value))
+
+    def freeze(self) -> None:
+        """Keep the tables as they are, and forget the arrays of which they were made; `refresh` then does nothing.
+
+        For arrays that nobody else holds, such as those of a file.
+        """
+        self._made_of = None
 
     def query_vectors(self, side: str, given: Ids, relation: Ids) -> Array:
         """Return the vectors of queries.
@@ -108,6 +174,7 @@ class EmbeddingModel:
         """
         s, o = (check_ids(name, ids, self.n_entities, (None,)) for name, ids in (("s", s), ("o", o)))
         p = check_ids("p", p, self.n_relations, (None,))
+        self.refresh()
         queries, objects = self.query_vectors("object", s, p), rows(self.candidate_vectors("object"), o)
         return exact_scores(self.geometry, on_host(queries), on_host(objects))
 
@@ -121,6 +188,23 @@ class EmbeddingModel:
         inverse = f", inverse relations {self.inverse_relations}" if self.inverse_relations else ""
         d = self._objects.shape[1]
         return f"{type(self).__name__}({self.n_entities} entities, {self.n_relations} relations, {d} numbers{inverse})"
+
+
+def _may_change(value: Any) -> bool:
+    """Tell whether `value` is a tensor, a numpy array or a data frame."""
+    return hasattr(value, "__array__")
+
+
+def _recorded(constructor: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor of a model, which also keeps its arguments for `EmbeddingModel.refresh`."""
+
+    @functools.wraps(constructor)
+    def construct(self: EmbeddingModel, *arguments: Any, **options: Any) -> None:
+        if "_made_of" not in vars(self):  # else a subclass, whose constructor calls this one
+            self._made_of = (arguments, options) if any(map(_may_change, (*arguments, *options.values()))) else None
+        constructor(self, *arguments, **options)
+
+    return construct
 
 
 def real_tables(**values: npt.ArrayLike) -> tuple[Array, ...]:
@@ -210,7 +294,7 @@ def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
     -------
     float32 or float64 array or tensor, shape (n, 2 * d)
     """
-    array = as_array(values)
+    array = plain_parameters(name, values)
     if kind_of(array) == "c":
         array = library(array).concatenate([array.real, array.imag], -1)
         layout = "halves"
@@ -218,7 +302,7 @@ def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
 
 
 def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Array:
-    """Return a table whose columns are all first parts, then all second parts, and so on.
+    """Return the table with its columns in this order: all first parts, then all second parts, and so on.
 
     The parts are the real and the imaginary part of each complex number, or the four components of each quaternion.
 
@@ -257,6 +341,22 @@ def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Arr
     return array
 
 
+def described_layout(values: npt.ArrayLike, layout: str) -> str:
+    """Return the layout of a table in brackets, for a description; ``""`` if the table is complex.
+
+    Parameters
+    ----------
+    values : array_like or torch tensor
+    layout : str
+
+    Examples
+    --------
+    >>> described_layout(np.ones((3, 2)), "halves")
+    ' (halves)'
+    """
+    return "" if kind_of(plain_parameters("values", values)) == "c" else f" ({layout})"
+
+
 def complex_product(left: Array, right: Array, conjugate: bool = False) -> Array:
     """Return the elementwise product of complex rows, ``left * right`` or ``left * conj(right)``.
 
@@ -279,7 +379,7 @@ def complex_product(left: Array, right: Array, conjugate: bool = False) -> Array
 
 
 def times_matrices(vectors: Array, relation: Ids, matrix: Callable[[int], Array]) -> Array:
-    """Multiply each row of `vectors` by the matrix of the row's relation; the order of the sums is always the same.
+    """Multiply each row of `vectors` by the matrix of the row's relation; sums are always added in the same order.
 
     Parameters
     ----------

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
-from kgeval.errors import DataError
-from kgeval.kernels import Array, as_array, as_double, kind_of, like, on_host
-from kgeval.scorers.models.arithmetic import parts, rows
+from kgeval.checks import Ids, check_number, check_one_of
+from kgeval.errors import DataError, KgevalWarning
+from kgeval.kernels import Array, as_double, kind_of, library, like, on_host
+from kgeval.scorers.models.arithmetic import parts, plain_parameters, row_sums, rows, square_root
 from kgeval.scorers.models.base import (
     EmbeddingModel,
     check_width,
     complex_product,
+    described_layout,
     in_halves,
     norm_geometry,
     real_tables,
 )
 
 UNIT_TOLERANCE = 1e-3
+NORMALISATIONS = ("none", "entities-l1", "entities-l2", "all-l2")
+SMALLEST_NORM = 1e-12  # a row of zeros is divided by it, as by torch.nn.functional.normalize
+# Phases of a trained model spread over a whole turn. That at least MIN_PHASES of them all lie within SMALL_PHASE has a
+# probability of 1e-8 if they are uniform.
+MIN_PHASES, SMALL_PHASE = 10, 0.5
 
 
 class TransE(EmbeddingModel):
@@ -31,6 +40,11 @@ class TransE(EmbeddingModel):
         1: sum of the absolute differences; 2: Euclidean distance.
     inverse_relations : str, optional
         See `kgeval.models`.
+    normalise : str
+        Which vectors the model divides by their norms before it adds them. ``"none"``: it takes them as they are.
+        ``"entities-l1"`` and ``"entities-l2"``: those of the entities, by their L1 or L2 norms, as PyTorch Geometric
+        (by the norm of the distance) and TorchKGE (L2) do. ``"all-l2"``: those of entities and relations, as OpenKE
+        does.
 
     References
     ----------
@@ -49,9 +63,16 @@ class TransE(EmbeddingModel):
         relations: npt.ArrayLike,
         norm: int = 1,
         inverse_relations: str | None = None,
+        normalise: str = "none",
     ) -> None:
         self.entities, self.relations = real_tables(entities=entities, relations=relations)
         self.geometry = norm_geometry(norm, {1: "l1", 2: "l2"})
+        self.normalise = check_one_of("normalise", normalise, NORMALISATIONS, DataError)
+        if normalise != "none":
+            divided, _, row_norm = normalise.partition("-")
+            self.entities = _normalised(self.entities, row_norm)
+            if divided == "all":
+                self.relations = _normalised(self.relations, row_norm)
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
@@ -59,6 +80,22 @@ class TransE(EmbeddingModel):
 
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
         return rows(self.entities, o) - rows(self.relations, row)
+
+    def _details(self) -> list[str]:
+        divided = {
+            "none": [],
+            "entities-l1": ["entities divided by their L1 norms"],
+            "entities-l2": ["entities divided by their L2 norms"],
+            "all-l2": ["entities and relations divided by their L2 norms"],
+        }
+        return [self.geometry.upper(), *super()._details(), *divided[self.normalise]]
+
+
+def _normalised(table: Array, row_norm: str) -> Array:
+    """Return a float64 copy of `table` with each row divided by its norm, ``"l1"`` or ``"l2"``."""
+    table = as_double(table)
+    norms = row_sums(library(table).abs(table)) if row_norm == "l1" else square_root(row_sums(table * table))
+    return table / library(norms).clip(norms, SMALLEST_NORM, None)[:, None]
 
 
 class RotatE(EmbeddingModel):
@@ -71,13 +108,20 @@ class RotatE(EmbeddingModel):
     entities : complex array, shape (entities, d), or real array, shape (entities, 2 * d)
     relations : array
         Either rotations, as a complex or real array like `entities`, where every complex number has modulus 1 (within
-        0.001); or phases in radians, as a real array of shape (relations, d).
+        0.001); or phases, as a real array of shape (relations, d).
     norm : int
         1: sum of the moduli of the differences, as in the paper's code; 2: Euclidean norm of the differences.
     layout : str
         Order of real arrays: ``"halves"`` (all real parts, then all imaginary parts) or ``"interleaved"``.
     inverse_relations : str, optional
         See `kgeval.models`.
+    phase_unit : float, optional
+        The angle in radians for which a phase of 1 stands; by default 1: the phases are in radians. Parameters of the
+        paper's code need ``pi * hidden_dim / (gamma + 2)``.
+
+    Notes
+    -----
+    A model gets a note, and a KgevalWarning is given, if phases of which nobody says the unit all are small.
 
     References
     ----------
@@ -96,13 +140,21 @@ class RotatE(EmbeddingModel):
         norm: int = 1,
         layout: str = "halves",
         inverse_relations: str | None = None,
+        phase_unit: float | None = None,
     ) -> None:
+        phases = plain_parameters("relations", relations)
+        self._relations_text, caution = "rotations", ""
+        self._layout_text = described_layout(entities, layout)
         self.entities = in_halves("entities", entities, layout)
-        phases = as_array(relations)
-        if phases.ndim == 2 and kind_of(phases) == "f" and 2 * phases.shape[1] == self.entities.shape[1]:
-            relations = like(
-                phases, np.exp(1j * on_host(as_double(phases)))
-            )  # on the host: devices round exp differently
+        if _are_phases(phases, self.entities.shape[1] // 2):
+            angles = on_host(as_double(phases))  # on the host: devices round exp differently
+            unit = 1.0 if phase_unit is None else phase_unit
+            check_number("phase_unit", unit, 0, np.inf, "a number above 0: the radians for which a phase of 1 stands")
+            self._relations_text = "phases in radians" if unit == 1 else f"phases in units of {unit:.6g} radians"
+            caution = _small_phases(angles) if phase_unit is None else ""
+            relations = like(phases, np.exp(1j * (unit * angles)))
+        elif phase_unit is not None:
+            raise DataError("phase_unit needs phases: real relations with half as many columns as real entities")
         self.relations = in_halves("relations", relations, layout)
         check_width(entities=self.entities, relations=self.relations)
         self.geometry = norm_geometry(norm, {1: "modulus", 2: "l2"})
@@ -115,9 +167,44 @@ class RotatE(EmbeddingModel):
                 f"{gap[row, k]:.4g}. Divide by the modulus, or give phases"
             )
         super().__init__(self.entities, len(self.relations), inverse_relations)
+        if caution:
+            self.notes += (caution,)
+            warnings.warn(caution, KgevalWarning, stacklevel=3)  # 3: the constructor of a model is wrapped
+
+    @classmethod
+    def unsaid(cls, values: dict[str, Any]) -> list[str]:
+        """See `EmbeddingModel.unsaid`: phases need their unit, and complex entities with phases need no layout."""
+        names, entities, relations = super().unsaid(values), values["entities"], values["relations"]
+        n_numbers = entities.shape[1] // (1 if kind_of(entities) == "c" else 2)
+        if not _are_phases(relations, n_numbers):
+            return names
+        unit = [] if "phase_unit" in values else ["phase_unit"]
+        return [name for name in names if name != "layout" or kind_of(entities) != "c"] + unit
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
         return complex_product(rows(self.entities, s), rows(self.relations, row))
 
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
         return complex_product(rows(self.entities, o), rows(self.relations, row), conjugate=True)
+
+    def _details(self) -> list[str]:
+        norm = "L1 norm of moduli" if self.geometry == "modulus" else "L2"
+        size = f"{self.entities.shape[1] // 2} complex dimensions{self._layout_text}"
+        return [norm, size, f"relations as {self._relations_text}"]
+
+
+def _are_phases(relations: Array, n_numbers: int) -> bool:
+    """Return whether a relation table holds phases: real, with one column for each of the complex numbers."""
+    return relations.ndim == 2 and kind_of(relations) == "f" and int(relations.shape[1]) == n_numbers
+
+
+def _small_phases(angles: npt.NDArray[Any]) -> str:
+    """Return a caution if all phases are small, as those of a model in another unit are; else ``""``."""
+    largest = float(np.nanmax(np.abs(angles))) if not np.isnan(angles).all() else np.inf
+    if angles.size < MIN_PHASES or not 0 < largest < SMALL_PHASE:
+        return ""
+    return (
+        f"RotatE: no phase of the relations is beyond {largest:.2g}, though phases in radians usually lie between "
+        "-3.14 and 3.14. If their unit is another, set phase_unit= (for the paper's code: pi * hidden_dim / "
+        "(gamma + 2)); phase_unit=1 means radians"
+    )

@@ -17,6 +17,7 @@ from kgeval.scorers.models.base import (
     check_width,
     complex_product,
     complex_tables,
+    described_layout,
     in_parts,
     real_tables,
 )
@@ -82,7 +83,11 @@ class ComplEx(EmbeddingModel):
         inverse_relations: str | None = None,
     ) -> None:
         self.entities, self.relations = complex_tables(layout, entities=entities, relations=relations)
+        self._layout_text = described_layout(entities, layout)
         super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _details(self) -> list[str]:
+        return [f"{self.entities.shape[1] // 2} complex dimensions{self._layout_text}"]
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
         return complex_product(rows(self.entities, s), rows(self.relations, row))
@@ -170,6 +175,9 @@ class SimplE(EmbeddingModel):
         check_same_shape(self.relations, self.relations_inverse)
         super().__init__(join([self.objects, self.subjects]), len(self.relations), inverse_relations)
         self._subjects = join([self.subjects, self.objects])
+
+    def _details(self) -> list[str]:
+        return [f"{self.objects.shape[1]} dimensions"]
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
         forward = rows(self.subjects, s) * rows(self.relations, row)
@@ -263,7 +271,12 @@ class QuatE(EmbeddingModel):
         self.entities = in_parts("entities", entities, layout, 4)
         self.relations = in_parts("relations", relations, layout, 4)
         check_width(entities=self.entities, relations=self.relations)
+        self._layout_text = described_layout(entities, layout)
         super().__init__(self.entities, len(self.relations), inverse_relations)
+
+    def _details(self) -> list[str]:
+        size = f"{self.entities.shape[1] // 4} quaternion dimensions{self._layout_text}"
+        return [size, "relations divided by their norms"]
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
         return self._rotated(s, row, 1.0)

@@ -97,9 +97,15 @@ class TuckER(EmbeddingModel):
             [like(self.entities, values) for values in (norm.affine(d) if norm else (np.ones(d), np.zeros(d)))]
             for norm in (subject_norm, product_norm)
         )
+        self._norms = {"subject": subject_norm, "product": product_norm}
         super().__init__(self.entities, len(self.relations), inverse_relations)
         if inverse_relations is None:  # a column of ones, which the constant of a subject query multiplies
             self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
+
+    def _details(self) -> list[str]:
+        normed = [f"the {part} (eps {norm._eps:g})" for part, norm in self._norms.items() if norm]
+        normalised = f"batch normalisation of {' and '.join(normed)}" if normed else "no batch normalisation"
+        return [f"{self.entities.shape[1]} x {self.relations.shape[1]} dimensions", normalised]
 
     def _matrix(self, row: int) -> Array:
         """Return the product of the core tensor and one relation vector, float64, shape (d, d)."""
@@ -144,15 +150,25 @@ class BatchNorm:
         var: npt.ArrayLike,
         eps: float = 1e-5,
     ) -> None:
-        values = {"weight": weight, "bias": bias, "mean": mean, "var": var}
-        arrays = {name: on_host(as_double(check_float_parameters(name, value, 1))) for name, value in values.items()}
-        if not (arrays["var"] + eps > 0).all():
-            raise DataError("batch normalisation needs var + eps above 0")
-        self._scale = arrays["weight"] / np.sqrt(arrays["var"] + eps)
-        self._shift = arrays["bias"] - arrays["mean"] * self._scale
+        self._values = {"weight": weight, "bias": bias, "mean": mean, "var": var}
+        self._eps = eps
+        self._terms()  # raises an error for wrong parameters
 
     def affine(self, d: int) -> tuple[Reals, Reals]:
-        """Return scale and shift, float64, shape (d,) each: the normalisation maps x to scale * x + shift."""
-        if self._scale.shape != (d,):
-            raise DataError(f"parameters of the batch normalisation must have shape ({d},); got {self._scale.shape}")
-        return self._scale, self._shift
+        """Return scale and shift, float64, shape (d,) each: the normalisation maps x to scale * x + shift.
+
+        They are computed from the current values of the parameters.
+        """
+        scale, shift = self._terms()
+        if scale.shape != (d,):
+            raise DataError(f"parameters of the batch normalisation must have shape ({d},); got {scale.shape}")
+        return scale, shift
+
+    def _terms(self) -> tuple[Reals, Reals]:
+        arrays = {
+            name: on_host(as_double(check_float_parameters(name, value, 1))) for name, value in self._values.items()
+        }
+        if not (arrays["var"] + self._eps > 0).all():
+            raise DataError("batch normalisation needs var + eps above 0")
+        scale = arrays["weight"] / np.sqrt(arrays["var"] + self._eps)
+        return scale, arrays["bias"] - arrays["mean"] * scale

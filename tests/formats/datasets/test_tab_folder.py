@@ -1,5 +1,6 @@
 """Text files of triples: every label as written, every fault with its file and line."""
 
+import os
 import random
 import re
 from pathlib import Path
@@ -266,10 +267,15 @@ def test_only_one_byte_order_mark_is_taken_away(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_declared_header_leaves_no_trace(tmp_path, end):
-    """With header=True the first line of every file is dropped: its words are no labels."""
+    """With header=True the first line of every file is dropped; unknown names need the order of the columns."""
     write(tmp_path, f"head\trelation\ttail{end}a\tb\tc{end}", "train.txt")
     write(tmp_path, f"x\ty\tz{end}c\tb\ta{end}a\tb\ta{end}")
-    dataset = kgeval.read_dataset(tmp_path, header=True)
+    known = "s, p, o; subject, predicate, object; subject, relation, object; head, relation, tail; h, r, t"
+    assert failure(tmp_path, header=True) == (
+        f"DIR/test.txt, line 1: expected a header such as {known}; got x, y, z. Say the order of the columns: "
+        "columns='hrt' or 'htr' (--columns hrt)"
+    )
+    dataset = kgeval.read_dataset(tmp_path, header=True, columns="hrt")
     assert rows_of(dataset, "train") == [("a", "b", "c")]
     assert rows_of(dataset, "test") == [("c", "b", "a"), ("a", "b", "a")]
     assert (dataset.entities.labels, dataset.relations.labels) == (("a", "c"), ("b",))
@@ -324,12 +330,20 @@ def test_folders_that_hold_no_dataset(tmp_path):
     assert failure(tmp_path / "in") == f"{wanted} nothing"
     for name in ("b.txt", "train.csv", "Test.txt", "a"):
         write(tmp_path / "in", "a\tb\tc\n", name)
-    assert failure(tmp_path / "in") == f"{wanted} Test.txt, a, b.txt, train.csv"
+    assert failure(tmp_path / "in") == (
+        "DIR: train.csv looks like the train split, but only tab-separated files named train.txt or train.tsv are "
+        "read; rename it, say splits={'train': 'train.csv'} (--splits train=train.csv) or ignore=['train.csv'] "
+        "(--ignore-files train.csv)"
+    )
+    assert failure(tmp_path / "in", ignore=["train.csv", "Test.txt"]) == f"{wanted} Test.txt, a, b.txt, train.csv"
     write(tmp_path, "a\tb\tc\n", "valid.txt")
     write(tmp_path, "a\tb\tc\n", "valid.tsv")
-    assert failure(tmp_path) == "DIR: contains both valid.txt and valid.tsv; keep only one"
+    assert failure(tmp_path) == (
+        "DIR: contains both valid.txt and valid.tsv; keep only one, or say which to read: splits={'valid': "
+        "'valid.txt'} with ignore=['valid.tsv'] (--splits valid=valid.txt --ignore-files valid.tsv)"
+    )
     (tmp_path / "in" / "test.txt").mkdir()
-    assert failure(tmp_path / "in") == "DIR/test.txt: is not a file"
+    assert failure(tmp_path / "in", ignore=["train.csv"]) == "DIR/test.txt: is not a file"
 
 
 def test_the_first_faulty_split_is_named(tmp_path):
@@ -425,3 +439,133 @@ def test_fb15k237_has_the_entities_of_another_list(shared):
     for words, name in ((dataset.entities, "entities.dict"), (dataset.relations, "relations.dict")):
         listed = [line.split("\t")[1] for line in (folder / name).read_text(encoding="utf-8").splitlines()]
         assert words.labels == tuple(sorted(listed))
+
+
+SAY_HEADER = "use header=True (--header) if it is one, header=False (--no-header) if it is a triple"
+HEADERS = [
+    "source relation target",
+    "from rel to",
+    "head_id relation_id tail_id",
+    "#head rel tail",
+    "entity1 rel entity2",
+]
+HEADERS += [":START_ID :TYPE :END_ID", "headId relId tailId", "subj pred obj"]
+
+
+@pytest.mark.parametrize("line", HEADERS)
+def test_s6_an_unknown_header_is_an_error_until_the_caller_says_what_it_is(tmp_path, line):
+    """The words of headers in names that tell no order: yes needs `columns`, no keeps the line as a triple."""
+    write(tmp_path, line.replace(" ", "\t") + "\na\tr\tb\nb\tr\tc\n")
+    shown = ", ".join(line.split())
+    assert failure(tmp_path) == f"DIR/test.txt, line 1: looks like a header ({shown}); {SAY_HEADER}"
+    assert failure(tmp_path, header=True).startswith("DIR/test.txt, line 1: expected a header such as s, p, o; ")
+    dataset = kgeval.read_dataset(tmp_path, header=True, columns="hrt")
+    assert rows_of(dataset, "test") == [("a", "r", "b"), ("b", "r", "c")]
+    assert rows_of(kgeval.read_dataset(tmp_path, header=False), "test")[0] == tuple(line.split())
+
+
+def test_s6_a_first_line_that_occurs_nowhere_else_is_an_error(tmp_path):
+    """Words of any language: three splits start with them, or one line among hundreds has a relation of its own."""
+    for split in ("train", "valid", "test"):
+        write(tmp_path, "droge\twirkt\tziel\n" + f"{split}\tr\ta\n" * 3, f"{split}.txt")
+    said = "looks like a header (droge, wirkt, ziel), since its labels occur nowhere else; " + SAY_HEADER
+    assert failure(tmp_path) == f"DIR/train.txt, line 1: {said}"
+    assert len(kgeval.read_dataset(tmp_path, header=True, columns="hrt")["test"]) == 3
+    assert len(kgeval.read_dataset(tmp_path, header=False)["test"]) == 4
+    for split in ("valid", "test"):
+        (tmp_path / f"{split}.txt").unlink()
+    write(tmp_path, "droge\twirkt\tziel\n" + "a\tr\tb\n" * 120, "train.txt")
+    assert failure(tmp_path) == f"DIR/train.txt, line 1: {said}"
+    write(tmp_path, "droge\twirkt\tziel\n" + "a\tr\tb\n" * 12, "train.txt")
+    assert len(kgeval.read_dataset(tmp_path)["train"]) == 13
+
+
+def test_a_declared_header_that_is_a_triple_is_an_error(tmp_path):
+    """The relation and an entity of the first line occur below: nothing is dropped without a word."""
+    write(tmp_path, "a\tr\tb\nb\tr\tc\na\tq\tc\n")
+    assert failure(tmp_path, header=True, columns="hrt") == (
+        "DIR/test.txt, line 1: looks like a triple, not like a header (a, r, b): its labels occur below; "
+        "use header=False (--no-header)"
+    )
+    write(tmp_path, "h\tt\tr\nb\tc\tr\n")
+    assert failure(tmp_path, header=True, columns="hrt") == (
+        "DIR/test.txt, line 1: columns='hrt' contradicts the header (h, t, r); leave one of them out"
+    )
+
+
+@pytest.mark.parametrize("gap", ["\t", " "])
+@pytest.mark.parametrize(
+    "triple", ["<a> <r> <b> .", '<a> <r> "text"@en .', "_:x <r> _:y .", "<a> <r> <b>.", '<a> <r> "1"^^<int> .']
+)
+def test_s5_n_triples_are_refused_by_name(tmp_path, gap, triple):
+    """With tabs, the objects would end in ' .'; comments may stand above."""
+    write(tmp_path, "# made by hand\n" + triple.replace(" ", gap) + "\n")
+    assert failure(tmp_path) == (
+        "DIR/test.txt, line 2: looks like N-Triples (<s> <p> <o> .), which kgeval does not read yet; write the lines "
+        "as subject TAB relation TAB object, without the final dot"
+    )
+
+
+@pytest.mark.parametrize("fact", ["<a>\t<r>\t<b>", "a\tr\tU.S.", "<a>\t<r>\tInc."])
+def test_labels_in_angle_brackets_are_labels(tmp_path, fact):
+    """YAGO's TSV files have no final dot."""
+    write(tmp_path, fact + "\n")
+    assert rows_of(kgeval.read_dataset(tmp_path), "test") == [tuple(fact.split("\t"))]
+
+
+def test_g11_a_very_wide_line_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+    """Pandas takes half a millisecond for each column too many."""
+    monkeypatch.setattr(pd, "read_csv", None)  # must not be called
+    write(tmp_path, "a\tb\tc\n" + "x\t" * 100_000 + "x\n")
+    assert failure(tmp_path).startswith(f"DIR/test.txt, line 2: {FAULT} 100001: 'x\\tx\\tx")
+
+
+def test_g21_pipes_are_refused_by_name(tmp_path):
+    """Standard input and named pipes are no folders, no splits and no tables of scores."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for name in ("-", str(pipe), "/dev/stdin"):
+        with pytest.raises(DataError) as caught:
+            kgeval.read_dataset(name)
+        assert str(caught.value).startswith(f"{name}: ")
+    assert failure(pipe) == "DIR: a dataset is a folder of files; it cannot be read from a pipe"
+    said = f"{pipe}: is a pipe or a device; write its content to a file, and give the name of the file"
+    for read in (kgeval.read_scores, lambda path: kgeval.read_dataset(tmp_path, splits={"test": path})):
+        with pytest.raises(DataError) as caught:
+            read(pipe)
+        assert str(caught.value) == said
+    with pytest.raises(DataError) as caught:
+        kgeval.read_scores("-")
+    assert str(caught.value) == "-: standard input is not read; write it to a file, and give the name of the file"
+
+
+@pytest.mark.parametrize("columns", ["htr", "trh", "osp"])
+def test_the_order_of_the_columns_can_be_said(tmp_path, columns):
+    """The letters stand for the columns of every file; with a label or a score, for the first three."""
+    fact = {"h": "Jack", "s": "Jack", "r": "likes", "p": "likes", "t": "Rome", "o": "Rome"}
+    line = "\t".join(fact[letter] for letter in columns)
+    write(tmp_path, line + "\n")
+    assert rows_of(kgeval.read_dataset(tmp_path, columns=columns), "test") == [("Jack", "likes", "Rome")]
+    write(tmp_path, line + "\t1\n")
+    assert rows_of(kgeval.read_dataset(tmp_path, columns=columns, labelled=True), "test") == [("Jack", "likes", "Rome")]
+    scores = kgeval.read_scores(tmp_path / "test.txt", columns=columns)
+    assert scores.iloc[0].tolist() == ["Jack", "likes", "Rome", 1.0]
+    dataset = kgeval.read_dataset(tmp_path, columns=columns, labelled=True)
+    write(tmp_path, line + "\n", "test_negatives.txt")
+    assert kgeval.read_negatives(tmp_path, dataset, columns=columns)["test"].tolist() == [[0, 0, 1]]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_real_datasets_are_not_suspected_and_in_another_order_are(shared, tmp_path, name):
+    """As labels and as ids: read as they are, refused as head, tail, relation."""
+    folder = shared / "data" / name
+    dataset = kgeval.read_dataset(folder)
+    for as_ids in (False, True):
+        for split, triples in dataset.splits.items():
+            rows = pd.DataFrame(triples.array.astype(str) if as_ids else rows_of(dataset, split))
+            for order, place in (([0, 1, 2], "spo"), ([0, 2, 1], "sop")):
+                (tmp_path / place).mkdir(exist_ok=True)
+                text = "".join("\t".join(row) + "\n" for row in rows[order].to_numpy())
+                (tmp_path / place / f"{split}.txt").write_text(text, encoding="utf-8")
+        assert len(kgeval.read_dataset(tmp_path / "spo")["test"]) == len(dataset["test"])
+        assert failure(tmp_path / "sop").startswith("DIR: the columns look like head, tail, relation: ")

@@ -25,6 +25,14 @@ PARTS = {
     "tucker": ("entities", "relations", "core"),
 }
 WIDTH = {("rescal", "relations"): (D, D), ("tucker", "relations"): (3,), ("rotate", "relations"): (D // 2,)}
+SAID = {  # what changes the scores, and a file must say
+    **{kind: {} for kind in MODELS},
+    "transe": {"norm": 1, "normalise": "none"},
+    "rotate": {"norm": 1, "layout": "halves", "phase_unit": 1.0},
+    "complex": {"layout": "halves"},
+    "quate": {"layout": "halves"},
+}
+TRANSE = {"model": "transe", **SAID["transe"]}
 UNSEEN_E, UNSEEN_R = 5, 2  # gamma and R occur in test only
 
 
@@ -86,7 +94,7 @@ def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
     values, rng = tables(kind, inverse), np.random.default_rng(9)
     direct = MODELS[kind](**values, inverse_relations=inverse)
     file = reordered(values, rng.permutation(7), rng.permutation(3), inverse)
-    same = load_model(saved(tmp_path, model=kind, inverse_relations=inverse, **file), dataset)
+    same = load_model(saved(tmp_path, model=kind, **SAID[kind], inverse_relations=inverse, **file), dataset)
     assert type(same) is MODELS[kind]
     assert ranks(same, dataset).equals(ranks(direct, dataset))
     assert len(same.missing_entities) == len(same.missing_relations) == 0
@@ -99,7 +107,7 @@ def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
         file[name] = np.insert(file[name], at, 7.0, axis=0)
     file["entity_labels"] = np.insert(np.array(file["entity_labels"]), 2, "nobody")
     file["relation_labels"] = np.insert(np.array(file["relation_labels"]), 1, "no")
-    more = load_model(saved(tmp_path, model=kind, inverse_relations=inverse, **file), dataset)
+    more = load_model(saved(tmp_path, model=kind, **SAID[kind], inverse_relations=inverse, **file), dataset)
     assert ranks(more, dataset).equals(ranks(direct, dataset))
 
 
@@ -109,7 +117,7 @@ def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
     """Without rows for what train lacks the model says so, and by default its triples are dropped."""
     values, rng = tables(kind, inverse, seed=3), np.random.default_rng(4)
     file = reordered(values, rng.permutation(np.delete(np.arange(7), UNSEEN_E)), [1, 0], inverse)
-    model = load_model(saved(tmp_path, model=kind, inverse_relations=inverse, **file), dataset)
+    model = load_model(saved(tmp_path, model=kind, **SAID[kind], inverse_relations=inverse, **file), dataset)
     assert (model.missing_entities.tolist(), model.missing_relations.tolist()) == ([UNSEEN_E], [UNSEEN_R])
     assert np.isnan(model.score([UNSEEN_E, 0], [0, UNSEEN_R], [1, 1])).all()  # never a number, should it be asked
     result = kgeval.evaluate(model, dataset, progress=False)
@@ -123,12 +131,12 @@ def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
 
 def test_a_file_that_lacks_what_train_has_is_refused_when_evaluated(dataset, tmp_path):
     file = reordered(tables("transe"), [0, 2, 3, 4, 5, 6], [0, 1, 2], None)
-    model = load_model(saved(tmp_path, model="transe", **file), dataset)
+    model = load_model(saved(tmp_path, **TRANSE, **file), dataset)
     assert model.missing_entities.tolist() == [1]
     with pytest.raises(ScoreError, match=r"^the model has no vector for 1 entities .* \(such as 'alpha'\)"):
         ranks(model, dataset)
     file = reordered(tables("transe"), range(7), [0, 2], None)
-    model = load_model(saved(tmp_path, model="transe", **file), dataset)
+    model = load_model(saved(tmp_path, **TRANSE, **file), dataset)
     with pytest.raises(ScoreError, match=r"^the model has no vector for 1 relations .* \(such as 'r10'\)"):
         ranks(model, dataset)
 
@@ -152,12 +160,12 @@ def test_rows_without_labels_are_the_ids_in_order(dataset, tmp_path, inverse):
 
 def test_other_numbers_of_rows_need_labels(dataset, tmp_path):
     ones = np.ones((9, D))
-    path = saved(tmp_path, model="transe", entities=ones[:5], relations=ones[:3])
+    path = saved(tmp_path, **TRANSE, entities=ones[:5], relations=ones[:3])
     said = "has rows for 5 entities; dataset 'seven' has 7 (6 in train). Add entity_labels to the file to match rows "
     assert failure(path, dataset) == said + "by label"
-    path = saved(tmp_path, model="transe", entities=ones[:7], relations=ones[:4], relation_labels=["r2", "R", "x", "R"])
+    path = saved(tmp_path, **TRANSE, entities=ones[:7], relations=ones[:4], relation_labels=["r2", "R", "x", "R"])
     assert failure(path, dataset) == "relation_labels must be 4 distinct strings, one per row of relations"
-    path = saved(tmp_path, model="transe", entities=ones[:7], relations=ones[:8], inverse_relations="after")
+    path = saved(tmp_path, **TRANSE, entities=ones[:7], relations=ones[:8], inverse_relations="after")
     assert failure(path, dataset).startswith("has rows for 4 relations; dataset 'seven' has 3 (2 in train). ")
 
 
@@ -165,7 +173,7 @@ def test_other_numbers_of_rows_need_labels(dataset, tmp_path):
     ("labels", "said"),
     [
         (["a", "b", "c"], "none of its 3 entities (such as 'a') is in dataset 'seven'"),
-        (["alpha", "beta"], "entity_labels must be 3 distinct strings, one per row of entities"),
+        (["alpha", "beta"], "entities has 3 rows, but entity_labels has 2 labels; expected one label per row"),
         (["alpha", "beta", "beta"], "entity_labels must be 3 distinct strings, one per row of entities"),
         ([1, 2, 3], "entity_labels must be 3 distinct strings, one per row of entities"),
         ("alpha", "entity_labels must be 3 distinct strings, one per row of entities"),
@@ -173,7 +181,7 @@ def test_other_numbers_of_rows_need_labels(dataset, tmp_path):
     ],
 )
 def test_faulty_labels(dataset, tmp_path, labels, said):
-    path = saved(tmp_path, model="transe", entities=np.ones((3, D)), relations=np.ones((3, D)), entity_labels=labels)
+    path = saved(tmp_path, **TRANSE, entities=np.ones((3, D)), relations=np.ones((3, D)), entity_labels=labels)
     assert failure(path, dataset) == said
 
 
@@ -192,17 +200,21 @@ LISTED = ", ".join(repr(kind) for kind in KINDS.split(", "))
             {"model": "compelx"},
             f"model must be one of {LISTED}; got 'compelx'; did you mean 'complex'?",
         ),
-        ({"relations": None}, {}, "TransE needs relations; the file contains model, entities"),
-        ({"model": None}, {"model": "tucker"}, "TuckER needs core; the file contains entities, relations"),
-        ({"model": "cp"}, {}, "CP needs subjects, objects; the file contains model, entities, relations"),
-        ({}, {"nrom": 1}, "TransE has no setting 'nrom'; it has entities, relations, norm, inverse_relations"),
+        ({"relations": None}, {}, "TransE needs relations; the file contains model, norm, normalise, entities"),
+        ({"model": None}, {"model": "tucker"}, "TuckER needs core; the file contains norm, normalise, entities, "),
+        ({"model": "cp"}, {}, "CP needs subjects, objects; the file contains model, norm, normalise"),
+        (
+            {},
+            {"nrom": 1},
+            "TransE has no setting 'nrom'; it has entities, relations, norm, inverse_relations, normalise",
+        ),
         ({}, {"layout": "halves"}, "TransE has no setting 'layout'; it has entities, relations, norm, "),
         ({"norm": 3}, {}, "norm must be 1 or 2; got 3"),
         ({"norm": [1, 2]}, {}, "norm must be 1 or 2; got "),
         ({}, {"norm": "1"}, "norm must be 1 or 2; got '1'"),
         ({"inverse_relations": "before"}, {}, "inverse_relations must be one of 'after', 'alternating'; got 'before'"),
         (
-            {"model": None},
+            dict.fromkeys(TRANSE),
             {"model": "complex", "layout": "half"},
             "layout must be one of 'halves', 'interleaved'; got 'half'; did",
         ),
@@ -217,7 +229,7 @@ LISTED = ", ".join(repr(kind) for kind in KINDS.split(", "))
     ],
 )
 def test_faulty_settings_and_tables(dataset, tmp_path, change, settings, said):
-    content = {"model": "transe", "entities": np.ones((7, D)), "relations": np.ones((3, D))} | change
+    content = {**TRANSE, "entities": np.ones((7, D)), "relations": np.ones((3, D))} | change
     assert failure(saved(tmp_path, **content), dataset, **settings).startswith(said)
 
 
@@ -225,22 +237,32 @@ def test_settings_complete_and_overrule_the_file(dataset, tmp_path):
     """What the call says counts, noted where the file says otherwise; the same again, or None, changes nothing."""
     values = tables("transe")
     file = reordered(values, [3, 1, 0, 2, 6, 5, 4], [2, 0, 1], None)
+    file["normalise"] = "none"
     bare, full = saved(tmp_path, "bare.npz", **file), saved(tmp_path, "full.npz", model="TransE", norm=2, **file)
+    plain = {"model": "complex", "layout": "interleaved"}
     l1, l2 = MODELS["transe"](**values, norm=1), MODELS["transe"](**values, norm=2)
     paired = MODELS["complex"](**values, layout="interleaved")
     for path, settings, direct, notes in (
-        (bare, {"model": "transe"}, l1, ()),
+        (bare, {"model": "transe", "norm": 1}, l1, ()),
         (bare, {"model": "TransE", "norm": 2}, l2, ()),
-        (bare, {"model": "complex", "layout": "interleaved"}, paired, ()),
+        (
+            bare,
+            {**plain, "ignore": "normalise"},
+            paired,
+            ("arrays of the model file that were left out (ignore=): normalise",),
+        ),
         (str(full), {}, l2, ()),
         (full, {"norm": None, "model": None}, l2, ()),
         (full, {"norm": 2, "model": "transe"}, l2, ()),
         (full, {"norm": 1}, l1, ("the model file says norm='2'; the setting norm=1 replaced this",)),
         (
             full,
-            {"model": "complex", "layout": "interleaved"},
+            {**plain, "ignore": ["norm", "normalise"]},
             paired,
-            ("the model file says model='TransE'; the setting model='complex' replaced this",),
+            (
+                "arrays of the model file that were left out (ignore=): norm, normalise",
+                "the model file says model='TransE'; the setting model='complex' replaced this",
+            ),
         ),
     ):
         model = load_model(path, dataset, **settings)
@@ -258,8 +280,220 @@ def test_number_types(dataset, tmp_path, kind, dtype):
     if dtype == "complex64":
         values = {name: table[:, : D // 2] + 1j * table[:, D // 2 :] for name, table in values.items()}
     file = reordered({name: table.astype(dtype) for name, table in values.items()}, [3, 1, 0, 2, 6, 4], [1, 0], None)
-    model = load_model(saved(tmp_path, model=kind, **file), dataset)
+    model = load_model(saved(tmp_path, model=kind, **SAID[kind], **file), dataset)
     assert ranks(model, dataset).equals(ranks(direct, dataset, unseen="drop"))
+
+
+def all_scores(model):
+    """The scores of all triples."""
+    s, p, o = (ids.ravel() for ids in np.meshgrid(range(7), range(3), range(7)))
+    return pytest.approx(model.score(s, p, o), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lacks", "said"),
+    [
+        ("transe", "norm", "norm, which changes the scores of TransE; set norm=1 or norm=2 (--norm)"),
+        (
+            "transe",
+            "normalise",
+            "normalise, which changes the scores of TransE; set normalise='none', or 'entities-l1', 'entities-l2', "
+            "'all-l2' if the model divides vectors by their norms when it scores (--normalise)",
+        ),
+        (
+            "rotate",
+            "phase_unit",
+            "phase_unit, which changes the scores of RotatE; set phase_unit=1 for phases in radians, or the radians "
+            "for which a phase of 1 stands; for the code of RotatE's paper this is pi * hidden_dim / (gamma + 2) "
+            "(--phase-unit)",
+        ),
+        *(
+            (
+                kind,
+                "layout",
+                f"layout, which changes the scores of {name}; set layout='halves' or layout='interleaved' (--layout)",
+            )
+            for kind, name in (("complex", "ComplEx"), ("quate", "QuatE"), ("rotate", "RotatE"))
+        ),
+    ],
+)
+def test_what_changes_the_scores_must_be_said(dataset, tmp_path, kind, lacks, said):
+    """S7, S8, S10: left at its default, each of these gave another number without a word."""
+    file = {"model": kind, **SAID[kind], **tables(kind)}
+    assert load_model(saved(tmp_path, **file), dataset).n_entities == 7
+    value = file.pop(lacks)
+    path = saved(tmp_path, **file)
+    assert failure(path, dataset) == f"does not say {said}"
+    assert load_model(path, dataset, **{lacks: value}).n_entities == 7
+
+
+def test_phases_in_another_unit(dataset, tmp_path):
+    """S7: a phase of 1 stands for 2.5 radians."""
+    values = tables("rotate")
+    file = {"model": "rotate", **SAID["rotate"], **values, "phase_unit": 2.5}
+    found = all_scores(load_model(saved(tmp_path, **file), dataset)).expected
+    assert found == all_scores(MODELS["rotate"](values["entities"], 2.5 * values["relations"]))
+    assert found != all_scores(MODELS["rotate"](**values))
+
+
+def test_weights_that_are_normalised_when_they_are_scored(dataset, tmp_path):
+    """S10: PyG divides entities by the norm of the distance, OpenKE entities and relations by their L2 norms."""
+    values = tables("transe")
+    e, r = values["entities"], values["relations"]
+    l1, l2 = (e / np.linalg.norm(e, ord=n, axis=1, keepdims=True) for n in (1, 2))
+    for normalise, norm, direct in (
+        ("entities-l1", 1, (l1, r)),
+        ("entities-l2", 2, (l2, r)),
+        ("all-l2", 1, (l2, r / np.linalg.norm(r, axis=1, keepdims=True))),
+    ):
+        path = saved(tmp_path, model="transe", norm=norm, normalise=normalise, **values)
+        found = all_scores(load_model(path, dataset)).expected
+        assert found == all_scores(MODELS["transe"](*direct, norm=norm))
+        assert found != all_scores(MODELS["transe"](e, r, norm=norm))
+
+
+def batch_norms(prefixes, seed=5):
+    """Tensors of two batch normalisations under these names."""
+    rng, parts = np.random.default_rng(seed), ("weight", "bias", "running_mean", "running_var")
+    values = {f"{prefix}.{part}": rng.uniform(0.5, 2, D) for prefix in prefixes for part in parts}
+    return values | {f"{prefix}.num_batches_tracked": 7 for prefix in prefixes}
+
+
+def test_batch_normalisation(dataset, tmp_path):
+    """S11: under the names of PyKEEN before and since 1.11, the same model; S8: its epsilon must be said."""
+    old, new = ("bn_0", "bn_1"), ("interaction.head_batch_norm", "interaction.head_relation_batch_norm")
+    values = tables("tucker")
+    norms = [
+        kgeval.models.BatchNorm(*list(batch_norms([prefix], 5 + i).values())[:4], eps=0.1)
+        for i, prefix in enumerate(old)
+    ]
+    direct = MODELS["tucker"](**values, subject_norm=norms[0], product_norm=norms[1])
+    for names in (old, new):
+        file = {"model": "tucker", **values, **batch_norms(names[:1], 5), **batch_norms(names[1:], 6)}
+        in_file = load_model(saved(tmp_path, **file, batch_norm_eps=0.1), dataset)
+        assert all_scores(in_file).expected == all_scores(direct)
+        path = saved(tmp_path, **file)
+        assert failure(path, dataset) == (
+            "does not say batch_norm_eps, which changes the scores of TuckER; set batch_norm_eps=1e-5 (the default of "
+            "torch), or another number that was added to the variances (--batch-norm-eps)"
+        )
+        assert all_scores(load_model(path, dataset, batch_norm_eps=0.1)).expected == all_scores(direct)
+    path = saved(tmp_path, model="tucker", **values, batch_norm_eps=0.1)
+    assert failure(path, dataset) == (
+        "the model has batch normalisation (batch_norm_eps=0.1), but the file lacks its tensors, such as bn_0.weight, "
+        "bn_1.weight; it contains model, entities, relations, core, batch_norm_eps"
+    )
+
+
+def test_arrays_that_the_model_does_not_use(dataset, tmp_path):
+    """S15: a bias that was ignored; S11: tensors under names that nobody knows."""
+    values = {"model": "distmult", **tables("distmult")}
+    path = saved(tmp_path, **values, bias=np.ones(7), layout="halves")
+    assert failure(path, dataset) == (
+        "DistMult has no use for bias, layout; it has entities, relations, inverse_relations. If they do not change "
+        "the scores, set ignore='bias,layout' (--ignore)"
+    )
+    model = load_model(path, dataset, ignore="bias, layout")
+    assert ranks(model, dataset).equals(ranks(MODELS["distmult"](**tables("distmult")), dataset))
+    assert "arrays of the model file that were left out (ignore=): bias, layout" in model.notes
+    assert failure(path, dataset, ignore="bais") == (
+        "ignore= names 'bais', but the file contains model, entities, relations, bias, layout"
+    )
+    path = saved(tmp_path, model="tucker", **tables("tucker"), **batch_norms(["norm_in"]))
+    assert failure(path, dataset).startswith("TuckER has no use for norm_in.weight, norm_in.bias, norm_in.running_mean")
+    path = saved(tmp_path, **values, entity=np.ones((7, D)))
+    assert failure(path, dataset) == "'entity' is another name of 'entities', which the file contains too; keep one"
+
+
+@pytest.mark.parametrize(("kind", "other"), [("entity", "relation"), ("relation", "entity")])
+def test_labels_of_one_kind_only(dataset, tmp_path, kind, other):
+    """S9: the rows without labels have an order that nobody says, until the call or the file says that it is by id."""
+    file = reordered(tables("distmult"), range(7), range(3), None) | {"model": "distmult"}
+    labels = file.pop(f"{other}_labels")
+    path, rows = saved(tmp_path, **file), {"entity": "entities", "relation": "relations"}[other]
+    assert failure(path, dataset) == (
+        f"has {kind}_labels, but no {other}_labels, so nothing says the order of the rows of {rows}. Add "
+        f"{other}_labels to the file; or, if these rows are in the order of dataset.{rows}.labels, set "
+        f"{other}_labels='ids' (--{other}-labels ids)"
+    )
+    direct = ranks(MODELS["distmult"](**tables("distmult")), dataset)
+    for said in ("ids", labels, np.array(labels), iter(labels)):
+        assert ranks(load_model(path, dataset, **{f"{other}_labels": said}), dataset).equals(direct)
+    in_file = load_model(saved(tmp_path, **file, **{f"{other}_labels": "ids"}), dataset)
+    assert f"the rows of {rows} were read as all {rows}, in id order ({other}_labels='ids')" in in_file.notes
+    said = f"{other}_labels must be strings, one per row, or the word 'ids'"
+    assert failure(path, dataset, **{f"{other}_labels": [1, 2, 3]}) == said
+
+
+def test_a_single_row_needs_no_label(tmp_path):
+    data = Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=["a", "b"], n_relations=1)
+    file = {"entities": [[1.0], [2.0]], "relations": [[1.0]], "entity_labels": ["b", "a"]}
+    assert load_model(saved(tmp_path, model="distmult", **file), data).score([0], [0], [0]).tolist() == [4.0]
+
+
+def test_twice_the_relation_rows(dataset, tmp_path):
+    """Inverse relations that nobody declared, with labels, without them, and with labels of their own."""
+    hint = "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
+    values = {"model": "distmult", **tables("distmult", "after")}
+    said = f"has rows for 6 relations; dataset 'seven' has 3 (2 in train). {hint}"
+    assert failure(saved(tmp_path, **values), dataset) == said
+    labels = {"entity_labels": ENTITIES, "relation_labels": RELATIONS}
+    path = saved(tmp_path, **values, **labels)
+    said = f"relations has 6 rows, but relation_labels has 3 labels; expected one label per row. {hint}"
+    assert failure(path, dataset) == said
+    assert load_model(path, dataset, inverse_relations="after").inverse_relations == "after"
+    labels["relation_labels"] = [label + end for label in RELATIONS for end in ("", "_inverse")]
+    assert failure(saved(tmp_path, **values, **labels), dataset) == (
+        "half of the relation_labels look like inverses of relations of the dataset (such as 'r2_inverse'). If they "
+        "are, keep one label per relation, put the inverse rows after those of all relations, and set "
+        "inverse_relations='after' (--inverse-relations); if not, remove these rows"
+    )
+
+
+def test_faults_of_tables_are_not_those_of_labels(dataset, tmp_path):
+    """G15: a transposed table, a table of three dimensions."""
+    rows = {"model": "distmult", "relations": np.ones((3, D)), "entity_labels": ENTITIES, "relation_labels": RELATIONS}
+    assert failure(saved(tmp_path, **rows, entities=np.ones((D, 7))), dataset) == (
+        "entities has 4 rows, but entity_labels has 7 labels; expected one label per row. Is the table transposed?"
+    )
+    assert failure(saved(tmp_path, **rows, entities=np.ones((7, D, 1))), dataset) == (
+        "entities must be a table, one row per id; got shape (7, 4, 1)"
+    )
+
+
+def test_labels_in_another_unicode_form(dataset, tmp_path):
+    """G16: e and a combining accent in the file, one character in the dataset."""
+    file = reordered(tables("distmult"), range(7), range(3), None) | {"model": "distmult"}
+    assert ENTITIES[6] == "\u00e9psilon"
+    file["entity_labels"][6] = "e\u0301psilon"
+    assert failure(saved(tmp_path, **file), dataset) == (
+        "1 of its entity_labels are in dataset 'seven' in another Unicode normal form: 'e\\u0301psilon' is "
+        "'\\xe9psilon' there. Write both in one form: unicodedata.normalize('NFC', label)"
+    )
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">c8", "longdouble", "clongdouble", ">i4"])
+def test_other_number_types(dataset, tmp_path, dtype):
+    """G14: numbers of another byte order and long doubles are the same numbers."""
+    kind = "complex" if np.dtype(dtype).kind == "c" else "distmult"
+    values = {name: np.round(4 * table) for name, table in tables(kind).items()}
+    direct = MODELS[kind](**values)
+    if kind == "complex":
+        values = {name: table[:, : D // 2] + 1j * table[:, D // 2 :] for name, table in values.items()}
+    values = {name: table.astype(dtype) for name, table in values.items()}
+    model = load_model(saved(tmp_path, model=kind, **values), dataset)
+    assert ranks(model, dataset).equals(ranks(direct, dataset))
+
+
+def test_what_was_evaluated(dataset, tmp_path):
+    """The first note of a result says the model and what changes its numbers; a saved result keeps it."""
+    model = load_model(saved(tmp_path, **TRANSE, **tables("transe")), dataset)
+    result = kgeval.evaluate(model, dataset, progress=False)
+    note = "TransE, L1, 4 dimensions, no inverse relations"
+    assert result.notes[0] == note
+    result.save(tmp_path / "run.kgeval")
+    again = kgeval.load_result(tmp_path / "run.kgeval")
+    assert f"note: {note}" in again.header()
 
 
 class Payload:
@@ -292,7 +526,7 @@ def test_pickles_are_refused_unread(dataset, tmp_path):
 
 def test_damaged_files(dataset, tmp_path):
     """Cut at any place, or with one byte of data changed, a file is refused, not read in part (fault 49)."""
-    path = saved(tmp_path, model="transe", **tables("transe"))
+    path = saved(tmp_path, **TRANSE, **tables("transe"))
     whole = path.read_bytes()
     for n in (0, 1, 4, 30, 100, len(whole) // 2, len(whole) - 22, len(whole) - 1):
         path.write_bytes(whole[:n])
@@ -336,8 +570,8 @@ def test_paths(dataset, tmp_path):
     assert failure(tmp_path / "gone.npz", dataset) == "no such file"
     said = "expected one .npz file in the folder, found {}; name the file"
     assert failure(tmp_path, dataset) == said.format(0)
-    saved(tmp_path, "a.npz", model="transe", **tables("transe"))
-    saved(tmp_path, "b.npz", model="transe", **tables("transe"))
+    saved(tmp_path, "a.npz", **TRANSE, **tables("transe"))
+    saved(tmp_path, "b.npz", **TRANSE, **tables("transe"))
     assert failure(tmp_path, dataset) == said.format(2)
     (tmp_path / "text.npz").write_text("not an archive")
     assert failure(tmp_path / "text.npz", dataset).startswith("is damaged, cut off, or not an .npz archive")
@@ -408,6 +642,46 @@ def test_a_configuration_with_a_byte_order_mark(dataset, tmp_path):
     text = (folder / "config.json").read_bytes()
     (folder / "config.json").write_bytes(b"\xef\xbb\xbf" + text)
     assert ranks(load_model(folder, dataset), dataset).equals(ranks(MODELS["distmult"](**rows), dataset))
+
+
+def test_models_of_pykeen_with_another_formula(dataset, tmp_path):
+    for name, why in (("QuatE", "the sign of its score differs"), ("simple", "its score is another formula")):
+        folder = tmp_path / name
+        pykeen_folder(folder, model=name)
+        with pytest.raises(DataError) as caught:
+            load_model(folder, dataset)
+        said = f"{folder / 'config.json'}: PyKEEN's {name.lower()} is not that of kgeval.models: {why}"
+        assert str(caught.value) == said
+
+
+def test_a_default_of_pykeen_is_noted(dataset, tmp_path):
+    note = "config.json does not say scoring_fct_norm; it was read as norm=1, the default of PyKEEN"
+    pykeen_folder(tmp_path / "run", model="transe")
+    assert note in load_model(tmp_path / "run", dataset).notes
+    assert note not in load_model(tmp_path / "run", dataset, norm=2).notes
+
+
+def test_a_model_of_the_code_of_rotate(shared, tmp_path):
+    """S7: UMLS. The phases in their unit are the rotations of that code's formula; as radians, MRR .14 for .53."""
+    folder, data = shared / "data" / "formats" / "rotate-umls-50", kgeval.read_dataset(shared / "data" / "umls")
+    file = {}
+    for kind, rows in (("entity", "entities"), ("relation", "relations")):
+        lines = (folder / f"{rows}.dict").read_text().splitlines()
+        file |= {rows: np.load(folder / f"{kind}_embedding.npy"), f"{kind}_labels": [x.split("\t")[1] for x in lines]}
+    path = saved(tmp_path, model="rotate", norm=1, layout="halves", **file)
+    model = load_model(path, data, phase_unit=np.pi * 50 / (6 + 2))
+    result = kgeval.evaluate(model, data, progress=False)
+    e, r = file["entities"][:, :50] + 1j * file["entities"][:, 50:], np.exp(1j * np.pi * file["relations"] / (8 / 50))
+    rows_e = np.argsort(data.entities.ids(file["entity_labels"]))
+    rows_r = np.argsort(data.relations.ids(file["relation_labels"]))
+
+    def score(s, p, o):
+        return -np.abs(e[rows_e[s]] * r[rows_r[p]] - e[rows_e[o]]).sum(axis=1)
+
+    direct = kgeval.evaluate(score, data, progress=False)
+    assert (result["mrr"], result["mr"]) == pytest.approx((direct["mrr"], direct["mr"]), rel=1e-3)
+    radians = kgeval.evaluate(load_model(path, data, phase_unit=1), data, progress=False)
+    assert (round(result["mrr"], 2), round(radians["mrr"], 2)) == (0.53, 0.14)
 
 
 @pytest.mark.parametrize("kind", ["transe", "complex", "rotate", "tucker"])

@@ -50,6 +50,20 @@ def test_gauc_with_weights_equals_oracle():
     assert n_out > 500
 
 
+def test_gauc_refuses_weights_that_overflow():
+    """With two weights of 1e308 the total was infinite and the value 0; equal weights of any other size give 0.5."""
+    table = [1, 0, 1, 0], [0.3, 0.2, 0.1, 0.5], ["a", "a", "b", "b"]
+    assert GAUC().compute(*table, {"a": 1e99, "b": 1e99}).value == 0.5
+    for weight, shown in ((1e308, "1e+308"), (1e-310, "1e-310")):
+        with pytest.raises(MetricError) as caught:
+            GAUC().compute(*table, {"a": weight, "b": weight})
+        assert str(caught.value) == (
+            "the largest weight must be between 1e-100 and 1e+100, since sums of weighted values overflow or lose "
+            f"digits in float64 otherwise; got {shown}. Only the ratios of weights matter: divide all weights by the "
+            "largest one"
+        )
+
+
 def test_gauc_of_one_group_is_auc():
     """And groups that are not compared: each perfect although the scores of one lie below the other's negatives."""
     for labels, scores, _ in TABLES[:200]:

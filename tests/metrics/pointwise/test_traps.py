@@ -363,7 +363,7 @@ def test_raw_scores_need_a_threshold_of_their_own():
         ),
         (
             lambda: GAUC().compute([1], [1], ["a"], {"b": 1}),
-            "weights must have an entry for every group; 'a' and 0 more have none",
+            "weights must have an entry for every group; 'a' has none",
         ),
         (lambda: GAUC().compute([1], [1], ["a"], {"a": -1}), "the weight of group 'a' must be 0 or more; got -1"),
         (

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from grids import light
-from list_metric_cases import refused
+from list_metric_cases import per_query, refused
 from random_lists import same
 
 from kgeval.errors import DataError, MetricError, ScoreError
@@ -120,11 +120,12 @@ def test_missing_labels(missing, precision, dcg, note):
     assert from_ranking([[1, 0]], missing=missing).notes == ()
 
 
+SAME_SHAPE = "relevance and scores must have the same shape; got"
 SHAPES = [
-    ([1, 0], [1, 2, 3], "relevance has 2 items and scores has 3; they must have the same shape"),
-    ([[1, 0]], [1, 2], "relevance has 2 items and scores has 2; they must have the same shape"),
+    ([1, 0], [1, 2, 3], f"{SAME_SHAPE} a flat array of 2 items and a flat array of 3 items"),
+    ([[1, 0]], [1, 2], f"{SAME_SHAPE} 1 row with 2 items and a flat array of 2 items"),
     ([[1, 0], [1, 0, 1]], [[1, 2, 3], [1, 2]], "query 0: relevance has 2 items, but scores has 3"),
-    ([[1, 0], [1, 0]], [[1, 2], [1]], "relevance has 4 items and scores has 3; they must have the same shape"),
+    ([[1, 0], [1, 0]], [[1, 2], [1]], f"{SAME_SHAPE} 2 rows with 4 items and 2 rows with 3 items"),
     ([[1], [1, 0], [0]], [[1], [1], [0, 1]], "query 1: relevance has 2 items, but scores has 1"),
     ("10", [1, 2], "relevance must be an array or a sequence of arrays; got str"),
     ({1: 0}, [1], "relevance must be an array or a sequence of arrays; got dict"),
@@ -249,11 +250,16 @@ def test_other_words_that_are_refused(error, message, call):
     refused(error, message, call)
 
 
-@pytest.mark.parametrize(("relevance", "scores", "n"), [([[1, 0], []], [[1, 2]], 2), ([[]], [[], []], 0)])
-def test_a_row_without_items_that_the_other_lacks(relevance, scores, n):
+@pytest.mark.parametrize(
+    ("relevance", "scores", "got"),
+    [
+        ([[1, 0], []], [[1, 2]], "2 rows with 2 items and 1 row with 2 items"),
+        ([[]], [[], []], "1 row with 0 items and 2 rows with 0 items"),
+    ],
+)
+def test_a_row_without_items_that_the_other_lacks(relevance, scores, got):
     """As many items, but not as many queries: as for any other difference of shapes."""
-    message = f"relevance has {n} items and scores has {n}; they must have the same shape"
-    refused(DataError, message, lambda: from_scores(relevance, scores))
+    refused(DataError, f"{SAME_SHAPE} {got}", lambda: from_scores(relevance, scores))
 
 
 NO_ORDER = "run: query 'q' has a set, which has no order; use a list, or scores"
@@ -342,3 +348,11 @@ def test_cut_off_beyond_64_bits():
 def test_no_queries_as_a_matrix():
     """A matrix of 0 rows is no query, as no query given flat is."""
     assert len(from_scores(np.zeros((0, 5)), np.zeros((0, 5)))) == 0
+
+
+def test_tied_items_keep_the_order_of_the_input():
+    """Under ``stable``: of 30 tied items of two queries, given by turns, the relevant one is 1st and 4th."""
+    first, second = [1, *[0] * 29], [0, 0, 0, 1, *[0] * 26]
+    grades = [grade for pair in zip(first, second, strict=True) for grade in pair]
+    lists = from_scores(grades, [0.5] * 60, [0, 1] * 30)
+    assert per_query("rr", lists, "stable").tolist() == [1.0, 1 / 4]

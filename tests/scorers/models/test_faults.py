@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scorer_cases import CHAIN, LABELS, TEST, M, N, Tensor, dataset, integer_model, raises, same_ranks
 
 import kgeval as kg
 from kgeval.kernels.numpy_kernels import NumpyCounter
 from kgeval.kernels.rows import count_rows
-from kgeval.scorers.models.distances import TransE
-from kgeval.scorers.models.products import DistMult
+from kgeval.scorers.models.distances import RotatE, TransE
+from kgeval.scorers.models.products import ComplEx, DistMult
+from kgeval.scorers.models.tensors import RESCAL, BatchNorm
 
 
 def test_tensors_of_vectors():
@@ -102,8 +104,8 @@ def test_parameters_that_are_not_finite(n, value):
     with raises("'Chad'"):
         kg.evaluate(TransE(entities, np.ones((M, 4))), dataset(n, test))
     if n > N:
-        message = "TransE: the vector of entity 'Chad' (and of 0 more entities) is not finite: it has a NaN or infinite"
-        with raises(message + " number. Did the training diverge?"):
+        message = "TransE: the vector of entity 'Chad' is not finite: it has a NaN or infinite"
+        with raises(message + " value. Did the training diverge?"):
             kg.evaluate(TransE(entities, np.ones((M, 4))), dataset(n, test))
 
 
@@ -227,3 +229,93 @@ def test_a_row_that_loses_its_positive_is_refused(monkeypatch):
     monkeypatch.setattr("kgeval.kernels.rows.count_rows", blind)
     with pytest.raises(kg.ScoreError, match="is missing in the count of equal scores; this is a bug in kgeval"):
         kg.evaluate(lambda s, p, o: s + 2.0 * o, dataset(), progress=False)
+
+
+@pytest.mark.parametrize("model", [TransE, DistMult, ComplEx, RESCAL])
+def test_masked_arrays_are_refused(model):
+    """G4: what is masked has no value; also where nothing is masked."""
+    relations = np.ones((M, 4, 4) if model is RESCAL else (M, 4))
+    for mask in (False, True):
+        entities = np.ma.MaskedArray(np.ones((N, 4)), mask=mask)
+        with raises("entities is a masked array; a masked value cannot be scored. Fill it, or pass its", kg.DataError):
+            model(entities, relations)
+
+
+def test_frames_are_read_in_the_order_of_ids_only():
+    """G5: an index that says another order, by labels or by numbers, is not passed over."""
+    values = np.arange(24.0).reshape(N, 4)
+    for index, row, name in ((LABELS, 0, LABELS[0]), ([0, 1, 3, 2, 4, 5], 2, 3), (range(1, 7), 0, 1)):
+        message = (
+            f"entities is a DataFrame whose index is not 0, 1, 2, ...: row {row} has the index {name!r}, but row i "
+            "must be that of id i. Put the rows in the order of the dataset, without the index: "
+            "frame.loc[list(dataset.entities.labels)].to_numpy(), or with dataset.relations.labels"
+        )
+        with raises(message, kg.DataError):
+            TransE(pd.DataFrame(values, index=index), np.ones((M, 4)))
+        with raises("relations is a DataFrame whose index", kg.DataError):
+            ComplEx(values, pd.DataFrame(values, index=index))
+    with raises("mean is a Series whose index is not 0, 1, 2, ...: row 0 has the index 1", kg.DataError):
+        BatchNorm([1, 1], [0, 0], pd.Series([0, 0], index=[1, 0]), [1, 1])
+    assert same_ranks(
+        kg.evaluate(TransE(pd.DataFrame(values), pd.DataFrame(np.ones((M, 4)))), dataset()),
+        kg.evaluate(TransE(values, np.ones((M, 4))), dataset()),
+    )
+
+
+@pytest.mark.parametrize("dtype", [">f2", ">f4", "<f8", ">f8", ">i8", "longdouble"])
+def test_numbers_of_another_byte_order_or_size(dtype):
+    """G14: converted exactly, in tables of one and of more dimensions."""
+    for model, shape in ((TransE, (N, 4)), (RESCAL, (N, 4, 4)), (ComplEx, (N, 4))):
+        entities, relations = np.arange(24.0).reshape(N, 4), np.arange(np.prod(shape)).reshape(shape)
+        same = model(entities.astype(dtype), relations.astype(dtype)).score([0, 3], [1, 5], [2, 4])
+        assert same.tolist() == model(entities, relations.astype(float)).score([0, 3], [1, 5], [2, 4]).tolist()
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long double is float64 here")
+def test_long_doubles_that_float64_cannot_hold():
+    """G14: the true reason, not `must be a real numeric array`."""
+    entities = np.ones((N, 4), dtype=np.longdouble)
+    entities[2, 1] = np.nextafter(np.longdouble(1), np.longdouble(2))
+    message = f"entities: float64 cannot hold all of its {entities.dtype} numbers, first {entities[2, 1]!s} at [2, 1]; "
+    with raises(message + "kgeval computes in float64. Round them yourself: .astype(numpy.float64)", kg.DataError):
+        TransE(entities, np.ones((M, 4)))
+    entities[2, 1] = np.nan  # such as the row of an entity that the model lacks
+    assert np.isnan(TransE(entities, np.ones((M, 4))).score([2], [0], [0])).all()
+
+
+class Vectors:
+    """Vectors of too few entities."""
+
+    geometry = "dot"
+
+    def query_vectors(self, side, given, relation):
+        return np.ones((N - 2, 4))[given]
+
+    def candidate_vectors(self, side):
+        return np.ones((N - 2, 4))
+
+
+@pytest.mark.parametrize("run", [kg.evaluate, kg.check_scorer])
+def test_too_few_rows(run):
+    """G17: the expected and the given number of rows, not an IndexError inside query_vectors."""
+    message = "TransE has rows for 4 entities, dataset 'dataset' has 6; row i must be the vector of dataset.entities."
+    with raises(message):
+        run(TransE(np.ones((N - 2, 4)), np.ones((M, 4))), dataset())
+    with raises("Vectors.candidate_vectors('subject') must return shape (6, d), one row per entity; got (4, 4)"):
+        run(Vectors(), dataset())
+
+
+def test_phases_that_are_all_small():
+    """S7: parameters in another unit; a note of the result and a warning, until the call says the unit."""
+    entities, phases = np.ones((N, 20)), np.linspace(-0.3, 0.2, M * 10).reshape(M, 10)
+    caution = (
+        "RotatE: no phase of the relations is beyond 0.3, though phases in radians usually lie between -3.14 and 3.14. "
+        "If their unit is another, set phase_unit= (for the paper's code: pi * hidden_dim / (gamma + 2)); phase_unit=1 "
+        "means radians"
+    )
+    with pytest.warns(kg.KgevalWarning, match="no phase of the relations is beyond 0.3") as caught:
+        model = RotatE(entities, phases)
+    assert (str(caught[0].message), caught[0].filename) == (caution, __file__)
+    assert model.notes == (model.description, caution)
+    for said in (RotatE(entities, phases, phase_unit=1), RotatE(entities, 2 * phases), RotatE(entities, 0.0 * phases)):
+        assert said.notes == (said.description,)

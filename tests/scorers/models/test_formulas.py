@@ -21,7 +21,7 @@ from kgeval.errors import DataError
 from kgeval.scorers.models import MODELS
 from kgeval.scorers.models.base import EmbeddingModel
 from kgeval.scorers.models.distances import RotatE, TransE
-from kgeval.scorers.models.products import CP, ComplEx, DistMult, QuatE, SimplE
+from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
 
@@ -185,3 +185,73 @@ def test_repr_counts_relations_not_rows():
     """Six rows with inverses are three relations."""
     model = TransE(np.ones((4, 5)), np.ones((6, 5)), inverse_relations="after")
     assert repr(model) == "TransE(4 entities, 3 relations, 5 numbers, inverse relations after)"
+
+
+@pytest.mark.parametrize(
+    ("normalise", "expected"),
+    [
+        ("none", 3 + 5 - 2 + 4),
+        ("entities-l1", 3 / 7 + 5 - 1 + 4 / 7),
+        ("entities-l2", 0.6 + 5 - 1 + 0.8),
+        ("all-l2", 0.6 + 1 - 1 + 0.8),
+    ],
+)
+def test_normalised_vectors(normalise, expected):
+    """(3, 4) + (5, 0) - (2, 0), whose norms are 7 and 5, 5, 2; a row of zeros stays zero, as in torch (S10)."""
+    model = TransE([[3.0, 4.0], [2.0, 0.0], [0.0, 0.0]], [[5.0, 0.0]], normalise=normalise)
+    assert model.score([0], [0], [1])[0] == pytest.approx(-expected, abs=1e-12)
+    assert model.candidate_vectors("object")[2].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("model", "description"),
+    [
+        (TransE([[1, 2]], [[3, 4]]), "TransE, L1, 2 dimensions, no inverse relations"),
+        (TransE([[1, 2]], [[3, 4]], norm=2), "TransE, L2, 2 dimensions, no inverse relations"),
+        (
+            TransE([[1, 2]], [[3, 4]], normalise="entities-l1"),
+            "TransE, L1, 2 dimensions, entities divided by their L1 norms, no inverse relations",
+        ),
+        (
+            TransE([[1, 2]], [[3, 4]] * 2, inverse_relations="after", normalise="all-l2"),
+            "TransE, L1, 2 dimensions, entities and relations divided by their L2 norms, inverse relations after",
+        ),
+        (
+            RotatE([[1, 2, 3, 4]], [[0.5, 1.0]]),
+            "RotatE, L1 norm of moduli, 2 complex dimensions (halves), relations as phases in radians, "
+            "no inverse relations",
+        ),
+        (
+            RotatE([[1 + 2j]], [[0.5]], phase_unit=2.5, norm=2),
+            "RotatE, L2, 1 complex dimensions, relations as phases in units of 2.5 radians, no inverse relations",
+        ),
+        (
+            RotatE([[1, 2]], [[1, 0]] * 4, layout="interleaved", inverse_relations="alternating"),
+            "RotatE, L1 norm of moduli, 1 complex dimensions (interleaved), relations as rotations, "
+            "inverse relations alternating",
+        ),
+        (DistMult([[1, 2]], [[3, 4]]), "DistMult, 2 dimensions, no inverse relations"),
+        (ComplEx([[1, 2]], [[3, 4]]), "ComplEx, 1 complex dimensions (halves), no inverse relations"),
+        (ComplEx([[1j, 2]], [[3, 4j]]), "ComplEx, 2 complex dimensions, no inverse relations"),
+        (CP([[1, 2]], [[1, 2]], [[3, 4]]), "CP, 2 dimensions, no inverse relations"),
+        (SimplE([[1, 2]], [[1, 2]], [[3, 4]], [[3, 4]]), "SimplE, 2 dimensions, no inverse relations"),
+        (HolE([[1, 2]], [[3, 4]]), "HolE, 2 dimensions, no inverse relations"),
+        (
+            QuatE([[1, 2, 3, 4]], [[3, 4, 5, 6]]),
+            "QuatE, 1 quaternion dimensions (halves), relations divided by their norms, no inverse relations",
+        ),
+        (RESCAL([[1, 2]], [[[3, 4], [5, 6]]]), "RESCAL, 2 dimensions, no inverse relations"),
+        (
+            TuckER([[1, 2]], [[3]], [[[3, 4]], [[5, 6]]]),
+            "TuckER, 2 x 1 dimensions, no batch normalisation, no inverse relations",
+        ),
+        (
+            TuckER([[1]], [[3]], [[[3]]], BatchNorm([1], [1], [1], [1]), BatchNorm([1], [1], [1], [1], eps=0.001)),
+            "TuckER, 1 x 1 dimensions, batch normalisation of the subject (eps 1e-05) and the product (eps 0.001), "
+            "no inverse relations",
+        ),
+    ],
+)
+def test_descriptions(model, description):
+    """What changes a model's numbers is its first note, and so the first note of its results (S7 to S11)."""
+    assert (model.description, model.notes[0]) == (description, description)

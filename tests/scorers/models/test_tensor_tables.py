@@ -221,6 +221,15 @@ def test_candidates_are_the_tensor_of_their_side():
     assert TuckER(**tables).candidate_vectors("subject")[:, 4].tolist() == [1.0] * N_ENTITIES
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("normalise", ["entities-l1", "entities-l2", "all-l2"])
+def test_normalised_vectors(normalise, dtype):
+    tables = draw_tensors("TransE", 7, dtype)
+    tables["entities"][3] = 0
+    arrays = {key: as_numpy(table) for key, table in tables.items()}
+    check_same_model(TransE(**tables, normalise=normalise), TransE(**arrays, normalise=normalise))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_parameters_in_training(name):
     """An `nn.Parameter` with its gradient: nothing that comes back has one, and the bits are the same."""

@@ -1,0 +1,72 @@
+"""`Lists`: lists of different lengths in one array; lists of candidates, one per positive, are kept so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Lists of different lengths in one array.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (lists + 1,)
+        List i is ``values[offsets[i] : offsets[i + 1]]``.
+    values : array, shape (elements,)
+
+    Examples
+    --------
+    >>> lists = Lists(np.array([0, 2, 2, 3]), np.array([7, 8, 9]))
+    >>> lists.take(np.array([2, 0])).values
+    array([9, 7, 8])
+    """
+
+    offsets: Ids
+    values: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Ids:
+        """The number of elements of each list, int64, shape (lists,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def list_of(self) -> Ids:
+        """For each element the index of its list, int64, shape (elements,)."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @classmethod
+    def of(cls, arrays: Sequence[npt.NDArray[Any]]) -> Lists:
+        """Return the lists that the 1-dimensional `arrays` hold."""
+        lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+        return cls(_ends(lengths), np.concatenate(arrays) if len(arrays) else np.zeros(0, dtype=np.int64))
+
+    def elements(self, chosen: Ids) -> Ids:
+        """Return the indices in `values` of the elements of the lists `chosen`, list after list."""
+        lengths = self.lengths[chosen]
+        ends = np.cumsum(lengths)
+        # The elements of list i of `chosen` have consecutive indices that start at offsets[chosen[i]].
+        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.offsets[chosen] - ends + lengths, lengths)
+
+    def take(self, chosen: Ids) -> Lists:
+        """Return the lists `chosen`, in this order."""
+        return Lists(_ends(self.lengths[chosen]), self.values[self.elements(chosen)])
+
+    def where(self, is_kept: npt.NDArray[np.bool_]) -> Lists:
+        """Return the lists without the elements for which `is_kept`, shape (elements,), is False."""
+        lengths = np.bincount(self.list_of[is_kept], minlength=len(self))
+        return Lists(_ends(lengths), self.values[is_kept])
+
+
+def _ends(lengths: Ids) -> Ids:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

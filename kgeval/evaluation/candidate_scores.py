@@ -1,0 +1,296 @@
+"""evaluate_candidates(): rank each positive among the scores of its own list of negatives, without a scorer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids, Scores
+from kgeval.data import (
+    SIDES,
+    All,
+    Dataset,
+    KnownIndex,
+    Listed,
+    Lists,
+    Protocol,
+    Recorded,
+    given_and_asked,
+    known_triples,
+    query_parts,
+    triple_labels,
+)
+from kgeval.errors import DataError, ProtocolError, ScoreError
+from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble, list_notes
+from kgeval.ranking import ListTask, TaskCounts, count_lists
+from kgeval.results import EvaluationResult
+from kgeval.scorers import as_scores
+
+NO_IDS = (
+    "the ids of the negatives were not given (negatives=), so known triples among them cannot be removed: the filtered "
+    "setting equals the raw setting"
+)
+
+
+def evaluate_candidates(
+    dataset: Dataset,
+    *,
+    objects: tuple[Any, Any] | None = None,
+    subjects: tuple[Any, Any] | None = None,
+    negatives: Listed | Mapping[str, Any] | None = None,
+    protocol: Protocol | None = None,
+) -> EvaluationResult:
+    """Rank every positive among the scores of its own negatives; the scores are already computed.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its splits define the positives and the known triples.
+    objects : tuple (positive scores, negative scores), optional
+        The scores of the positives, shape (n,), and of the negatives that replace their objects: an array of shape
+        (n, m), or n arrays of any length. Row i belongs to row i of the ranked split, duplicate rows included. Higher
+        is better.
+    subjects : tuple (positive scores, negative scores), optional
+        The same for negatives that replace the subject.
+    negatives : Listed or dict, optional
+        The ids of the negatives: `kgeval.candidates.Listed`, or ``{"objects": ids, "subjects": ids}`` with one array of
+        the same shape for each side. The filtered setting needs them; without ids it equals the raw setting, and the
+        result says so.
+    protocol : Protocol, optional
+        Which split is ranked, and which splits filter; by default the test split, filtered by all splits.
+
+    Returns
+    -------
+    EvaluationResult
+
+    Raises
+    ------
+    DataError
+        If no side is given, or no positive has a negative.
+    ProtocolError
+        If numbers of rows, lengths of lists or the protocol do not fit.
+    ScoreError
+        If a score is NaN or not a number, or if positives and negatives have dtypes that cannot be compared exactly.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=5, n_relations=1)
+    >>> result = evaluate_candidates(
+    ...     dataset, objects=([0.9, 0.4], [[0.1, 0.2], [0.5, 0.3]]), negatives={"objects": [[3, 4], [3, 4]]}
+    ... )
+    >>> result["object.mrr"], result["hits@1"]
+    (0.75, 0.5)
+    """
+    given = {side: pair for side, pair in (("subject", subjects), ("object", objects)) if pair is not None}
+    if not given:
+        raise DataError("evaluate_candidates needs scores: objects=(positives, negatives), subjects=..., or both")
+    scored = {side: _scores_of(side, pair) for side, pair in given.items()}
+    listed = _listed(negatives, scored)
+    resolved = _resolved(protocol or Protocol(), dataset, scored, listed)
+    positives = Positives.of(dataset, resolved)
+    known = known_triples(dataset, resolved.filter_splits or ())
+    rows = np.arange(len(positives.triples))
+    tasks, ranked = [], []
+    for side, (positive_scores, negative_scores) in scored.items():
+        _check_rows(side, len(positive_scores), len(rows), resolved)
+        if listed is None:
+            counts = count_lists(positive_scores, negative_scores, np.zeros(len(negative_scores.values), dtype=bool))
+        else:
+            index = KnownIndex.of(*query_parts(known, side))
+            entities = np.arange(len(dataset.entities))
+            task = ListTask.of(dataset, listed, side, positives.triples, rows, entities, index)
+            if listed.duplicates == "drop":
+                _check_repeated(dataset, side, positives.triples, listed.lists[side], negative_scores)
+            kept = Lists(task.rivals.offsets, negative_scores.values[task.kept])
+            counts = count_lists(positive_scores, kept, task.is_known)
+            tasks.append(_Scored(task, positive_scores, kept.values))
+        ranked.append(_ranked(rows, counts))
+    if not any(len(part.rows) for part in ranked):
+        raise DataError("no positive has a negative: every list is empty")
+    return assemble(
+        dataset,
+        resolved,
+        positives,
+        ranked,
+        {NO_NEGATIVES: sum(len(rows) - len(part.rows) for part in ranked)},
+        {"scorer": "scores", "n_queries": len(rows) * len(ranked)},
+        ListSource(dataset, tuple(tasks), np.concatenate([part.rows for part in ranked])),
+        [NO_IDS] if listed is None else list_notes([scored.task for scored in tasks]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """The task of a side with its scores; `negatives` has one score for each rival of the task."""
+
+    task: ListTask
+    positives: Scores
+    negatives: Scores
+
+
+@dataclass(frozen=True, eq=False)
+class ListSource:
+    """Looks up the scores of a positive and its list; implements `kgeval.results.explanations.Source`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    sides : tuple
+        The lists and scores of each side; empty if the ids of the negatives are unknown.
+    positive_rows : int64 array, shape (rows,)
+        For each row of the table of ranks, the index of its positive.
+    """
+
+    dataset: Dataset
+    sides: tuple[_Scored, ...]
+    positive_rows: Ids
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a second look gives exactly the same scores: always True, since the scores are stored."""
+        return True
+
+    def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
+        """Return the ids of a positive's answer and negatives, sorted, and their scores."""
+        found = [scored for scored in self.sides if scored.task.side == side]
+        if not found or row is None:
+            raise DataError("the ids of the negatives are unknown, so kgeval cannot name them; pass negatives=")
+        scored, i = found[0], self.positive_rows[row]
+        _, answers = given_and_asked(triple[None], side)
+        rivals = scored.task.rivals
+        listed = slice(rivals.offsets[i], rivals.offsets[i + 1])
+        candidates = np.append(rivals.values[listed], answers)
+        order = np.argsort(candidates, kind="stable")
+        return candidates[order], np.append(scored.negatives[listed], scored.positives[i])[order]
+
+
+def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
+    """Return the scores of positives, shape (n,), and of their negatives as lists, in one dtype; check them."""
+    name = f"{side}s"
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise ScoreError(f"{name} must be a pair (scores of the positives, scores of the negatives)")
+    positives = as_scores(pair[0], f"{name}[0]")
+    if positives.ndim != 1:
+        raise ScoreError(f"{name}[0] must have shape (n,), one score per positive; got shape {positives.shape}")
+    parts = [as_scores(part, f"{name}[1][{i}]") for i, part in enumerate(_rows_of(name, pair[1]))]
+    if any(part.ndim != 1 for part in parts):
+        raise ScoreError(f"{name}[1] must have shape (n, m), or be n arrays of scores")
+    lists = Lists.of([part if len(part) else part.astype(positives.dtype) for part in parts])
+    both = np.result_type(positives.dtype, lists.values.dtype) if len(lists.values) else positives.dtype
+    for what, values in (("positives", positives), ("negatives", lists.values)):
+        if (
+            values.dtype.kind in "iu"
+            and both.kind == "f"
+            and (values.astype(both).astype(values.dtype) != values).any()
+        ):
+            raise ScoreError(
+                f"{name}: the {what} are {values.dtype}, which {both} cannot hold exactly; give positives and "
+                "negatives in one dtype"
+            )
+    positives, lists = positives.astype(both), Lists(lists.offsets, lists.values.astype(both))
+    if np.isnan(positives).any():
+        raise ScoreError(f"{name}[0]: the score of positive {int(np.argmax(np.isnan(positives)))} is NaN")
+    if np.isnan(lists.values).any():
+        position = int(np.argmax(np.isnan(lists.values)))
+        i = int(lists.list_of[position])
+        raise ScoreError(f"{name}[1]: negative {position - int(lists.offsets[i])} of positive {i} has score NaN")
+    if len(lists) != len(positives):
+        raise ScoreError(f"{name}: {len(positives):,} positives, but {len(lists):,} lists of negatives")
+    return positives, lists
+
+
+def _rows_of(name: str, values: Any) -> Any:
+    """Return the rows of an array or sequence of scores; a tensor or frame becomes an array first."""
+    if hasattr(values, "detach") or hasattr(values, "to_numpy"):
+        values = as_scores(values, f"{name}[1]")
+    if not hasattr(values, "__len__"):
+        raise ScoreError(f"{name}[1] must have shape (n, m), or be n arrays of scores; got {type(values).__name__}")
+    return values
+
+
+def _listed(negatives: Any, scored: Mapping[str, tuple[Scores, Lists]]) -> Listed | None:
+    """Return the ids of the negatives, one for each score; None if the user gave none."""
+    if negatives is None:
+        return None
+    if isinstance(negatives, Mapping):
+        unknown = set(negatives) - {"objects", "subjects"}
+        if unknown:
+            raise ProtocolError(f"negatives has the key {min(unknown)!r}; expected 'objects', 'subjects'")
+        negatives = Listed(**negatives)
+    if not isinstance(negatives, Listed):
+        raise ProtocolError(
+            "negatives must be kgeval.candidates.Listed, or a dict with the keys 'objects', 'subjects'; got "
+            f"{type(negatives).__name__}"
+        )
+    if set(negatives.lists) != set(scored):
+        raise ProtocolError(
+            f"negatives has ids for the sides {', '.join(negatives.sides)}, but scores were given for "
+            f"{', '.join(side for side in SIDES if side in scored)}"
+        )
+    for side, (_, scores) in scored.items():
+        lengths = negatives.lists[side].lengths
+        if len(lengths) != len(scores):
+            raise ProtocolError(f"negatives has {len(lengths):,} lists of {side}s; expected {len(scores):,}")
+        wrong = np.flatnonzero(lengths != scores.lengths)
+        if len(wrong):
+            i = wrong[0]
+            raise ProtocolError(
+                f"positive {i}, {side} side, has {lengths[i]} ids of negatives and {scores.lengths[i]} scores; give "
+                "one id for each score"
+            )
+    return negatives
+
+
+def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], listed: Listed | None) -> Protocol:
+    """Return the protocol with the lists as candidates, and without a filter if the ids are unknown."""
+    if protocol.unseen not in (None, "rank"):
+        raise ProtocolError(f"with given scores, unseen must be 'rank'; got {protocol.unseen!r}")
+    candidates = _lengths_alone(scored) if listed is None else listed
+    if protocol.candidates not in (All(), candidates):
+        raise ProtocolError("the negatives determine the candidates; remove candidates= from the protocol")
+    if listed is None and protocol.filter_splits:
+        raise ProtocolError("filter_splits needs the ids of the negatives; pass negatives=")
+    filters = () if listed is None else protocol.filter_splits
+    sides = tuple(side for side in SIDES if side in scored)
+    return replace(protocol, sides=sides, candidates=candidates, filter_splits=filters).resolved(dataset)
+
+
+def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
+    """Return candidates of which only the number per positive is known."""
+    digest = hashlib.sha256(b"kgeval lengths of lists 1")
+    for side, (_, lists) in scored.items():
+        digest.update(f"\n{side}\n".encode() + lists.lengths.astype("<i8").tobytes())
+    return Recorded(Listed.kind, digest.hexdigest())
+
+
+def _check_rows(side: str, found: int, expected: int, protocol: Protocol) -> None:
+    if found != expected:
+        raise ProtocolError(
+            f"{side}s has {found:,} positives, but split {'+'.join(protocol.splits)} has {expected:,} triples; give "
+            "one row per triple, in their order, duplicate triples included"
+        )
+
+
+def _check_repeated(dataset: Dataset, side: str, triples: Ids, ids: Lists, scores: Lists) -> None:
+    """Raise a ScoreError if a list contains an entity twice with different scores."""
+    keys = ids.list_of * len(dataset.entities) + ids.values
+    order = np.lexsort((scores.values, keys))
+    is_wrong = (np.diff(keys[order]) == 0) & (scores.values[order][1:] != scores.values[order][:-1])
+    if is_wrong.any():
+        position = order[int(np.argmax(is_wrong))]
+        s, p, o = triples[ids.list_of[position]]
+        raise ScoreError(
+            f"the list of {triple_labels(dataset, s, p, o)}, {side} side, contains entity "
+            f"{dataset.entities.labels[ids.values[position]]!r} with two different scores; duplicates='drop' cannot "
+            "choose between them"
+        )
+
+
+def _ranked(rows: Ids, counts: TaskCounts) -> RankedSide:
+    """Return the positives that have at least one rival in the filtered setting."""
+    has_rivals = counts.filtered.rivals > 0
+    return RankedSide.of(rows[has_rivals], counts.scores, {"raw": counts.raw, "filtered": counts.filtered})

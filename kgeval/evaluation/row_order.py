@@ -1,0 +1,160 @@
+"""The row order check: does the scorer know the train triples, as it does if its rows belong to the dataset's ids?
+
+A trained model ranks the triples that it was trained on near the top. If its rows are in another order than the ids of
+the dataset, or are read with a wrong layout, it does not. `Evaluator.evaluate` calls `check_row_order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids
+from kgeval.data import Dataset, KnownIndex, Queries, given_and_asked, known_triples, query_parts, rank_in
+from kgeval.errors import ScoreError
+from kgeval.ranking import ListTask, Task, TaskCounts, rank
+from kgeval.scorers import Limits, RowScorer
+
+# How many train triples are ranked: as many as cost MAX_SHARE of the run, at most MAX_TRIPLES. If run and check
+# together take less than QUICK_RUN seconds, at least MIN_TRIPLES, and among few entities as many as CHEAP_PAIRS allow.
+MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
+CHEAP_PAIRS = 100_000  # scored pairs on each side
+QUICK_RUN = 60.0  # seconds
+SEED = 0
+# A side is doubtful if its AMRI is below LOW_AMRI, or if the AMRI is below GOOD_AMRI and the MRR below LOW_MRR: with
+# permuted relations, answers stay among similar entities (AMRI up to .91 on WN18RR), but are not found (MRR below .45).
+LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
+MIN_JUDGED = 50  # with fewer train triples the statistic says too little
+
+
+def check_row_order(
+    rows: RowScorer,
+    dataset: Dataset,
+    entities: Ids,
+    tasks: Sequence[Task] | Sequence[ListTask],
+    seconds: float,
+    limits: Limits,
+    threads: int = 1,
+) -> tuple[dict[str, Any], str]:
+    """Rank a sample of train triples, filtered, among all entities; return the statistic and a caution.
+
+    The sample depends only on the dataset, the tasks and the kind of scorer, so that two runs give the same statistic.
+    The time decides only if the run and the check together take longer than a minute.
+
+    Parameters
+    ----------
+    rows : RowScorer
+    dataset : Dataset
+    entities : int64 array, shape (n,)
+        Sorted ids of the candidates; they include all entities of train.
+    tasks : sequence of Task or sequence of ListTask
+        What the run ranked. The check ranks the same sides.
+    seconds : float
+        How long ranking the tasks took.
+    limits : Limits
+    threads : int
+        The number of worker threads for embedding models.
+
+    Returns
+    -------
+    statistic : dict
+        JSON can store it. ``triples``: how many train triples were ranked; for each side, ``amri`` (1 is best, 0 is
+        chance) and ``mrr`` under realistic ties; or ``reason``: why nothing was ranked.
+    caution : str
+        Empty if the train triples rank as they do for a trained model, or if the sample is too small to tell.
+
+    Examples
+    --------
+    >>> from kgeval.scorers import as_row_scorer
+    >>> ring = np.column_stack([np.arange(50), np.zeros(50, dtype=int), (np.arange(50) + 1) % 50])
+    >>> dataset = Dataset.from_arrays(train=ring, test=ring[:1], n_entities=50, n_relations=1)
+    >>> rows = as_row_scorer(lambda s, p, o: -np.abs((s + 1) % 50 - o), 50)
+    >>> index = KnownIndex.of(*query_parts(ring, "object"))
+    >>> task = Task.of(dataset, Queries.of(ring[:1], "object"), np.arange(50), index)
+    >>> check_row_order(rows, dataset, np.arange(50), [task], 0.1, Limits())
+    ({'triples': 50, 'object': {'amri': 1.0, 'mrr': 1.0}}, '')
+    """
+    train = dataset.splits.get("train")
+    if train is None or not len(train):
+        return _unchecked("the dataset has no train triples")
+    sides = list(dict.fromkeys(task.side for task in tasks))
+    n = min(len(train), _affordable(rows, tasks, len(entities), len(sides), seconds))
+    if not n:
+        return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of a run of more than a minute")
+    chosen = np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))
+    triples = train.array[chosen]
+    try:
+        check_tasks = [_task(dataset, triples, side, entities) for side in sides]
+        counts = rank(rows, check_tasks, limits, threads, progress=False)
+    except ScoreError as error:  # for example, a scorer that knows only the queries of test
+        return _unchecked(f"the scorer cannot score train triples: {error}")
+    statistic = {side: _measure(part) for side, part in zip(sides, counts) if part.filtered.rivals.any()}
+    return {"triples": n, **statistic}, _caution(n, statistic)
+
+
+def _unchecked(reason: str) -> tuple[dict[str, Any], str]:
+    return {"triples": 0, "reason": reason}, ""
+
+
+def _affordable(
+    rows: RowScorer, tasks: Sequence[Task] | Sequence[ListTask], n_entities: int, n_sides: int, seconds: float
+) -> int:
+    """Return how many train triples the check may rank on each side; the cost is counted in scored pairs."""
+    n_scored = max(1, sum(_count_pairs(rows, task, n_entities) for task in tasks))
+    pairs_per_triple = n_entities * n_sides
+    for least in (max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES):
+        if seconds * (1 + least * pairs_per_triple / n_scored) < QUICK_RUN:
+            break
+    else:
+        least = 0
+    return min(MAX_TRIPLES, max(least, int(MAX_SHARE * n_scored / pairs_per_triple)))
+
+
+def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int:
+    """Return how many pairs of query and candidate the scorer scored for a task."""
+    if isinstance(task, Task):
+        return task.n_queries * len(task.candidates)
+    return task.n_queries * n_entities if rows.kind == "matrix" else len(task.rows) + len(task.rivals.values)
+
+
+def _task(dataset: Dataset, triples: Ids, side: str, entities: Ids) -> Task:
+    """Return the task that ranks `triples` on `side`; the known triples of all splits are filtered."""
+    known = known_triples(dataset, tuple(dataset.splits))
+    # One integer for each query. Only known triples that share a query with `triples` are indexed, to save time.
+    queries, known_queries = (
+        part[:, 1] * len(dataset.entities) + given_and_asked(part, side)[0] for part in (triples, known)
+    )
+    is_shared = rank_in(np.unique(queries), known_queries)[1]
+    index = KnownIndex.of(*query_parts(known[is_shared], side))
+    return Task.of(dataset, Queries.of(triples, side), entities, index)
+
+
+def _measure(counts: TaskCounts) -> dict[str, float]:
+    """Return AMRI and MRR, filtered and with realistic ties, rounded to 6 digits."""
+    part = counts.filtered
+    above = part.better + part.tied / 2
+    return {
+        "amri": round(float(1 - 2 * above.sum() / part.rivals.sum()), 6) + 0.0,  # no -0.0
+        "mrr": round(float((1 / (1 + above)).mean()), 6),
+    }
+
+
+def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:
+    """Return the caution for the side with the lowest AMRI among the doubtful sides; empty if no side is doubtful."""
+    doubtful = [
+        side
+        for side, values in statistic.items()
+        if values["amri"] < LOW_AMRI or (values["amri"] < GOOD_AMRI and values["mrr"] < LOW_MRR)
+    ]
+    if n < MIN_JUDGED or not doubtful:
+        return ""
+    side = min(doubtful, key=lambda side: statistic[side]["amri"])
+    amri, mrr = statistic[side]["amri"], statistic[side]["mrr"]
+    return (
+        f"row order: {n} triples of train rank lower than a trained model ranks them ({side} side: AMRI {amri:.3f}, "
+        f"MRR {mrr:.3f}; all ranks 1 give 1). Are the rows of the model in the order of dataset.entities.labels and "
+        "dataset.relations.labels, and are layout and inverse_relations right? If so, the model knows little of train: "
+        "it is undertrained, or a simple baseline"
+    )

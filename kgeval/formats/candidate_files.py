@@ -1,0 +1,114 @@
+"""read_candidates(): lists of negatives from files of blocks, as GraIL and BERTRL write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kgeval.checks import Ids, cut_label
+from kgeval.data import Dataset, Listed, group_rows, triple_labels
+from kgeval.errors import DataError
+from kgeval.formats.datasets.tab_folder import read_columns
+
+
+def read_candidates(
+    files: str | Path | Sequence[str | Path], dataset: Dataset, *, split: str = "test", duplicates: str = "keep"
+) -> Listed:
+    """Read lists of negatives, one per positive, from files of blocks of 1 + m lines.
+
+    Each block holds the positive, then m negatives that differ from it in one entity, ``s<TAB>p<TAB>o`` on each line.
+    All blocks of a file have the same number of lines. The side of a file is the side on which its negatives differ
+    from their positives; names of files are not used (the file ``ranking_head.txt`` of GraIL replaces the tail).
+
+    Parameters
+    ----------
+    files : str or path, or sequence of these
+        One file for each side.
+    dataset : Dataset
+    split : str
+        The split whose triples are the positives; it has one block per triple, in any order.
+    duplicates : str
+        What a repeated entity of a list counts: ``"keep"`` or ``"drop"``; see `kgeval.candidates.Listed`.
+
+    Returns
+    -------
+    kgeval.candidates.Listed
+        For the field `candidates` of a `kgeval.Protocol` that ranks `split`.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be divided into such blocks, a line differs from its positive in more than one entity, a label
+        is not in `dataset`, or two files are for the same side. The message names file and line.
+    """
+    paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
+    lists: dict[str, Ids] = {}
+    for path in paths:
+        side, ids = _read_blocks(path, dataset, split)
+        if f"{side}s" in lists:
+            raise DataError(f"{path}: its negatives replace the {side}, as those of another file do; give one per side")
+        lists[f"{side}s"] = ids
+    return Listed(**lists, duplicates=duplicates)
+
+
+def _read_blocks(path: Path, dataset: Dataset, split: str) -> tuple[str, Ids]:
+    """Return the side that the negatives of a file replace, and their ids, int64, shape (positives, m)."""
+    columns = read_columns(path)
+    n_lines, positives = len(columns[0]), dataset[split].array
+    if not len(positives) or n_lines % len(positives) or n_lines < 2 * len(positives):
+        raise DataError(
+            f"{path}: {n_lines:,} lines cannot be divided into equal blocks (a positive, then its negatives) for the "
+            f"{len(positives):,} triples of {split}"
+        )
+    triples = np.empty((n_lines, 3), dtype=np.int64)
+    for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
+        triples[:, i] = vocabulary.find(columns[i].categories.to_numpy(dtype=object))[columns[i].codes]
+    if (triples < 0).any():
+        line, i = np.argwhere(triples < 0)[0]
+        kind = "relation" if i == 1 else "entity"
+        raise DataError(
+            f"{path}, line {line + 1}: the {kind} {cut_label(columns[i][line])!r} is not in {dataset.name!r}"
+        )
+    blocks = triples.reshape(len(positives), -1, 3)
+    size = blocks.shape[1]
+    rows = _rows_of(path, blocks[:, 0], positives, size, dataset, split)
+    # differs (blocks, m, 3): in which parts each negative differs from the positive of its block
+    differs = blocks[:, 1:] != blocks[:, :1]
+    # the side of the file: the part in which the first negative differs that is not a copy of its positive
+    first = differs[differs.any(axis=2)][:1]
+    side = "subject" if first.size and first[0, 0] else "object"
+    wrong = np.argwhere(differs[..., 1] | (differs[..., 2] if side == "subject" else differs[..., 0]))
+    if len(wrong):
+        block, j = wrong[0]
+        positive = triple_labels(dataset, *blocks[block, 0])
+        raise DataError(
+            f"{path}, line {block * size + j + 2}: expected a negative of {positive} (line {block * size + 1}) with "
+            f"another {side}, as in the lines before; found {triple_labels(dataset, *blocks[block, 1 + j])}"
+        )
+    negatives = np.empty((len(positives), size - 1), dtype=np.int64)
+    negatives[rows] = blocks[:, 1:, 0 if side == "subject" else 2]
+    return side, negatives
+
+
+def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Dataset, split: str) -> Ids:
+    """Return, for the first triple of each block, the row of the same triple in `positives`, int64, shape (blocks,).
+
+    The blocks of a repeated triple belong to its rows in the same order.
+    """
+    if np.array_equal(firsts, positives):
+        return np.arange(len(positives))
+    # Sort both by triple; the sort is stable, so equal triples keep their order.
+    orders = [group_rows(*part.T)[0] for part in (firsts, positives)]
+    in_order = [part[order] for part, order in zip((firsts, positives), orders)]
+    differs = np.flatnonzero((in_order[0] != in_order[1]).any(axis=1))
+    if len(differs):
+        block = orders[0][differs[0]]
+        raise DataError(
+            f"{path}, line {block * size + 1}: expected a triple of {split} as the first line of a block of {size} "
+            f"lines; found {triple_labels(dataset, *firsts[block])}"
+        )
+    rows = np.empty(len(positives), dtype=np.int64)
+    rows[orders[0]] = orders[1]
+    return rows

@@ -1,0 +1,212 @@
+"""Which files of a folder hold the splits of a dataset, and which other files hold triples that nobody reads.
+
+The readers of dataset folders call `find_split_files` before they read, and `unread_triples` afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kgeval.checks import suggest
+from kgeval.data import SPLITS, Dataset
+from kgeval.errors import DataError
+
+SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
+STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "test": ("test",)}
+SUFFIXES = (".txt", ".tsv")
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+# Files of these kinds may be a split in a format that the reader does not know.
+DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", ".parquet", *PACKED)
+SPLIT_WORDS = {"train", "training", "facts", "valid", "validation", "val", "dev", "test", "testing"}
+# Negatives and candidates are no facts; OpenKE's class files (1-1.txt, n-1.txt, ...) repeat triples of the test split.
+COMPANIONS = re.compile(r"negative|candidate|^ranking|^[1n]-(to-)?[1nm]\b")
+SAMPLE_BYTES = 1 << 16  # how much of a file is looked at
+
+
+def find_split_files(
+    folder: Path, splits: SplitFiles | None = None, ignore: Sequence[str] = (), ending: str = ""
+) -> dict[str, list[Path]]:
+    """Return the files of each split in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    splits : mapping of str to path or sequence of paths, optional
+        The files of some splits, relative to the folder. The other splits are found by their names (`STEMS`).
+    ignore : sequence of str
+        Names of files in the folder that are not read.
+    ending : str
+        What follows the name of a split: ``"_negatives"`` for files of negatives.
+
+    Returns
+    -------
+    dict of str to list of Path
+        In the order train, valid, test; without the splits that have no file.
+
+    Raises
+    ------
+    DataError
+        If a split has two files, if `splits` or `ignore` name something unknown, or if the only file that looks like a
+        split has a name that is not read, such as ``Train.txt`` or ``valid.csv``.
+    """
+    names = sorted(child.name for child in folder.iterdir())
+    ignored = [ignore] if isinstance(ignore, str) else list(ignore)
+    for name in ignored:
+        if name not in names:
+            raise DataError(f"{folder}: ignore names {name!r}, which the folder does not contain{suggest(name, names)}")
+    given = _given_files(folder, splits or {})
+    left = [name for name in names if name not in ignored]
+    names = [name for name in left if not any(folder / name in paths for paths in given.values())]
+    files = {}
+    for split in SPLITS:
+        if split in given:
+            files[split] = given[split]
+            continue
+        stems = [stem + ending for stem in STEMS[split]]
+        found = [stem + suffix for stem in stems for suffix in SUFFIXES if stem + suffix in names]
+        if len(found) > 1:
+            raise DataError(
+                f"{folder}: contains both {found[0]} and {found[1]}; keep only one, or say which to read: "
+                f"splits={{{split!r}: {found[0]!r}}} with ignore=[{found[1]!r}] "
+                f"(--splits {split}={found[0]} --ignore-files {found[1]})"
+            )
+        if found:
+            files[split] = [folder / found[0]]
+        elif not ending:
+            _check_no_look_alike(folder, split, names)
+    return files
+
+
+def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
+    """Return the files that the caller names, as paths; raise a DataError if they cannot be the files of splits."""
+    if not isinstance(splits, Mapping):
+        raise DataError(f"splits must map names of splits to files, as in {{'valid': 'dev.tsv'}}; got {splits!r}")
+    given = {}
+    for split, files in splits.items():
+        if split not in SPLITS:
+            hint = suggest(str(split), SPLITS)
+            raise DataError(f"splits: unknown split {split!r}{hint}; splits are {', '.join(SPLITS)}")
+        listed = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+        if not listed:
+            raise DataError(f"splits: no file is named for {split}; leave the split out, or name its files")
+        given[split] = [folder / file for file in listed]
+    paths = [path for files in given.values() for path in files]
+    repeated = [path for path in paths if paths.count(path) > 1]
+    if repeated:
+        raise DataError(f"splits: {repeated[0]} is named twice; each file belongs to one split")
+    return given
+
+
+def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None:
+    """Raise a DataError if a file looks like a split that has no file, but has another case of letters or suffix."""
+    for name in names:
+        is_stem = name.lower().split(".")[0] in STEMS[split]
+        if is_stem and Path(name).suffix.lower() in DATA_SUFFIXES and not (folder / name).is_dir():
+            raise DataError(
+                f"{folder}: {name} looks like the {split} split, but only tab-separated files named {split}.txt or "
+                f"{split}.tsv are read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or "
+                f"ignore=[{name!r}] (--ignore-files {name})"
+            )
+
+
+def assumptions(folder: Path, files: Mapping[str, Sequence[Path]], splits: SplitFiles | None) -> list[str]:
+    """Return one sentence for each thing that the reader assumed about the files of the splits.
+
+    Parameters
+    ----------
+    folder : Path
+    files : mapping of str to sequence of Path
+        The files of each split, from `find_split_files`.
+    splits : mapping, optional
+        What the caller said; see `find_split_files`.
+
+    Returns
+    -------
+    list of str
+    """
+    notes = []
+    for split, paths in files.items():
+        if split not in (splits or {}) and paths[0].stem != split:
+            notes.append(f"{paths[0].name} is read as the {split} split")
+    if "train" not in files:
+        notes.append("no train split: its triples are not filtered, and no entity counts as unseen")
+    return notes
+
+
+def unread_triples(
+    folder: Path,
+    files: Mapping[str, Sequence[Path]],
+    ignore: Sequence[str],
+    dataset: Dataset,
+    positions: Sequence[int],
+) -> list[str]:
+    """Return one sentence for each file beside the splits that holds triples of the same labels.
+
+    A file holds such triples if at least half of its first lines have three tab-separated columns, a relation of the
+    dataset, and an entity of the dataset. Files of negatives, of candidates and of classes are left out.
+
+    Parameters
+    ----------
+    folder : Path
+    files : mapping of str to sequence of Path
+        The files that were read.
+    ignore : sequence of str
+        Names of files that the caller leaves out.
+    dataset : Dataset
+    positions : sequence of three int
+        The columns that hold s, p and o.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    DataError
+        If such a file is named like a split or a part of one; for example ``facts.txt`` or ``test_2.txt``.
+    """
+    read = {path.resolve() for paths in files.values() for path in paths}
+    left_out = {ignore} if isinstance(ignore, str) else set(ignore)
+    notes = []
+    for path in sorted(folder.iterdir()):
+        name = path.name
+        if name in left_out or name.startswith(".") or COMPANIONS.search(name.lower()) or path.resolve() in read:
+            continue
+        if not path.is_file() or not _has_known_triples(path, dataset, positions):
+            continue
+        words = set(re.split(r"[^a-z]+", name.lower()))
+        split = next((split for split, stems in STEMS.items() if words & set(stems)), "train")
+        parts = [name, *(part.name for part in files.get(split, ()))]
+        remedy = (
+            f"splits={{{split!r}: {parts if len(parts) > 1 else name!r}}} (--splits {split}={'+'.join(parts)}) reads "
+            f"it, ignore=[{name!r}] (--ignore-files {name}) leaves it out"
+        )
+        if words & SPLIT_WORDS:
+            raise DataError(f"{folder}: {name} looks like a part of the dataset, but is not read; {remedy}")
+        notes.append(f"{name} holds triples of the same labels, but is not read; {remedy}")
+    return notes
+
+
+def _has_known_triples(path: Path, dataset: Dataset, positions: Sequence[int]) -> bool:
+    """Return whether a file holds triples of the dataset's labels; see `unread_triples`."""
+    try:
+        with path.open("rb") as stream:
+            sample = stream.read(SAMPLE_BYTES)
+    except OSError:
+        return False
+    text = sample.decode("utf-8-sig", "replace")
+    lines = re.split(r"\r\n|\n|\r", text)
+    if len(sample) == SAMPLE_BYTES and len(lines) > 1:
+        del lines[-1]  # it may be cut off
+    rows = [line.split("\t") for line in lines if line]
+    triples = [[row[i] for i in positions] for row in rows if len(row) == 3]
+    if not triples or 2 * len(triples) < len(rows):
+        return False
+    s, p, o = (
+        vocabulary.find([triple[i] for triple in triples]) >= 0
+        for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities))
+    )
+    return bool(2 * (p & (s | o)).sum() >= len(rows))

@@ -1,0 +1,230 @@
+"""Ranking among lists of negatives, one list per positive (`kgeval.data.Listed`): `ListTask` and `rank_lists`.
+
+`kgeval.evaluation` makes one `ListTask` per side. `rank_lists` scores the positives and the entities of their lists
+with a scorer; `count_lists` counts the rivals, also for scores that the user computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from kgeval.checks import Bools, Ids, Scores
+from kgeval.data import Dataset, KnownIndex, Listed, Lists, query_parts
+from kgeval.errors import ProtocolError
+from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.scorers import RowScorer, check_triple_scores, score_triples
+
+MAX_RIVALS = 1 << 20  # rivals that are scored together
+
+
+@dataclass(frozen=True)
+class ListTask:
+    """The positives of one side, each with its list of rivals.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    side : str
+    triples : int64 array, shape (positives, 3)
+    rows : int64 array, shape (positives,)
+        The index of each positive among all positives of the protocol.
+    rivals : Lists
+        One list of entity ids per positive, without the answer of the positive.
+    is_known : bool array, shape (rivals,)
+        Whether the triple with this rival is known.
+    kept : int64 array, shape (rivals,)
+        The index of each rival in the values of the lists that the user gave.
+    counts : dict of str to int
+        Numbers of listed entities: ``"listed"``, all; ``"answers"``, answers of their own positive, which are removed;
+        ``"duplicates"``, entities that a list repeats; ``"known"``, rivals that form known triples; ``"absent"``,
+        entities that are no candidates because train lacks them.
+    has_dropped_duplicates : bool
+        Whether repeated entities were removed from the lists.
+    """
+
+    dataset: Dataset
+    side: str
+    triples: Ids
+    rows: Ids
+    rivals: Lists
+    is_known: Bools
+    kept: Ids
+    counts: dict[str, int]
+    has_dropped_duplicates: bool
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, listed: Listed, side: str, triples: Ids, rows: Ids, entities: Ids, index: KnownIndex
+    ) -> ListTask:
+        """Make the task of one side.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        listed : Listed
+        side : str
+        triples : int64 array, shape (all positives, 3)
+            The triples of the ranked splits; list i of `listed` belongs to triple i.
+        rows : int64 array, shape (positives,)
+            The indices of the triples to rank.
+        entities : int64 array, shape (entities,)
+            Sorted ids of the entities that may be candidates.
+        index : KnownIndex
+            The known triples; tells the known answers of a query.
+
+        Raises
+        ------
+        ProtocolError
+            If the number of lists is not the number of triples, or an id is not one of `dataset`.
+        """
+        every = listed.lists[side]
+        if len(every) != len(triples):
+            raise ProtocolError(
+                f"Listed has {len(every):,} lists of {side}s, but the ranked splits have {len(triples):,} triples; "
+                "give one list per triple, in their order, duplicate triples included"
+            )
+        if every.values.size and int(every.values.max()) >= len(dataset.entities):
+            position = int(np.argmax(every.values))
+            raise ProtocolError(
+                f"{side}s[{every.list_of[position]}] contains id {every.values[position]}; dataset {dataset.name!r} "
+                f"has entities 0 to {len(dataset.entities) - 1}"
+            )
+        kept, lists = every.elements(rows), every.take(rows)
+        (relation, given), answers = query_parts(triples[rows], side)
+
+        def reduced(is_kept: Bools) -> tuple[Ids, Lists]:
+            return kept[is_kept], lists.where(is_kept)
+
+        is_answer = lists.values == answers[lists.list_of]
+        n_listed, n_answers = len(lists.values), int(is_answer.sum())
+        kept, lists = reduced(~is_answer)
+        is_candidate = np.zeros(len(dataset.entities), dtype=bool)
+        is_candidate[entities] = True
+        n_absent = int((~is_candidate[lists.values]).sum())
+        kept, lists = reduced(is_candidate[lists.values])
+        # keys (rivals,): one integer per (positive, entity). first (distinct keys,): where each key occurs first.
+        keys = lists.list_of * len(dataset.entities) + lists.values
+        _, first = np.unique(keys, return_index=True)
+        n_duplicates = len(keys) - len(first)
+        if listed.duplicates == "drop" and n_duplicates:
+            is_first = np.zeros(len(keys), dtype=bool)
+            is_first[first] = True
+            kept, lists = reduced(is_first)
+        owner = lists.list_of
+        is_known = index.contains(relation[owner], given[owner], lists.values)
+        counts = {
+            "listed": n_listed,
+            "answers": n_answers,
+            "duplicates": n_duplicates,
+            "known": int(is_known.sum()),
+            "absent": n_absent,
+        }
+        return cls(dataset, side, triples[rows], rows, lists, is_known, kept, counts, listed.duplicates == "drop")
+
+    def count_rivals(self) -> dict[str, Ids]:
+        """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
+        n_known = np.bincount(self.rivals.list_of[self.is_known], minlength=len(self.rivals))
+        return {"raw": self.rivals.lengths, "filtered": self.rivals.lengths - n_known}
+
+    @property
+    def n_queries(self) -> int:
+        """The number of lists; two positives of the same query have two lists."""
+        return len(self.rows)
+
+    def part(self, start: int, stop: int) -> Ids:
+        """Return the triples of the rivals of positives ``start:stop``, int64, shape (rivals of these, 3)."""
+        lists = self.rivals.take(np.arange(start, stop))
+        triples = self.triples[start:stop][lists.list_of]
+        triples[:, 0 if self.side == "subject" else 2] = lists.values
+        return triples
+
+
+def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = True) -> list[TaskCounts]:
+    """Rank every positive of every task among its own list.
+
+    Parameters
+    ----------
+    scorer : RowScorer
+    tasks : sequence of ListTask
+    progress : bool
+        Whether to show a progress bar in a terminal.
+
+    Returns
+    -------
+    list of TaskCounts
+        One for each task, in the order of its positives.
+
+    Raises
+    ------
+    ScoreError
+        If a score is NaN, or has a wrong shape or dtype.
+    """
+    total = sum(len(task.rows) for task in tasks)
+    counts = []
+    with tqdm(total=total, desc="lists", unit="list", disable=None if progress else True, leave=False) as bar:
+        for task in tasks:
+            parts = []
+            for start, stop in _blocks(task.rivals):
+                triples = np.concatenate([task.triples[start:stop], task.part(start, stop)])
+                scores = score_triples(scorer, triples, task.side)
+                check_triple_scores(scores, triples, task.dataset, scorer)
+                lists = task.rivals.take(np.arange(start, stop))
+                is_known = task.is_known[task.rivals.offsets[start] : task.rivals.offsets[stop]]
+                n = stop - start
+                parts.append(count_lists(scores[:n], Lists(lists.offsets, scores[n:]), is_known))
+                bar.update(n)
+            counts.append(TaskCounts.joined(parts))
+    return counts
+
+
+def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts:
+    """Count the rivals that score above each positive, and those that score equal to it.
+
+    Parameters
+    ----------
+    positives : array, shape (positives,)
+        The score of each positive.
+    rivals : Lists
+        The scores of the rivals of each positive, in the same dtype.
+    is_known : bool array, shape (rivals,)
+        Whether the rival forms a known triple.
+
+    Returns
+    -------
+    TaskCounts
+
+    Examples
+    --------
+    >>> rivals = Lists(np.array([0, 3, 4]), np.array([3.0, 2.0, 1.0, 5.0]))
+    >>> found = count_lists(np.array([2.0, 4.0]), rivals, np.array([True, False, False, False]))
+    >>> found.raw.better.tolist(), found.raw.tied.tolist(), found.filtered.better.tolist()
+    ([1, 1], [1, 0], [0, 1])
+    """
+    owner = rivals.list_of
+    is_above, is_equal = rivals.values > positives[owner], rivals.values == positives[owner]
+
+    def counted(is_counted: Bools) -> RankCounts:
+        return RankCounts(
+            *(
+                np.bincount(owner[is_counted & part], minlength=len(rivals))
+                for part in (is_above, is_equal, np.ones(len(owner), dtype=bool))
+            )
+        )
+
+    is_infinite = bool((positives == np.inf).any() or (rivals.values == np.inf).any())
+    return TaskCounts(counted(np.ones(len(owner), dtype=bool)), counted(is_known), positives, is_infinite)
+
+
+def _blocks(rivals: Lists) -> list[tuple[int, int]]:
+    """Return ranges (start, stop) of lists with at most `MAX_RIVALS` rivals together, or of one longer list."""
+    blocks, start = [], 0
+    while start < len(rivals):
+        stop = int(np.searchsorted(rivals.offsets, rivals.offsets[start] + MAX_RIVALS, side="right")) - 1
+        stop = min(max(stop, start + 1), len(rivals))
+        blocks.append((start, stop))
+        start = stop
+    return blocks

@@ -1,0 +1,338 @@
+"""The row order check: train triples tell whether the rows of a model belong to the ids of the dataset.
+
+The corruptions are those of users' files: rows in another order, shifted, read with a wrong layout or with inverse
+relations in other rows.
+"""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from baselines import Frequency, InverseRule
+
+import kgeval as kg
+from kgeval.data import KnownIndex, Queries, query_parts
+from kgeval.evaluation.row_order import check_row_order
+from kgeval.ranking import ListTask, Task
+from kgeval.scorers import Limits, as_row_scorer
+
+N = 60
+RING = np.column_stack([np.arange(N), np.zeros(N, dtype=int), (np.arange(N) + 1) % N])
+ORDER = (
+    "Are the rows of the model in the order of dataset.entities.labels and dataset.relations.labels, and are layout "
+    "and inverse_relations right? If so, the model knows little of train: it is undertrained, or a simple baseline"
+)
+
+
+def ring(n_train=N):
+    """A ring of 60 entities, of which the first triples are in train and 40 in test."""
+    return kg.Dataset.from_arrays(train=RING[:n_train], test=RING[:40], n_entities=N, n_relations=1)
+
+
+def next_entity(s, p, o):
+    """The entity after the subject scores best: the right model of the ring."""
+    return -((o - s - 1) % N)
+
+
+def shifted(s, p, o):
+    """The right model with its rows off by a half turn for the object, so that every rank is 31."""
+    return -((o - s - 1 + N // 2) % N)
+
+
+def check(score, seconds=0.1, dataset=None, n_test=40):
+    """The statistic and the caution for a function that ranks the ring's objects."""
+    dataset = dataset or ring()
+    task = Task.of(
+        dataset, Queries.of(RING[:n_test], "object"), np.arange(N), KnownIndex.of(*query_parts(RING, "object"))
+    )
+    return check_row_order(as_row_scorer(score, N), dataset, np.arange(N), [task], seconds, Limits())
+
+
+def order_cautions(result):
+    """The notes on the row order."""
+    return [note for note in result.notes if "row order" in note]
+
+
+def corruptions(entities, relations, inverse, seed=0):
+    """Yield (name, entities, relations, inverse rows) as wrong files would give them."""
+    rng, n = np.random.default_rng(seed), len(entities)
+    rows = np.arange(len(relations))
+    pairs = rows.reshape(2, -1).T if inverse == "after" else rows.reshape(-1, 2)  # (relations, 2): row, inverse row
+    permuted = np.empty_like(rows)
+    permuted[pairs] = rng.permutation(pairs)
+    swapped = np.empty_like(rows)
+    swapped[pairs] = pairs[:, ::-1]
+    half = np.arange(n)
+    chosen = rng.permutation(n)[: n // 2]
+    half[chosen] = rng.permutation(chosen)
+    yield "entities permuted", entities[rng.permutation(n)], relations, inverse
+    yield "entities shifted", np.roll(entities, 1, axis=0), relations, inverse
+    yield "half of the entities permuted", entities[half], relations, inverse
+    yield "relations permuted", entities, relations[permuted], inverse
+    yield "inverse rows swapped", entities, relations[swapped], inverse
+    yield "inverse rows elsewhere", entities, relations, "alternating" if inverse == "after" else "after"
+
+
+def countries(root):
+    """The bundled dataset, and the rows of its model in the order of the dataset's ids."""
+    dataset = kg.read_dataset(root / "data" / "countries")
+    with np.load(root / "data" / "countries" / "complex.npz") as arrays:
+        entity_rows = np.argsort(dataset.entities.ids(arrays["entity_labels"].tolist()))
+        relation_rows = np.argsort(dataset.relations.ids(arrays["relation_labels"].tolist()))
+        relation_rows = np.concatenate([relation_rows, relation_rows + len(dataset.relations)])
+        return dataset, arrays["entities"][entity_rows], arrays["relations"][relation_rows]
+
+
+def complex_model(entities, relations, inverse="after", layout="halves"):
+    """A ComplEx model."""
+    return kg.models.ComplEx(entities, relations, layout=layout, inverse_relations=inverse)
+
+
+def test_the_right_model_is_not_cautioned():
+    """Every train triple ranks first among its 59 rivals; the statistic stands in the result, and nothing else."""
+    result = kg.evaluate(next_entity, ring(), kg.Protocol(sides="object"), progress=False)
+    assert result.about["row_order"] == {"triples": 60, "object": {"amri": 1.0, "mrr": 1.0}}
+    assert order_cautions(result) == []
+
+
+@pytest.mark.filterwarnings("always::kgeval.KgevalWarning")
+def test_a_wrong_order_is_cautioned(recwarn):
+    """All 60 ranks are 31 of 60: AMRI 1 - 2 * 30 / 59, MRR 1 / 31. The caution is a note and a warning."""
+    result = kg.evaluate(shifted, ring(), kg.Protocol(sides="object"), progress=False)
+    assert result.about["row_order"] == {"triples": 60, "object": {"amri": -0.016949, "mrr": 0.032258}}
+    caution = (
+        "row order: 60 triples of train rank lower than a trained model ranks them (object side: AMRI -0.017, "
+        f"MRR 0.032; all ranks 1 give 1). {ORDER}"
+    )
+    assert list(result.notes) == [caution]
+    assert [(str(w.message), w.filename) for w in recwarn if w.category is kg.KgevalWarning] == [(caution, __file__)]
+
+
+def test_the_worse_side_is_named():
+    """Objects rank first, subjects rank 31."""
+    scorer = type(
+        "OneSide",
+        (),
+        {
+            "score_objects": lambda self, s, p: -((np.arange(N)[None] - s[:, None] - 1) % N),
+            "score_subjects": lambda self, p, o: -((np.arange(N)[None] - o[:, None] + 1 + N // 2) % N),
+        },
+    )()
+    result = kg.evaluate(scorer, ring(), progress=False)
+    assert result.about["row_order"]["object"] == {"amri": 1.0, "mrr": 1.0}
+    (caution,) = order_cautions(result)
+    assert "(subject side: AMRI -0.017, MRR 0.032; all ranks 1 give 1)" in caution
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_doubtful"),
+    [  # rank 1 + low for even subjects, 1 + high for odd ones: AMRI 1 - (low + high) / 59, MRR the mean of inverses
+        (0, 14, False),  # AMRI .763, MRR .533: half of the answers are found
+        (0, 15, True),  # AMRI .746
+        (1, 3, True),  # AMRI .932, MRR .375: near, but not found
+        (1, 1, False),  # AMRI .966, MRR .5
+        (1, 2, True),  # AMRI .949, MRR .417
+        (0, 2, False),  # AMRI .966
+        (2, 0, False),
+    ],
+)
+def test_thresholds(low, high, is_doubtful):
+    """Doubtful: AMRI below .75; or AMRI below .95 and MRR below .45."""
+    statistic, caution = check(lambda s, p, o: -((o - s - 1 + np.where(s % 2, high, low)) % N))
+    assert statistic["object"] == {
+        "amri": pytest.approx(1 - (low + high) / 59, abs=1e-6),
+        "mrr": pytest.approx((1 / (1 + low) + 1 / (1 + high)) / 2, abs=1e-6),
+    }
+    assert bool(caution) == is_doubtful
+
+
+def test_ties_rank_in_the_middle():
+    """A constant scorer is at chance: 29.5 of 59 rivals rank above each answer."""
+    statistic, caution = check(lambda s, p, o: np.zeros(len(s)))
+    assert statistic["object"] == {"amri": 0.0, "mrr": 0.032787}  # 1 / 30.5
+    assert caution
+
+
+def test_known_answers_are_filtered():
+    """With all pairs of 60 x 60 known but the one after the next, the next entity has one rival."""
+    s, o = np.divmod(np.arange(N * N), N)
+    known = np.column_stack([s, 0 * s, o])[(o - s) % N != 2]
+    dataset = kg.Dataset.from_arrays(train=RING, valid=known, test=RING[:40], n_entities=N, n_relations=1)
+    assert check(lambda s, p, o: -((o - s - 1) % N), dataset=dataset)[0]["object"] == {"amri": 1.0, "mrr": 1.0}
+    assert check(lambda s, p, o: (o - s - 1) % N, dataset=dataset)[0]["object"] == {"amri": -1.0, "mrr": 0.5}
+
+
+@pytest.mark.parametrize("train", [None, RING[:0]])
+def test_nothing_to_check_without_train(train):
+    """Without train triples the statistic says so, and the ranks of test speak: 80 are too few, 100 are not."""
+    dataset = kg.Dataset.from_arrays(train=train, test=RING, n_entities=N, n_relations=1)
+    result = kg.evaluate(shifted, dataset, progress=False)
+    assert result.about["row_order"] == {"triples": 0, "reason": "the dataset has no train triples"}
+    assert order_cautions(result) == []
+    assert any("the object side ranks no better than chance (AMRI -0.017)" in note for note in result.notes)
+
+
+def test_few_train_triples_say_too_little():
+    """49 triples give a statistic, 50 a caution."""
+    few, enough = (check(shifted, dataset=ring(n)) for n in (49, 50))
+    assert few == ({"triples": 49, "object": {"amri": -0.016949, "mrr": 0.032258}}, "")
+    assert enough[0]["triples"] == 50
+    assert enough[1].startswith("row order: 50 triples of train")
+
+
+def test_a_scorer_that_knows_only_test_is_not_refused():
+    """A scorer that raises an error for other queries still gets its result; the check says why it is silent."""
+
+    def only_test(s, p, o):
+        if s.max() >= 40:
+            raise KeyError("no such query")
+        return next_entity(s, p, o)
+
+    result = kg.evaluate(only_test, ring(), kg.Protocol(sides="object"), progress=False)
+    reason = "the scorer cannot score train triples: only_test raised KeyError when given "
+    assert result["mrr"] == 1.0
+    assert result.about["row_order"]["reason"].startswith(reason)
+    assert result.about["row_order"]["triples"] == 0
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("n_test", "seconds", "n"),
+    [
+        (40, 0.1, 500),  # among 60 entities 500 triples are cheap
+        (40, 59 / 3.5, 100),  # 100 triples take 2.5 times as long as the run of 40: 59 s together
+        (40, 61 / 3.5, 2),  # 61 s together: 5% of the run of 40
+        (1000, 100.0, 50),
+        (1000, 1000.0, 50),
+        (10_000, 1000.0, 500),
+        (20_000, 1000.0, 500),
+        (19, 1000.0, 0),
+    ],
+)
+def test_cost(n_test, seconds, n):
+    """At most 500 train triples; at least 100 where run and check take less than a minute; else 5% of the run."""
+    triples = np.tile(RING, (400, 1))
+    dataset = kg.Dataset.from_arrays(train=triples[:1000], test=RING[:1], n_entities=N, n_relations=1)
+    queries = Queries.of(triples[:n_test], "object").one_each()
+    task = Task.of(dataset, queries, np.arange(N), KnownIndex.of(*query_parts(RING, "object")))
+    rows = as_row_scorer(next_entity, N)
+    statistic, _ = check_row_order(rows, dataset, np.arange(N), [task], seconds, Limits())
+    assert statistic["triples"] == n
+    if not n:
+        assert statistic["reason"] == "one train triple would cost more than 5% of a run of more than a minute"
+
+
+def test_cost_of_lists():
+    """40 lists of one negative are 80 pairs for a function, and 40 rows of 60 scores for a scorer of whole rows."""
+    dataset = ring()
+    listed = kg.candidates.Listed(objects=[[(i + 5) % N] for i in range(40)])
+    index = KnownIndex.of(*query_parts(RING, "object"))
+    task = ListTask.of(dataset, listed, "object", RING[:40], np.arange(40), np.arange(N), index)
+    matrix = type("Rows", (), {"score_objects": lambda self, s, p: -((np.arange(N)[None] - s[:, None] - 1) % N)})()
+    for scorer, n in ((next_entity, 0), (matrix, 2)):
+        rows = as_row_scorer(scorer, N)
+        assert check_row_order(rows, dataset, np.arange(N), [task], 100.0, Limits())[0]["triples"] == n
+        assert check_row_order(rows, dataset, np.arange(N), [task], 0.1, Limits())[0]["triples"] == 60
+
+
+def test_the_statistic_is_the_same_in_every_run():
+    """Two runs are equal, whatever the batches, blocks and threads; JSON keeps the statistic."""
+    rng = np.random.default_rng(0)
+    model = complex_model(rng.normal(size=(N, 4)), rng.normal(size=(1, 4)), None)
+    one = kg.evaluate(model, ring(), progress=False)
+    other = kg.evaluate(model, ring(), batch_size=7, block_size=50, threads=1, progress=False)
+    assert one == other
+    assert json.loads(json.dumps(one.about["row_order"])) == one.about["row_order"]
+
+
+def test_countries(root):
+    """The bundled model is right; each corruption of its rows is cautioned."""
+    dataset, entities, relations = countries(root)
+    task = [
+        Task.of(
+            dataset,
+            Queries.of(dataset["test"].array, side),
+            np.arange(len(entities)),
+            KnownIndex.of(*query_parts(dataset["test"].array, side)),
+        )
+        for side in ("subject", "object")
+    ]
+
+    def caution(model):
+        rows = as_row_scorer(model, len(entities))
+        return check_row_order(rows, dataset, np.arange(len(entities)), task, 0.1, Limits())[1]
+
+    assert caution(complex_model(entities, relations)) == ""
+    assert caution(complex_model(entities, relations, layout="interleaved"))
+    for name, *wrong in corruptions(entities, relations, "after"):
+        assert caution(complex_model(*wrong)), name
+
+
+@pytest.mark.parametrize("name", ["fb15k-237", "wn18rr"])
+def test_real_models(shared, name):
+    """ComplEx on two large graphs: among FB15k-237's 20,466 test triples, AMRI .053 once passed for "better"."""
+    dataset = kg.read_dataset(shared / "data" / name)
+    # All of train is left for the check; one test triple in 20 is ranked, since only the check matters here.
+    part = kg.Dataset.from_arrays(
+        train=dataset["train"].array,
+        valid=np.concatenate([dataset["valid"].array, dataset["test"].array]),
+        test=dataset["test"].array[::20],
+        n_entities=len(dataset.entities),
+        n_relations=len(dataset.relations),
+    )
+    evaluator = kg.Evaluator(part)
+    with np.load(shared / "data" / "models" / f"{name}-complex.npz") as arrays:
+        entities, relations = arrays["entities"], arrays["relations"]
+
+    def cautions(*arguments):
+        return order_cautions(evaluator.evaluate(complex_model(*arguments), progress=False))
+
+    assert cautions(entities, relations) == []
+    assert cautions(entities, relations, "after", "interleaved")
+    for seed in range(3):
+        for wrong_name, *wrong in corruptions(entities, relations, "after", seed):
+            assert cautions(*wrong), (wrong_name, seed)
+
+
+@pytest.mark.parametrize("kind", ["transe", "complex", "rotate", "tucker"])
+def test_fourteen_entities(shared, tmp_path, kind):
+    """The published models of Nations are right; with 13 rivals, every corruption is still seen."""
+    dataset = kg.read_dataset(shared / "data" / "nations")
+    folder = shared / "data" / "models" / "nations-pykeen" / kind
+    shutil.copyfile(folder / "config.json", tmp_path / "config.json")
+    with np.load(folder / "trained_model.npz") as arrays:
+        tables = dict(arrays)
+
+    def cautions(entities, relations):
+        np.savez(tmp_path / "trained_model.npz", **tables | {"entity": entities, "relation": relations})
+        return order_cautions(kg.evaluate(kg.load_model(tmp_path, dataset), dataset, progress=False))
+
+    assert cautions(tables["entity"], tables["relation"]) == []
+    for seed in range(3):
+        for name, *rows, inverse in corruptions(tables["entity"], tables["relation"], "alternating", seed):
+            assert inverse == "after" or cautions(*rows), (name, seed)
+
+
+def test_fb15k_237_transe(shared):
+    """The published TransE, whose train MRR is far below 1, is right."""
+    dataset = kg.read_dataset(shared / "data" / "fb15k-237")
+    model = kg.load_model(shared / "data" / "models" / "fb15k-237-pykeen" / "transe", dataset)
+    result = kg.evaluate(model, dataset, progress=False)
+    assert order_cautions(result) == []
+    assert result.about["row_order"]["triples"] == 500
+    assert {side: round(result.about["row_order"][side]["amri"], 2) for side in ("subject", "object")} == {
+        "subject": 0.99,
+        "object": 1.0,
+    }
+
+
+def test_baselines(shared):
+    """A rule that knows train is right; relative frequencies, which ignore the given entity, may be cautioned."""
+    dataset = kg.read_dataset(shared / "data" / "wn18rr")
+    train, sizes = dataset["train"].array, (len(dataset.entities), len(dataset.relations))
+    rule = kg.evaluate(InverseRule(train, dataset["valid"].array, *sizes), dataset, progress=False)
+    assert order_cautions(rule) == []
+    frequency = kg.evaluate(Frequency(train, *sizes), dataset, progress=False)
+    (caution,) = order_cautions(frequency)
+    assert caution.endswith("it is undertrained, or a simple baseline")

@@ -1,0 +1,174 @@
+"""A part of the triples: ``triples=`` ranks it, and the filter stays that of the whole dataset."""
+
+import random
+
+import numpy as np
+import pytest
+from grids import size
+
+import kgeval as kg
+from kgeval.cli import main
+
+KEYS = ("mrr", "hits@3", "raw.mr", "object.amri")
+
+
+def draw(seed):
+    rng = random.Random(seed)
+    n, m = rng.randint(3, 9), rng.randint(1, 3)
+    splits = {
+        name: [(rng.randrange(n), rng.randrange(m), rng.randrange(n)) for _ in range(rng.randint(3, 12))]
+        for name in ("train", "valid", "test")
+    }
+    table = np.random.default_rng(seed).integers(0, 4, (n, m, n))
+    return rng, kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m), table
+
+
+def test_a_sample_has_the_ranks_of_the_whole():
+    """Numbers, rows and masks, with every way to treat unseen triples: the rows of the whole table of ranks."""
+    ranked = 0
+    for seed in range(size(25, 2000)):
+        rng, dataset, table = draw(seed)
+        splits = rng.choice([("test",), ("valid", "test")])
+        protocol = kg.Protocol(splits=splits, unseen=rng.choice(["rank", "drop", "worst"]))
+        of = sum(len(dataset[split]) for split in splits)
+        rows = sorted(rng.sample(range(of), rng.randint(1, of - 1)))
+        mask = np.isin(np.arange(of), rows)
+        evaluator = kg.Evaluator(dataset, protocol)
+
+        def score(s, p, o, table=table):
+            return table[s, p, o]
+
+        is_seen = np.concatenate([dataset.is_seen(split) for split in splits])
+        if protocol.unseen != "rank" and not is_seen[rows].any():
+            continue
+        whole = kg.evaluate(score, dataset, protocol).table
+        kept = np.flatnonzero(is_seen) if protocol.unseen == "drop" else np.arange(of)
+        chosen = np.isin(kept, rows)
+        wanted = whole[np.tile(chosen, 2)].reset_index(drop=True)
+        for triples in (rows, np.array(rows[::-1]), mask):
+            found = evaluator.evaluate(score, triples=triples)
+            assert found.table.equals(wanted), seed
+            assert found.about["n_triples"] == len(rows)
+            assert found.about["n_read"] == 2 * len(rows)
+            assert (found.protocol.sample.n, found.protocol.sample.of) == (len(rows), of)
+        ranked += len(wanted)
+    assert ranked > size(40, 5000)
+
+
+def graph(n=200):
+    rng = np.random.default_rng(3)
+    facts = np.unique(
+        np.column_stack([rng.integers(0, 40, 3 * n), rng.integers(0, 3, 3 * n), rng.integers(0, 40, 3 * n)]), axis=0
+    )
+    facts = rng.permutation(facts)
+    return kg.Dataset.from_arrays(train=facts[n:], test=facts[:n], n_entities=40, n_relations=3), rng.random(
+        (40, 3, 40)
+    )
+
+
+def test_the_rest_of_test_stays_in_the_filter():
+    """As a test split of its own, the part loses the answers of the rest from the filter, and ranks fall."""
+    dataset, table = graph()
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    part = kg.evaluate(score, dataset, triples=50, seed=1)
+    rows = np.flatnonzero(np.isin(np.arange(200), np.sort(np.random.default_rng(1).choice(200, 50, replace=False))))
+    alone = kg.Dataset.from_arrays(
+        train=dataset["train"].array, test=dataset["test"].array[rows], n_entities=40, n_relations=3
+    )
+    cut = kg.evaluate(score, alone)
+    assert part.table[["s", "p", "o"]].equals(cut.table[["s", "p", "o"]])
+    assert (part.table["better_raw"] == cut.table["better_raw"]).all()
+    assert part["mrr"] > cut["mrr"]
+
+
+def test_the_seed_decides():
+    dataset, table = graph()
+    results = [kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=50, seed=seed) for seed in (0, 0, 1)]
+    assert results[0] == results[1]
+    assert results[0].protocol != results[2].protocol
+    assert results[0].protocol.fingerprint != results[2].protocol.fingerprint
+    assert results[0].header()[1].split(", realistic")[0].endswith("both sides, sample of 50 of 200 triples (seed 0)")
+    with pytest.raises(kg.ProtocolError, match="cannot be compared as they are; they differ in\n  sample: "):
+        kg.compare([results[0], results[2]])
+
+
+@pytest.mark.parametrize("triples", [None, 200, 10_000, range(200), np.ones(200, dtype=bool)], ids=str)
+def test_everything_is_no_sample(triples):
+    """The protocol, and so its fingerprint, stays that of an evaluation without ``triples=``."""
+    dataset, table = graph()
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    result = kg.evaluate(score, dataset, triples=triples if not isinstance(triples, range) else list(triples))
+    assert result == kg.evaluate(score, dataset)
+    assert "sample" not in result.protocol.to_dict()
+
+
+def test_intervals_of_drawn_triples_have_the_finite_population_correction():
+    """150 of 200 drawn: half-widths are sqrt(1 - 150/200) = 1/2 of those of 150 chosen triples."""
+    dataset, table = graph()
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    drawn = kg.evaluate(score, dataset, triples=150, seed=2)
+    rows = np.sort(np.random.default_rng(2).choice(200, 150, replace=False))
+    chosen = kg.evaluate(score, dataset, triples=rows)
+    assert drawn.table.equals(chosen.table)
+    assert str(chosen.protocol.sample) == "sample of 150 of 200 triples (chosen by the user)"
+    for key in KEYS:
+        one, other = drawn.interval(key), chosen.interval(key)
+        assert one.value == other.value
+        assert one.value - one.low == pytest.approx((other.value - other.low) / 2, rel=1e-12)
+        assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=1e-12)
+    weights = np.ones(300)
+    assert drawn.weighted("mrr", weights).error == pytest.approx(chosen.weighted("mrr", weights).error / 2, rel=1e-12)
+
+
+def test_drawn_samples_cover_the_value_of_the_whole():
+    """Of 300 samples of 100 of 200 triples, 95% intervals contain the MRR of all 200 in 90 to 99%."""
+    dataset, table = graph()
+    evaluator = kg.Evaluator(dataset)
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    truth = evaluator.evaluate(score)["mrr"]
+    n = size(20, 300)
+    intervals = [evaluator.evaluate(score, triples=100, seed=seed).interval("mrr") for seed in range(n)]
+    assert 0.9 <= np.mean([x.low <= truth <= x.high for x in intervals]) <= 1.0
+
+
+def test_saved_and_loaded(tmp_path):
+    dataset, table = graph()
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=50)
+    result.save(tmp_path / "part.kgeval")
+    loaded = kg.load_result(tmp_path / "part.kgeval")
+    assert loaded == result
+    assert loaded.protocol.sample == result.protocol.sample
+    assert loaded.interval("mrr") == result.interval("mrr")
+
+
+@pytest.mark.parametrize(
+    ("triples", "message"),
+    [
+        (0, "triples must be an integer of at least 1; got 0"),
+        ([], "triples must be a number of triples, an array of their rows (0 to 199), or a mask of shape (200,); got "
+             "dtype float64, shape (0,)"),
+        ([0, 0], "triples must name distinct rows of the ranked splits, 0 to 199, at least one; got [0 0]"),
+        ([200], "triples must name distinct rows of the ranked splits, 0 to 199, at least one; got [200]"),
+        ([True], "triples must be a number of triples, an array of their rows (0 to 199), or a mask of shape (200,); "
+                 "got dtype bool, shape (1,)"),
+    ],
+)  # fmt: skip
+def test_wrong_samples(triples, message):
+    dataset, table = graph()
+    with pytest.raises(kg.ProtocolError) as caught:
+        kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=triples)
+    assert str(caught.value) == message
+
+
+def test_command_line(root, capsys):
+    """--sample and --seed are triples= and seed=."""
+    folder = root / "data" / "countries"
+    dataset = kg.read_dataset(folder)
+    model = kg.load_model(folder / "complex.npz", dataset)
+    wanted = kg.evaluate(model, dataset, triples=60, seed=4)
+    call = ["evaluate", str(folder), "--model", str(folder / "complex.npz"), "--format", "csv", "--metrics", "mrr"]
+    assert main([*call, "--sample", "60", "--seed", "4"]) == 0
+    row = capsys.readouterr().out.splitlines()[1]
+    assert row.startswith(f"both,120,{wanted['mrr']!r}")
+    assert main([*call, "--seed", "4"]) == 2
+    assert capsys.readouterr().err == "kgeval: --seed is the seed of --sample N; give both, or neither\n"

@@ -1,0 +1,155 @@
+"""Which files of a folder are the splits, and which other files are said or refused."""
+
+import pytest
+
+import kgeval
+from kgeval.errors import DataError
+
+FACTS = {"train": "a r b/b r c/b q c", "valid": "c r a", "test": "a r c"}
+
+
+def write(folder, **files):
+    """Text files, spaces standing for tabs and slashes for line ends; ``__`` in a name is a dot, else .txt."""
+    for name, text in files.items():
+        path = folder / (name.replace("__", ".") if "__" in name else f"{name}.txt")
+        path.write_text("".join(line.replace(" ", "\t") + "\n" for line in text.split("/")))
+    return folder
+
+
+def failure(folder, **options):
+    """What reading the folder says, with the folder's own path taken out."""
+    with pytest.raises(DataError) as caught:
+        kgeval.read_dataset(folder, **options)
+    return str(caught.value).replace(str(folder), "DIR")
+
+
+@pytest.mark.parametrize("name", ["dev.txt", "dev.tsv", "val.txt", "validation.tsv"])
+def test_s3_other_names_of_valid_are_read_and_said(tmp_path, name):
+    """The triples of dev are filtered as those of valid are; the dataset says which file it read."""
+    write(tmp_path, **FACTS)
+    wanted = kgeval.read_dataset(tmp_path)
+    assert wanted.observations() == []
+    (tmp_path / "valid.txt").rename(tmp_path / name)
+    dataset = kgeval.read_dataset(tmp_path)
+    assert dataset.fingerprint == wanted.fingerprint
+    assert dataset.observations() == [f"{name} is read as the valid split"]
+    write(tmp_path, valid=FACTS["valid"])
+    assert failure(tmp_path) == (
+        f"DIR: contains both valid.txt and {name}; keep only one, or say which to read: splits={{'valid': 'valid.txt'}}"
+        f" with ignore=[{name!r}] (--splits valid=valid.txt --ignore-files {name})"
+    )
+    assert kgeval.read_dataset(tmp_path, ignore=[name]).observations() == []
+
+
+def test_s3_facts_beside_train_are_an_error_until_the_caller_says_what_they_are(tmp_path):
+    """Neural-LP's folders: facts.txt belongs to the known triples."""
+    write(tmp_path, **FACTS, facts="a q b/c q a")
+    assert failure(tmp_path) == (
+        "DIR: facts.txt looks like a part of the dataset, but is not read; splits={'train': ['facts.txt', 'train.txt']}"
+        " (--splits train=facts.txt+train.txt) reads it, ignore=['facts.txt'] (--ignore-files facts.txt) leaves it out"
+    )
+    dataset = kgeval.read_dataset(tmp_path, splits={"train": ["facts.txt", "train.txt"]})
+    rows = [(dataset.entities.labels[s], dataset.entities.labels[o]) for s, _, o in dataset["train"].array]
+    assert rows == [("a", "b"), ("c", "a"), ("a", "b"), ("b", "c"), ("b", "c")]
+    assert dataset.observations() == []
+    assert len(kgeval.read_dataset(tmp_path, ignore="facts.txt")["train"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "split"), [("test_2", "test"), ("valid2", "valid"), ("train_extra", "train"), ("Train", "train")]
+)
+def test_s3_a_part_of_a_split_is_an_error(tmp_path, name, split):
+    """The name has the word of a split, and the lines hold triples of the same labels."""
+    write(tmp_path, **FACTS, **{name: "a q b"})
+    assert failure(tmp_path).startswith(
+        f"DIR: {name}.txt looks like a part of the dataset, but is not read; splits={{{split!r}: ['{name}.txt', "
+    )
+
+
+def test_s3_other_triples_are_a_caution_in_the_dataset_and_in_the_result(tmp_path):
+    """The name says nothing, the content does; the same labels in another shape, or other labels, say nothing."""
+    write(tmp_path, **FACTS, msg="x q b/c q a")
+    said = (
+        "msg.txt holds triples of the same labels, but is not read; splits={'train': ['msg.txt', 'train.txt']} "
+        "(--splits train=msg.txt+train.txt) reads it, ignore=['msg.txt'] (--ignore-files msg.txt) leaves it out"
+    )
+    dataset = kgeval.read_dataset(tmp_path)
+    assert dataset.observations() == [said]
+    result = kgeval.evaluate(lambda s, p, o: -abs(s - o).astype(float), dataset)
+    assert f"dataset: {said}" in result.header()
+    write(tmp_path, msg="x other y/z other w")
+    assert kgeval.read_dataset(tmp_path).observations() == []
+
+
+def test_s3_known_companions_give_no_caution(tmp_path):
+    """Dictionaries, class files, negatives, blocks of candidates, texts, wide tables, scores, hidden files."""
+    write(tmp_path, **FACTS, test_negatives="c r b/a r a", ranking_head="a r c/b r c", **{"1-n": "a r c"})
+    write(tmp_path, entities__dict="0 a/1 b/2 c", relations__dict="0 r/1 q", entity2text="a first/b second")
+    write(tmp_path, facts="a r b c/b r c a", scores__tsv="a r c 0.5/a r b 0.25", _hidden="")
+    (tmp_path / ".train.txt.swp").write_text("a\tr\tb\n")
+    (tmp_path / "model.npy").write_bytes(b"\x93NUMPY\0\xff" * 100)
+    (tmp_path / "train").mkdir()
+    assert kgeval.read_dataset(tmp_path).observations() == []
+
+
+def test_s3_no_train_is_a_caution(tmp_path):
+    """Without train, nothing of it is filtered."""
+    write(tmp_path, test="a r b/b r a")
+    assert kgeval.read_dataset(tmp_path).observations() == [
+        "no train split: its triples are not filtered, and no entity counts as unseen"
+    ]
+
+
+@pytest.mark.parametrize("target", ["nowhere.txt", "train.txt"])
+def test_g2_a_symbolic_link_that_leads_nowhere_is_an_error(tmp_path, target):
+    """A dangling link, and a link that leads to itself: the split must not vanish."""
+    write(tmp_path, test="a r b/b r a")
+    (tmp_path / "train.txt").symlink_to(target)
+    assert failure(tmp_path) == f"DIR/train.txt: is a symbolic link to {target}, which does not exist"
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("Train.txt", "train"), ("VALID.TSV", "valid"), ("train.csv", "train"), ("dev.json", "valid"), ("train", "train")],
+)
+def test_g2_a_split_of_another_name_or_format_is_an_error(tmp_path, name, split):
+    """The split would vanish; files of code are no splits."""
+    write(tmp_path, test="a r b/b r a", train__py="import this")
+    assert len(kgeval.read_dataset(tmp_path).splits) == 1
+    (tmp_path / name).write_text("a,r,b\n")
+    assert failure(tmp_path) == (
+        f"DIR: {name} looks like the {split} split, but only tab-separated files named {split}.txt or {split}.tsv are "
+        f"read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or ignore=[{name!r}] "
+        f"(--ignore-files {name})"
+    )
+    assert len(kgeval.read_dataset(tmp_path, ignore=[name]).splits) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"splits": {"tests": "test.txt"}}, "splits: unknown split 'tests'; did you mean 'test'?; splits are train, "),
+        ({"splits": {"test": []}}, "splits: no file is named for test; leave the split out, or name its files"),
+        ({"splits": ["test.txt"]}, "splits must map names of splits to files, as in {'valid': 'dev.tsv'}; got ["),
+        ({"splits": {"test": ["test.txt", "test.txt"]}}, "splits: DIR/test.txt is named twice; each file belongs to "),
+        ({"splits": {"test": "tset.txt"}}, "DIR/tset.txt: no such file; did you mean 'DIR/test.txt'?"),
+        ({"ignore": ["tset.txt"]}, "DIR: ignore names 'tset.txt', which the folder does not contain; did you mean "),
+    ],
+)
+def test_splits_and_ignore_name_what_there_is(tmp_path, options, said):
+    """Unknown splits, files that are named twice, and misspelt files."""
+    assert failure(write(tmp_path, **FACTS), **options).startswith(said)
+
+
+def test_negatives_of_other_names(tmp_path):
+    """WN11 and FB13 in KG-BERT's form: dev.tsv has a label on each line."""
+    write(tmp_path, train="a r b/b r c", dev__tsv="a r c 1/c r b -1", test="c r a 1/b r a -1")
+    dataset = kgeval.read_dataset(tmp_path, labelled=True)
+    assert dataset.observations() == ["dev.tsv is read as the valid split"]
+    negatives = kgeval.read_negatives(tmp_path, dataset, labelled=True)
+    assert {split: rows.tolist() for split, rows in negatives.items()} == {"valid": [[2, 0, 1]], "test": [[1, 0, 0]]}
+    (tmp_path / "dev.tsv").rename(tmp_path / "mine.tsv")
+    splits = {"valid": "mine.tsv"}
+    dataset = kgeval.read_dataset(tmp_path, labelled=True, splits=splits)
+    negatives = kgeval.read_negatives(tmp_path, dataset, labelled=True, splits=splits)
+    assert negatives["valid"].tolist() == [[2, 0, 1]]

@@ -1,0 +1,311 @@
+"""Every positive among its own list of negatives: `Listed` with any scorer, and `evaluate_candidates` with scores."""
+
+import random
+
+import numpy as np
+import pytest
+from grids import size
+from kgeval.candidates import Listed
+
+import kgeval as kg
+
+COUNTS = [f"{name}_{setting}" for setting in ("raw", "filtered") for name in ("better", "tied", "rivals")]
+SIDES = ("subject", "object")
+
+
+def by_hand(splits, lists, score, *, duplicates="keep", unseen="rank", filters=("train", "valid", "test")):
+    """The rows of the table of ranks, by loops: (s, p, o, side, counts); and how many ranks are dropped."""
+    known = {tuple(t) for name in filters for t in splits[name]}
+    seen = {e for s, _, o in splits["train"] for e in (s, o)}
+    seen_relations = {p for _, p, _ in splits["train"]}
+    rows, n_empty = [], 0
+    for side in SIDES:
+        for i, (s, p, o) in enumerate(splits["test"] if side in lists else []):
+            is_seen = {s, o} <= seen and p in seen_relations
+            if unseen == "drop" and not is_seen:
+                continue
+            rivals = [e for e in lists[side][i] if e != (s if side == "subject" else o)]
+            if unseen == "drop":
+                rivals = [e for e in rivals if e in seen]
+            if duplicates == "drop":
+                rivals = sorted(set(rivals))
+            counts = []
+            for setting in ("raw", "filtered"):
+                pairs = [(e, (e, p, o) if side == "subject" else (s, p, e)) for e in rivals]
+                pairs = [(e, t) for e, t in pairs if setting == "raw" or t not in known]
+                scores = [score(*t) for e, t in pairs if unseen != "worst" or e in seen]
+                own = score(s, p, o)
+                better, tied = sum(x > own for x in scores), sum(x == own for x in scores)
+                if unseen == "worst" and not is_seen:
+                    better, tied = len(pairs), 0
+                counts += [better, tied, len(pairs)]
+            if counts[-1] == 0:
+                n_empty += 1
+            else:
+                rows.append((s, p, o, side, *counts))
+    return rows, n_empty
+
+
+def draw(seed):
+    """A graph with repeated test triples; lists with repeats, answers, known triples, and some empty."""
+    rng = random.Random(seed)
+    n, m = rng.randint(3, 8), rng.randint(1, 2)
+    splits = {
+        name: [(rng.randrange(n), rng.randrange(m), rng.randrange(n)) for _ in range(rng.randint(2, 8))]
+        for name in ("train", "valid", "test")
+    }
+    splits["test"].append(rng.choice(splits["test"]))
+    lists = {
+        side: [[rng.randrange(n) for _ in range(rng.choice([0, 1, 3, 6]))] for _ in splits["test"]]
+        for side in rng.choice([("object",), ("subject",), SIDES])
+    }
+    table = np.array([[[rng.randrange(4) for _ in range(n)] for _ in range(m)] for _ in range(n)], dtype=float)
+    return rng, n, m, splits, lists, table
+
+
+def rows_of(result):
+    return list(result.table[["s", "p", "o", "side", *COUNTS]].itertuples(index=False, name=None))
+
+
+class Rows:
+    """One row of scores for each query."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def score_objects(self, s, p):
+        return self.table[s, p, :]
+
+    def score_subjects(self, p, o):
+        return self.table[:, p, o].T
+
+
+def scorer_of(kind, table, seed):
+    """A scorer of a kind, and the function that a loop asks."""
+    if kind == "model":
+        e, r = np.random.default_rng(seed).integers(-2, 3, (2, table.shape[0], 3)).astype(float)
+        return kg.models.DistMult(e, r[: table.shape[1]]), lambda s, p, o: float((e[s] * r[p] * e[o]).sum())
+    return Rows(table) if kind == "rows" else lambda s, p, o: table[s, p, o], lambda s, p, o: table[s, p, o]
+
+
+def test_lists_are_ranked_as_a_loop_does():
+    """Functions, rows and embeddings; duplicates kept and dropped; every way to treat unseen triples."""
+    met = {"empty": 0, "rows": 0, "known": 0, "answers": 0}
+    for seed in range(size(80, 2000)):
+        rng, n, m, splits, lists, table = draw(seed)
+        dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
+        scorer, score = scorer_of(rng.choice(["function", "rows", "model"]), table, seed)
+        duplicates, unseen = rng.choice(["keep", "drop"]), rng.choice(["rank", "drop", "worst"])
+        filters = rng.choice([("train", "valid", "test"), ("train",), ()])
+        candidates = Listed(**{f"{side}s": ids for side, ids in lists.items()}, duplicates=duplicates)
+        protocol = kg.Protocol(candidates=candidates, unseen=unseen, filter_splits=filters)
+        wanted, n_empty = by_hand(splits, lists, score, duplicates=duplicates, unseen=unseen, filters=filters)
+        if not wanted or (unseen == "worst" and not dataset.is_seen("test").any()):
+            continue
+        result = kg.evaluate(scorer, dataset, protocol, progress=False)
+        assert rows_of(result) == wanted, seed
+        assert result.dropped.get("no negative is listed for it on this side", 0) == n_empty
+        assert result.protocol.sides == tuple(side for side in SIDES if side in lists)
+        met["empty"] += n_empty
+        met["rows"] += len(wanted)
+        met["known"] += any("form known triples" in note for note in result.notes)
+        met["answers"] += any("answer of their own positive" in note for note in result.notes)
+    assert min(met.values()) >= size(10, 400), met
+
+
+def test_scores_of_lists_are_ranked_as_a_loop_does():
+    """`evaluate_candidates` gives what `evaluate` gives with `Listed`; without ids nothing is filtered."""
+    compared = 0
+    for seed in range(size(40, 400)):
+        _, n, m, splits, lists, table = draw(seed)
+        dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
+        candidates, test = Listed(**{f"{side}s": ids for side, ids in lists.items()}), splits["test"]
+        given = {}
+        for side, rows in lists.items():
+            triples = [
+                [(e, p, o) if side == "subject" else (s, p, e) for e in ids] for (s, p, o), ids in zip(test, rows)
+            ]
+            given[f"{side}s"] = ([table[t] for t in test], [[table[t] for t in row] for row in triples])
+        wanted, n_empty = by_hand(splits, lists, lambda s, p, o, table=table: table[s, p, o])
+        if not wanted:
+            continue
+        result = kg.evaluate_candidates(dataset, **given, negatives=candidates)
+        assert rows_of(result) == wanted
+        assert sum(result.dropped.values()) == n_empty
+        same = kg.evaluate(lambda s, p, o, table=table: table[s, p, o], dataset, kg.Protocol(candidates=candidates))
+        assert (result.protocol, result.notes) == (same.protocol, same.notes)
+        assert result.table.equals(same.table)
+        bare = kg.evaluate_candidates(dataset, **given)
+        assert bare.protocol.filter_splits == ()
+        assert any("the filtered setting equals the raw setting" in note for note in bare.notes)
+        assert (bare.table[COUNTS[:3]].to_numpy() == bare.table[COUNTS[3:]].to_numpy()).all()
+        compared += 1
+    assert compared > size(20, 200)
+
+
+# Three positives among 4 rivals each: ranks 2, 1 and 3 (of the third two rivals tie with it and one is above).
+POSITIVES = [0.7, 0.9, 0.5]
+NEGATIVES = [[0.8, 0.1, 0.2, 0.3], [0.1, 0.1, 0.2, 0.3], [0.5, 0.5, 0.9, 0.1]]
+
+
+def graph():
+    return kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2], [0, 0, 3]], n_entities=20, n_relations=1)
+
+
+def test_no_list_is_pooled_with_that_of_another_positive():
+    """The three positives share a query. Own lists: ranks 2, 1, 3; pooled, the third would be behind five others."""
+    result = kg.evaluate_candidates(graph(), objects=(POSITIVES, NEGATIVES))
+    assert result.rank_table.ranks("filtered").tolist() == [2, 1, 3]
+    assert result["mrr"] == pytest.approx((1 / 2 + 1 + 1 / 3) / 3, rel=1e-15)
+    assert result["optimistic.mr"] == pytest.approx((2 + 1 + 2) / 3)
+    assert result.protocol.sides == ("object",)
+
+
+def test_chance_is_that_of_each_list():
+    """Lists of 1 and 4 rivals: E[MR] = (1.5 + 3) / 2, E[1/rank] = ((1 + 1/2) / 2 + (1 + ... + 1/5) / 5) / 2."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=20, n_relations=1)
+    result = kg.evaluate_candidates(dataset, objects=([1, 1], [[2], [0, 0, 0, 0]]))
+    assert result.chance("mr").value == pytest.approx(2.25)
+    assert result.chance("mrr").value == pytest.approx((0.75 + 137 / 300) / 2)
+    assert result["amri"] == pytest.approx(1 - (1.5 - 1) / (2.25 - 1))
+
+
+def test_query_level_metrics_have_a_reason():
+    result = kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed(objects=[[4], [5], [6]])))
+    for key in ("query.map", "raw.query.ndcg"):
+        assert result.value(key).reason == (
+            "query-level metrics need one list of candidates per query, but here each positive has its own list"
+        )
+
+
+def test_explain_and_save(tmp_path):
+    """The list is shown with its repeats; a loaded result remembers that lists were per positive."""
+    lists = [[4, 5, 5], [6], [7, 0]]
+    result = kg.evaluate(lambda s, p, o: o % 6, graph(), kg.Protocol(candidates=Listed(objects=lists)))
+    frame = result.explain(0, 0, 1, "object")
+    assert frame[["id", "stands"]].to_numpy().tolist() == [[5, "above"], [5, "above"], [4, "above"], [1, "answer"]]
+    result.save(tmp_path / "run.kgeval")
+    loaded = kg.load_result(tmp_path / "run.kgeval")
+    assert loaded == result
+    assert "own list" in loaded.value("query.map").reason
+    given = ([1, 2, 3], [[5, 6, 6], [0], [1, 2]])
+    scored = kg.evaluate_candidates(graph(), objects=given, negatives={"objects": lists})
+    assert scored.explain(0, 0, 1, "object")["id"].tolist() == [5, 5, 4, 1]
+    scored.save(tmp_path / "scored.kgeval")
+    assert kg.load_result(tmp_path / "scored.kgeval") == scored
+
+
+def test_what_the_lists_hold_is_said():
+    """Of the object lists 1 repeat, 1 answer and 1 known triple; the repeat counts as two rivals unless dropped."""
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 4]], test=[[0, 0, 1], [0, 0, 2]], n_entities=6, n_relations=1)
+    lists = [[1, 5, 5], [4, 5, 3]]
+    result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=Listed(objects=lists)))
+    assert [note.partition("object side: 1 of 6 listed negatives ")[2] for note in result.notes[:3]] == [
+        "are the answer of their own positive, and are left out",
+        "repeat another one of their list, and count again (duplicates='drop' drops them)",
+        "form known triples: they are rivals in the raw setting, not in the filtered one",
+    ]
+    found = result.table[["better_raw", "better_filtered", "rivals_raw", "rivals_filtered"]]
+    assert found.to_numpy().tolist() == [[2, 2, 2, 2], [3, 2, 3, 2]]
+    once = Listed(objects=lists, duplicates="drop")
+    assert kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=once)).table["better_raw"].tolist() == [1, 3]
+
+
+def test_lists_from_sampled_negatives():
+    """The negatives of `sample_negatives` per positive and side, seeded; the protocol depends on the seed alone."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2], [3, 0, 1]], n_entities=30, n_relations=1)
+    negatives = [kg.sample_negatives(dataset, "test", n=8, seed=seed, ids=True) for seed in (0, 0, 1)]
+    protocols = [kg.Protocol(candidates=Listed.from_negatives(frame, 3)) for frame in negatives]
+    assert protocols[0] == protocols[1] != protocols[2]
+    result = kg.evaluate(lambda s, p, o: -s - o, dataset, protocols[0])
+    assert result.table["rivals_filtered"].tolist() == [4] * 6
+    for i, (s, _, o) in enumerate(dataset["test"].array):
+        for side, column, own, row in (("subject", "s", s, i), ("object", "o", o, 3 + i)):
+            rows = negatives[0][(negatives[0]["positive"] == i) & (negatives[0]["side"] == side)]
+            assert result.table["better_raw"][row] == (rows[column] < own).sum()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Listed(), "Listed needs lists of negatives: objects=..., subjects=... or both"),
+        (
+            lambda: Listed(objects=[[0.5]]),
+            "objects[0] must be a list of entity ids (integers); got dtype float64, ndim 1. For labels, "
+            "dataset.entities.find(labels) returns the ids",
+        ),
+        (
+            lambda: Listed(subjects=[[1], [-1, 2]]),
+            "subjects[1] contains -1; ids are at least 0. Make the list shorter instead of padding it",
+        ),
+        (lambda: Listed(objects="abc"), "objects must be an array of ids (n, m), or n arrays of ids; got str"),
+        (
+            lambda: Listed(objects=np.ma.masked_array([[1, 2]], mask=[[0, 1]])),
+            "objects is a masked array; give a list of lists, each without the masked entries",
+        ),
+        (lambda: Listed(objects=[[1]], duplicates="count"), "duplicates must be one of 'keep', 'drop'; got 'count'"),
+        (
+            lambda: kg.Protocol(sides="both", candidates=Listed(objects=[[1]])),
+            "the candidates have no lists for the subject side; leave sides= out to rank the object side",
+        ),
+        (
+            lambda: kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed([[1]]))),
+            "Listed has 1 lists of objects, but the ranked splits have 3 triples; give one list per triple, in their "
+            "order, duplicate triples included",
+        ),
+        (
+            lambda: kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed([[1], [2], [3, 20]]))),
+            "objects[2] contains id 20; dataset 'dataset' has entities 0 to 19",
+        ),
+    ],
+)
+def test_wrong_lists_are_refused(make, message):
+    with pytest.raises(kg.ProtocolError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "evaluate_candidates needs scores: objects=(positives, negatives), subjects=..., or both"),
+        (
+            {"objects": ([1, 2], [[1], [2]])},
+            "objects has 2 positives, but split test has 3 triples; give one row per triple, in their order, duplicate "
+            "triples included",
+        ),
+        ({"objects": ([1, 2, 3], [[1], [2]])}, "objects: 3 positives, but 2 lists of negatives"),
+        ({"objects": ([1.0, 2, 3], [[1], [2, np.nan], [3]])}, "objects[1]: negative 1 of positive 1 has score NaN"),
+        ({"objects": ([1.0, np.nan, 3], [[1]] * 3)}, "objects[0]: the score of positive 1 is NaN"),
+        ({"objects": [1, 2, 3]}, "objects must be a pair (scores of the positives, scores of the negatives)"),
+        (
+            {"objects": ([2**53 + 1, 1, 1], [[0.5]] * 3)},
+            "objects: the positives are int64, which float64 cannot hold exactly; give positives and negatives in one "
+            "dtype",
+        ),
+        (
+            {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"objects": [[4], [5, 6], [7]]}},
+            "positive 1, object side, has 2 ids of negatives and 1 scores; give one id for each score",
+        ),
+        (
+            {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"subjects": [[4], [5], [7]]}},
+            "negatives has ids for the sides subject, but scores were given for object",
+        ),
+        (
+            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(filter_splits="test")},
+            "filter_splits needs the ids of the negatives; pass negatives=",
+        ),
+        (
+            {
+                "objects": ([1, 2, 3], [[1, 2], [1], [1]]),
+                "negatives": Listed(objects=[[4, 4], [5], [6]], duplicates="drop"),
+            },
+            "the list of ('0', '0', '1'), object side, contains entity '4' with two different scores; "
+            "duplicates='drop' cannot choose between them",
+        ),
+    ],
+)
+def test_wrong_scores_are_refused(given, message):
+    with pytest.raises(kg.KgevalError) as caught:
+        kg.evaluate_candidates(graph(), **given)
+    assert str(caught.value) == message

@@ -1,0 +1,144 @@
+"""Which tests show that a fault of version 0.1.0 is gone: silent wrong numbers (S) and what a hunt found (G).
+
+Each test fails on the behaviour of 0.1.0. The numbers are those of the project's notes on correctness.
+"""
+
+import ast
+import functools
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+FAULTS = {
+    "S1 a table that lists objects only ranks subjects too": [
+        "evaluation/test_score_tables.py::test_a_side_without_negatives_for_each_positive_is_not_invented",
+    ],
+    "S2 candidate lists per positive are pooled by query": [
+        "evaluation/test_score_tables.py::test_lists_of_positives_are_not_pooled_without_a_word",
+        "ranking/test_listed.py::test_no_list_is_pooled_with_that_of_another_positive",
+        "formats/test_candidate_files.py::test_bertrl",
+    ],
+    "S3 dev, val and facts files beside the splits are ignored": [
+        "formats/test_split_files.py::test_s3_other_names_of_valid_are_read_and_said",
+        "formats/test_split_files.py::test_s3_facts_beside_train_are_an_error_until_the_caller_says_what_they_are",
+        "formats/test_split_files.py::test_s3_a_part_of_a_split_is_an_error",
+    ],
+    "S4 head, tail, relation by ids is read as s, p, o": [
+        "data/test_dataset.py::test_s4_columns_must_be_an_order_and_agree_with_the_names",
+        "data/test_dataset.py::test_s4_ids_in_another_order_are_suspected",
+        "data/test_dataset.py::test_s4_random_graphs_are_not_suspected",
+    ],
+    "S5 N-Triples with tabs": [
+        "formats/datasets/test_tab_folder.py::test_s5_n_triples_are_refused_by_name",
+    ],
+    "S6 an unknown header is read as a triple": [
+        "formats/datasets/test_tab_folder.py::test_s6_an_unknown_header_is_an_error_until_the_caller_says_what_it_is",
+        "formats/datasets/test_tab_folder.py::test_s6_a_first_line_that_occurs_nowhere_else_is_an_error",
+        "data/test_dataset.py::test_s6_unknown_names_are_read_by_position_only_if_the_caller_says_so",
+    ],
+    "S7 phases of RotatE are not scaled": ["formats/models/test_npz.py::test_phases_in_another_unit"],
+    "S8 norm, layout and epsilon are left at their defaults": [
+        "formats/models/test_npz.py::test_what_changes_the_scores_must_be_said",
+    ],
+    "S9 rows in another order": [
+        "formats/models/test_npz.py::test_labels_of_one_kind_only",
+        "evaluation/test_row_order.py::test_a_wrong_order_is_cautioned",
+    ],
+    "S10 weights of a library that normalises when it scores": [
+        "formats/models/test_npz.py::test_weights_that_are_normalised_when_they_are_scored",
+    ],
+    "S11 batch norm of TuckER under new names": ["formats/models/test_npz.py::test_batch_normalisation"],
+    "S12 score_* of PyKEEN with inverse triples": ["scorers/test_libraries.py::test_models_of_other_libraries"],
+    "S13 a part of test as the test split": ["evaluation/test_sample.py::test_the_rest_of_test_stays_in_the_filter"],
+    "S14 a model is live in part": ["scorers/models/test_base.py::test_all_parts_follow_their_arrays"],
+    "S15 extra arrays in a model file": ["formats/models/test_npz.py::test_arrays_that_the_model_does_not_use"],
+    "S16 a page named .pdf": ["report/test_page.py::test_only_html_is_written"],
+    "S17 reversed pairs are called nothing doubtful": [
+        "report/test_page.py::test_pairs_of_test_that_train_reverses_are_no_clean_dataset",
+    ],
+    "S18 a winner at p = 1": [
+        "comparison/test_comparing.py::test_a_difference_is_undecided_unless_the_corrected_test_decides_it",
+    ],
+    "S19 realistic ties described as random": [
+        "report/test_page.py::test_the_glossary_does_not_take_realistic_ties_for_random_ones",
+    ],
+    "G1 chance under unseen='worst'": [
+        "results/test_evaluation_result.py::test_no_chance_level_where_unseen_triples_are_forced_last",
+    ],
+    "G2 a dangling link as a split": [
+        "formats/test_split_files.py::test_g2_a_symbolic_link_that_leads_nowhere_is_an_error",
+        "formats/test_split_files.py::test_g2_a_split_of_another_name_or_format_is_an_error",
+    ],
+    "G3 integers above 2^53 in a table of scores": [
+        "evaluation/test_score_tables.py::test_large_integers_are_not_rounded",
+    ],
+    "G4 masks are ignored": [
+        "data/test_dataset.py::test_g4_masked_arrays_are_refused",
+        "scorers/models/test_faults.py::test_masked_arrays_are_refused",
+        "results/test_breakdowns.py::test_masked_weights_are_refused",
+    ],
+    "G5 indexes of pandas are ignored": [
+        "scorers/models/test_faults.py::test_frames_are_read_in_the_order_of_ids_only",
+        "results/test_breakdowns.py::test_weights_with_an_index_of_their_own_are_refused",
+    ],
+    "G6 a table with a permuted index": [
+        "results/test_breakdowns.py::test_a_table_with_an_index_of_its_own_is_read_by_position",
+    ],
+    "G7 a scorer that answers in reversed order": ["scorers/test_check.py::test_columns_in_reversed_order"],
+    "G8 near-duplicate labels": [
+        "data/test_dataset.py::test_labels_that_look_alike_are_observed",
+        "cli/test_evaluate.py::test_g8_observations_of_the_dataset_stand_on_standard_error",
+    ],
+    "G9 --overwrite replaces devices and links": ["test_files.py::test_only_regular_files_are_replaced"],
+    "G10 sys.exit in a scorer": ["scorers/test_adapters.py::test_leaving_the_program_is_an_error"],
+    "G11 very wide lines": [
+        "formats/datasets/test_tab_folder.py::test_g11_a_very_wide_line_is_refused_before_it_is_parsed",
+    ],
+    "G12 tracebacks": ["cli/test_evaluate.py::test_output_that_cannot_be_written_is_one_line"],
+    "G13 unusual tensors": ["scorers/test_adapters.py::test_unreadable_tensors"],
+    "G14 big-endian arrays and long doubles": ["formats/models/test_npz.py::test_other_number_types"],
+    "G15 faults of entities reported as faults of labels": [
+        "formats/models/test_npz.py::test_faults_of_tables_are_not_those_of_labels",
+    ],
+    "G16 labels in another Unicode form": ["formats/models/test_npz.py::test_labels_in_another_unicode_form"],
+    "G17 too few rows": ["scorers/models/test_faults.py::test_too_few_rows"],
+    "G18 very large cut-offs and grades": [
+        "metrics/test_ranks.py::test_unreadable_metrics",
+        "trec/test_run_files.py::test_a_grade_may_be_too_long",
+    ],
+    "G19 an unreadable file is called damaged": [
+        "test_files.py::test_what_the_system_refuses_is_not_called_damaged",
+    ],
+    "G20 weights that overflow": ["results/test_breakdowns.py::test_refused_weights"],
+    "G21 pipes as files": [
+        "formats/datasets/test_tab_folder.py::test_g21_pipes_are_refused_by_name",
+    ],
+    "G22 no metric": ["cli/test_evaluate.py::test_no_metric_is_an_error_before_the_ranking"],
+    "G23 what a scorer prints": ["cli/test_evaluate.py::test_what_a_scorer_prints_is_not_among_the_numbers"],
+    "G24 empty labels from frames": [
+        "data/test_dataset.py::test_g24_blank_labels_are_refused",
+    ],
+    "G25 float ids in with_columns": [
+        "results/test_breakdowns.py::test_keys_that_are_neither_labels_nor_ids_are_refused"
+    ],
+    "G26 an exception midway": ["scorers/test_adapters.py::test_an_exception_midway_names_its_queries"],
+    "G27 a very long label": ["scorers/test_check.py::test_a_long_label_is_cut"],
+}
+
+
+@functools.cache
+def functions(file):
+    """The names of the functions of a file of tests."""
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_fault_has_a_test():
+    assert all(FAULTS.values())
+    names = [name.partition("::") for names in FAULTS.values() for name in names]
+    assert [(file, name) for file, _, name in names if name not in functions(file)] == []
+
+
+def test_the_table_is_complete():
+    """S1 to S19 and G1 to G27."""
+    wanted = [*(f"S{i}" for i in range(1, 20)), *(f"G{i}" for i in range(1, 28))]
+    assert [fault.split()[0] for fault in FAULTS] == wanted
