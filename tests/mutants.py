@@ -322,7 +322,7 @@ MUTANTS = (
         "self._block(side, given[r], relation[r], candidates[c])",
         "self._block(side, given[r], relation[r], np.arange(len(candidates))[c])"),
     Mutant("C22", "vectors_of_candidates_are_the_first_ones", "scorers/adapters.py", FILTER,
-        "return raw if len(candidates) == self.n_entities else raw[candidates]",
+        "return raw if _are_all(candidates, self.n_entities) else raw[candidates]",
         "return raw[: len(candidates)]"),
     Mutant("C22", "results_are_paired_by_id_not_by_label", "comparison/alignment.py", COMPARED,
         "= joint.find(",

@@ -204,7 +204,7 @@ class ClassificationResult:
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
-        """Return the column `name` to group by: one value per row."""
+        """Return the values of the column `name`, one per row, for grouping the rows."""
         if name == "relation":
             return pd.Categorical.from_codes(self.table["p"].to_numpy(), pd.Index(self.relations.labels, dtype=object))
         if name in self.columns.columns:
@@ -216,7 +216,7 @@ class ClassificationResult:
 
     @property
     def default_metrics(self) -> tuple[str, ...]:
-        """The metrics of a table unless others are given; those of probabilities only if they were calibrated."""
+        """The metrics that tables show by default; metrics of probabilities only if `table` has probabilities."""
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
     def summary(self, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:
@@ -363,7 +363,7 @@ class ClassificationResult:
     def header(self) -> list[str]:
         """Return the lines above a table of metrics.
 
-        They tell dataset, thresholds, negatives, calibration (if any), dropped triples and cautions.
+        The lines describe dataset, thresholds, negatives, calibration (if any) and dropped triples; cautions follow.
         """
         about = self.about
         seed = "" if about["seed"] is None else f", seed {about['seed']}"

@@ -102,9 +102,9 @@ class NegativeSets:
         for part in PARTS:
             if not len(by_split.get(part, ())):
                 raise DataError(
-                    f"there are no negatives of {part}: add {part}_negatives.txt to the folder (if lines end with a "
-                    f"label, a line labelled false to {part}), or the key {part!r} to the mapping, or use "
-                    "negatives='uniform'; thresholds are chosen on valid and evaluated on test"
+                    f"there are no negatives of {part}: add {part}_negatives.txt to the folder (or, if each line of "
+                    f"{part} ends with a label, add triples with the label false), add the key {part!r} to the "
+                    "mapping, or use negatives='uniform'; thresholds are chosen on valid and evaluated on test"
                 )
         if "train" in by_split:
             notes.append(f"{len(by_split['train']):,} negatives of train are left out: thresholds are chosen on valid")

@@ -71,7 +71,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
         choices=NORMALISATIONS,
         help="vectors that transe divides by their L1 or L2 norms when it scores",
     )
-    model.add_argument("--phase-unit", type=float, metavar="RADIANS", help="angle of a phase of 1, for rotate")
+    model.add_argument("--phase-unit", type=float, metavar="RADIANS", help="angle that a phase of 1 means, for rotate")
     model.add_argument("--batch-norm-eps", type=float, metavar="EPS", help="epsilon of batch normalisation, for tucker")
     for rows in ("entity", "relation"):
         model.add_argument(
@@ -95,11 +95,13 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     ----------
     parser : argparse.ArgumentParser
     """
-    dataset = parser.add_argument_group("dataset files (needed only if the files leave it open)")
+    dataset = parser.add_argument_group(
+        "how to read the dataset files (needed only if this is not clear from the files)"
+    )
     dataset.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="the first line of each file names the columns, or is a triple",
+        help="whether the first line of each file contains column names (--header) or a triple (--no-header)",
     )
     dataset.add_argument(
         "--columns", metavar="ORDER", help="order of the columns: hrt (head, relation, tail; default), htr, ..."
@@ -135,7 +137,7 @@ def add_protocol(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="rank each triple among its own negatives: files of blocks (the triple, then its negatives), one per side",
+        help="rank each triple among its own negatives: one file per side, in blocks (a triple, then its negatives)",
     )
 
 
@@ -333,7 +335,7 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
 
 
 def _module(name: str) -> Any:
-    """Import a module: `name` is a file path if it ends in .py, else a module of the current folder or Python path."""
+    """Import a module: `name` is a file if it ends in .py, else a module in the current folder or Python path."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)

@@ -74,7 +74,8 @@ def _run(options: argparse.Namespace) -> tuple[str, int]:
 def _stdout_to_stderr() -> Iterator[None]:
     """Send to standard error what is written to standard output: a scorer must not print among the numbers.
 
-    The file descriptor is redirected too, for libraries in C and subprocesses; a stream without one is only replaced.
+    ``sys.stdout`` is replaced. Its file descriptor (if it has one) is redirected too, because libraries in C and
+    subprocesses write to the descriptor.
     """
     stdout, descriptor, kept = sys.stdout, None, -1
     with contextlib.suppress(OSError, ValueError):
@@ -126,8 +127,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """End the program with an error if a word is an option that the command does not have.
 
-    argparse alone would often name another fault: ``--modle FILE`` would be the lack of ``--model``. An option may be
-    abbreviated, and an option of one letter may be joined with its value (``-l2``).
+    Without this check, the error of argparse is often misleading: for ``--modle FILE`` it says that ``--model`` is
+    missing. Users may abbreviate options, and may join an option of one letter with its value (``-l2``).
     """
     known = list(parser._option_string_actions)
     for word in itertools.takewhile(lambda word: word != "--", words):
@@ -142,7 +143,10 @@ def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that prints an error as one line, as kgeval prints all errors, and says if help cannot be printed."""
+    """A parser that prints each error in one line, like all errors of kgeval.
+
+    If it cannot print the help text, it prints an error, and the exit code is 1.
+    """
 
     def error(self, message: str) -> NoReturn:
         joint = " See" if message.endswith("?") else "; see"
@@ -156,7 +160,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Return the parser of the program, and the parser of each command by name."""
+    """Return the parser of the program, and a dict: name of a command -> parser of the command."""
     parser = _Parser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")
     parser.add_argument("--version", action="version", version=f"kgeval {kgeval.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -140,10 +140,11 @@ def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
 def _differences(
     results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], side_mismatches: Sequence[Mismatch]
 ) -> tuple[list[Mismatch], Ids]:
-    """Return a list of all mismatches, and an array with the rows that all results have.
+    """Return a list of all mismatches, and the ranked triples that all results have.
 
-    The list includes `side_mismatches`. The array is int64, shape (shared, results): one row per ranked triple of
-    `sides` that all results contain; column j holds the index of the triple in the table of result j.
+    The list includes `side_mismatches`. The ranked triples are an int64 array, shape (shared, results): one row per
+    triple that every result ranked on one of the `sides`. Column j holds the row of the triple in the table of
+    result j.
     """
     paired_rows = pair_rows(results, sides)
     shared = paired_rows[(paired_rows >= 0).all(axis=1)]
@@ -277,7 +278,7 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Return the candidates of each protocol, such that missing digests do not count as a difference.
+    """Return the candidates of each protocol, changed so that missing digests do not count as a difference.
 
     A digest is a hash of the lists of candidates. Files of version 0.1.0 have no digest; their lists are unknown and
     cannot be compared. A value without a digest is replaced by the first value of the same kind that has a digest.
@@ -287,9 +288,10 @@ def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
-    """Return a list of at most one mismatch, for the first metric in `keys` that the ranked sides do not allow.
+    """Check for each metric in `keys` that the results have ranked the sides that the metric needs.
 
     A metric of one side needs this side in every result. A metric of both sides needs the same sides in every result.
+    Return a list with one mismatch, for the first metric that lacks a side; return an empty list if none lacks one.
     """
     ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
@@ -333,7 +335,8 @@ def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str
 def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, second_name: str) -> str:
     """Return a text about the labels that only one of two vocabularies has; empty if there are none.
 
-    For each vocabulary, it contains the number of labels that the other one lacks, and the first of these labels.
+    The text has one part for each vocabulary with such labels: their number, and the first of them. For example,
+    ``"2 only in A, first 'Jack', 1 only in B, first 'Jill'"``.
     """
     if first == second:
         return ""
@@ -409,8 +412,8 @@ def _rival_mismatches(
     shared : int64 array, shape (shared, results)
         Row i is a ranked triple that all results contain; column j holds its index in the table of result j.
     causes : tuple of str
-        Overrides that accept the mismatch. Each belongs to another difference between the results that explains the
-        different numbers of rivals.
+        Overrides that accept the mismatch. Each of them also accepts another difference between the results, and this
+        other difference can be the reason for the different numbers of rivals.
     """
     differing = []
     for setting in SETTINGS:

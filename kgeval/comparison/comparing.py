@@ -110,7 +110,7 @@ class Comparison:
         Parameters
         ----------
         alpha : float, optional
-            The significance level; by default 1 - confidence. The column ``better`` is decided at this level too.
+            The significance level; by default 1 - confidence, the level that the column ``better`` uses.
         """
         level = self.alpha if alpha is None else check_number("alpha", alpha, 0.0, 1.0, "between 0 and 1")
         rows = self.table[(self.table["p_holm"] <= level).to_numpy()].reset_index(drop=True)

@@ -191,9 +191,9 @@ def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
 
 
 def _observation_kind(key: Key) -> tuple[str, bool]:
-    """Return the side of a key, and whether its metric is query-level.
+    """Return the side of a key, and whether the metric of the key is query-level.
 
-    Keys that agree in both use the same observations.
+    If the function returns the same for two keys, the keys use the same observations.
     """
     return key.side, isinstance(key.metric, QueryLevel)
 
@@ -215,7 +215,7 @@ def samples_of(
     Returns
     -------
     dict of str to Sample
-        The keys of `keys`, each with its observations.
+        Text of the key -> its observations, for every key in `keys`.
     """
     samples: dict[tuple[str, bool], Sample] = {}
     for key in keys.values():
@@ -307,7 +307,11 @@ def difference_table(
 def _moments(
     results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
 ) -> tuple[dict[str, list[Moments]], dict[str, str]]:
-    """Return two dicts: key -> its moments, one for each result; and, for keys without moments, key -> the reason."""
+    """Return the moments of all metrics as a dict, and the reasons for metrics without moments as a second dict.
+
+    The first dict maps the text of a key to a list with one `Moments` per result. The second dict maps the text of a
+    key to the reason why its metric has no moments. Each key is in one of the two dicts.
+    """
     moments, reasons = {}, {}
     for label, key in keys.items():
         try:
@@ -340,7 +344,7 @@ def better_models(table: pd.DataFrame, keys: Mapping[str, Key], alpha: float) ->
 
 
 def _record(label: str, values: Sequence[float], names: Sequence[str]) -> dict[str, Any]:
-    """Return the columns of one row up to the difference."""
+    """Return the first columns of a row of the table of differences: names, metric, both values, and difference."""
     first, second = values
     return {
         "first": names[0],
@@ -353,7 +357,7 @@ def _record(label: str, values: Sequence[float], names: Sequence[str]) -> dict[s
 
 
 def _columns_of(difference: Difference) -> dict[str, Any]:
-    """Return the columns of one row of the table that the interval and the test determine."""
+    """Return those columns of a row of the table of differences that come from the interval and the test."""
     return {
         "low": difference.low,
         "high": difference.high,

@@ -48,7 +48,7 @@ def name_results(results: Results, names: Sequence[str] | None = None) -> dict[s
 
 
 def check_names(names: Any, n: int, of: str = "result") -> list[str]:
-    """Return `names` as a list; raise an error unless these are `n` different, nonempty strings.
+    """Return `names` as a list; raise an error unless it contains exactly `n` different, nonempty strings.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def check_names(names: Any, n: int, of: str = "result") -> list[str]:
     n : int
         The expected number of names.
     of : str
-        What has a name, as a noun for the error message, such as ``"result"``.
+        A noun for the things that have these names, for the error message, such as ``"result"``.
 
     Returns
     -------

@@ -4,7 +4,7 @@ The packages that evaluate, rank, report and compare import these names from her
 """
 
 from kgeval.data import candidates
-from kgeval.data.candidates import All, Candidates, Listed, Recorded
+from kgeval.data.candidates import PER_POSITIVE, All, Candidates, Listed, Recorded
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
@@ -28,6 +28,7 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 
 __all__ = [
     "COLUMN_NAMES",
+    "PER_POSITIVE",
     "SETTINGS",
     "SIDES",
     "SIDE_NAMES",

@@ -190,6 +190,14 @@ class Listed(Candidates):
         >>> Listed.from_negatives(negatives, 2).describe()
         'a list of 3 negatives for each object'
         """
+        lacking = [name for name in ("s", "o", "side", "positive") if name not in frame]
+        if lacking:
+            raise ProtocolError(
+                f"the frame of negatives has no column {lacking[0]!r}; sample_negatives makes such frames"
+            )
+        rows_of_positives = frame["positive"].to_numpy()
+        if rows_of_positives.dtype.kind not in "iu" or (rows_of_positives < 0).any():
+            raise ProtocolError("the column 'positive' must hold the rows of the positives, integers of at least 0")
         given = {}
         for side, column in (("subject", "s"), ("object", "o")):
             rows = frame[(frame["side"] == side).to_numpy()]
@@ -203,6 +211,10 @@ class Listed(Candidates):
                     )
                 given[f"{side}s"] = np.split(ids[order], np.cumsum(counts)[:-1])
         return cls(**given, duplicates=duplicates)
+
+    def to_json(self) -> Any:
+        """Return kind, digest and description."""
+        return super().to_json() | {"text": self.describe()}
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -256,10 +268,17 @@ class Recorded(Candidates):
         For example ``"listed"``.
     digest : str
         Digest of the lists; empty in files of version 0.1.0, which did not store it.
+    text : str
+        Description for people; not compared.
     """
 
     kind: str = "listed"
     digest: str = ""
+    text: str = ""
+
+    def describe(self) -> str:
+        """Return what `describe` of the original candidates returned, if it is known."""
+        return self.text or super().describe()
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
         """Raise a ProtocolError, because the lists of candidates are not stored."""
@@ -269,8 +288,10 @@ class Recorded(Candidates):
         )
 
     def to_json(self) -> Any:
-        """Return kind and digest; only the kind if the digest is unknown, as in files of version 0.1.0."""
-        return super().to_json() if self.digest else self.kind
+        """Return kind, digest and text; only the kind if the digest is unknown, as in files of version 0.1.0."""
+        if not self.digest:
+            return self.kind
+        return super().to_json() | ({"text": self.text} if self.text else {})
 
 
 def candidates_from_json(value: Any) -> Candidates:
@@ -295,30 +316,37 @@ def candidates_from_json(value: Any) -> Candidates:
         return All()
     if value == "listed":  # written by version 0.1.0, which stored no digest
         return Recorded(value)
-    if isinstance(value, dict) and set(value) == {"kind", "digest"} and all(isinstance(v, str) for v in value.values()):
+    is_dict = isinstance(value, dict) and {"kind", "digest"} <= set(value) <= {"kind", "digest", "text"}
+    if is_dict and all(isinstance(part, str) for part in value.values()):
         return Recorded(**value)
     raise ProtocolError(f"expected 'all', or a dict with the texts 'kind' and 'digest'; got {value!r}")
 
 
 def _id_lists(name: str, value: Any) -> Lists:
     """Return lists of ids from an array of shape (n, m) or a sequence of arrays; raise a ProtocolError for no ids."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise ProtocolError(f"{name} is a masked array; give a list of lists, each without the masked entries")
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
         raise ProtocolError(f"{name} must be an array of ids (n, m), or n arrays of ids; got {type(value).__name__}")
-    arrays = []
-    for i, part in enumerate(value):
-        array = np.asarray(part)
-        if array.size == 0:
-            array = np.zeros(0, dtype=np.int64)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise ProtocolError(
-                f"{name}[{i}] must be a list of entity ids (integers); got dtype {array.dtype}, ndim {array.ndim}. "
-                "For labels, dataset.entities.find(labels) returns the ids"
-            )
-        if array.size and int(array.min()) < 0:
-            raise ProtocolError(
-                f"{name}[{i}] contains {array.min()}; ids are at least 0. Make the list shorter instead of padding it"
-            )
-        arrays.append(array.astype(np.int64))
-    return Lists.of(arrays)
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        ids = _ids(name, value.reshape(-1))
+        return Lists(np.arange(len(value) + 1, dtype=np.int64) * value.shape[1], ids)
+    return Lists.of([_ids(f"{name}[{i}]", part) for i, part in enumerate(value)])
+
+
+def _ids(name: str, value: Any) -> Ids:
+    """Return ids as int64; raise a ProtocolError unless they are integers of at least 0, in a 1-dimensional array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ProtocolError(f"{name} is a masked array; give a list of lists, each without the masked entries")
+    array = np.asarray(value)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ProtocolError(
+            f"{name} must be a list of entity ids (integers); got dtype {array.dtype}, ndim {array.ndim}. "
+            "For labels, dataset.entities.find(labels) returns the ids"
+        )
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high > np.iinfo(np.int64).max:
+        raise ProtocolError(
+            f"{name} contains {low if low < 0 else high}, which is no id; make the list shorter instead of padding it"
+        )
+    return array.astype(np.int64)

@@ -69,14 +69,18 @@ class Sample:
         ProtocolError
             If `triples` is none of these, or its rows are repeated or out of range.
         """
-        every = np.arange(of)
+        every, seed = np.arange(of), check_seed(seed)
         if triples is None:
             return every, None
+        if isinstance(triples, np.ma.MaskedArray) or hasattr(triples, "iloc"):
+            raise ProtocolError(
+                f"triples is a {type(triples).__name__}, whose mask or index would be ignored; pass a plain numpy array"
+            )
         if isinstance(triples, (int, np.integer)) and not isinstance(triples, (bool, np.bool_)):
             n = check_positive_int("triples", int(triples))
             if n >= of:
                 return every, None
-            rows = np.sort(np.random.default_rng(check_seed(seed)).choice(of, n, replace=False))
+            rows = np.sort(np.random.default_rng(seed).choice(of, n, replace=False))
             return rows, cls(n, of, _digest(rows), seed)
         array = np.asarray(triples)
         if array.ndim == 1 and array.dtype == bool and len(array) == of:
@@ -232,6 +236,9 @@ class Protocol:
         if "candidates" in values:
             parsed["candidates"] = candidates_from_json(values["candidates"])
         if "sample" in values:
+            names = {field.name for field in fields(Sample)}
+            if not isinstance(values["sample"], dict) or set(values["sample"]) != names:
+                raise ProtocolError(f"sample must be a dict with the keys {', '.join(sorted(names))}")
             parsed["sample"] = Sample(**values["sample"])
         return cls(**parsed)
 

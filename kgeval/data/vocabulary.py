@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,11 @@ class Vocabulary:
     """
 
     def __init__(self, labels: Iterable[str]) -> None:
+        if isinstance(labels, (str, bytes, Mapping, Set)):
+            raise DataError(
+                f"labels must be a sequence of strings in the order of the ids; got {type(labels).__name__}. From a "
+                "dict {label: id}: sorted(ids, key=ids.get)"
+            )
         self.labels: tuple[str, ...] = tuple(labels)
         for position, label in enumerate(self.labels):
             if not isinstance(label, str):

@@ -28,7 +28,7 @@ TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # at least MANY_RANKS ranks.
 BELOW_CHANCE, ABOVE_CHANCE = -4.0, 2.0
 MANY_RANKS = 100
-NO_NEGATIVES = "no negative is listed for it on this side"  # why a rank is left out
+NO_NEGATIVES = "no negative is listed for it on this side, apart from known triples"  # why a rank is left out
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,14 @@ def assemble(
     Returns
     -------
     EvaluationResult
+
+    Raises
+    ------
+    DataError
+        If no positive was ranked.
     """
+    if not any(len(part.rows) for part in ranked):
+        raise DataError("no positive has a negative: every list is empty, or holds known triples alone")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
     result = EvaluationResult(
         table=positives.table(protocol, ranked),

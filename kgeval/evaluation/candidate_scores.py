@@ -36,6 +36,10 @@ NO_IDS = (
 )
 
 
+# The largest integer below which a float dtype of 2, 4, 8 or 16 bytes holds every integer exactly.
+MAX_EXACT = {2: 2**11, 4: 2**24, 8: 2**53, 16: 2**53}
+
+
 def evaluate_candidates(
     dataset: Dataset,
     *,
@@ -109,8 +113,6 @@ def evaluate_candidates(
             counts = count_lists(positive_scores, kept, task.is_known)
             tasks.append(_Scored(task, positive_scores, kept.values))
         ranked.append(_ranked(rows, counts))
-    if not any(len(part.rows) for part in ranked):
-        raise DataError("no positive has a negative: every list is empty")
     return assemble(
         dataset,
         resolved,
@@ -173,25 +175,32 @@ def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
     name = f"{side}s"
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ScoreError(f"{name} must be a pair (scores of the positives, scores of the negatives)")
+    for i, values in enumerate(pair):
+        if hasattr(values, "iloc"):
+            raise ScoreError(
+                f"{name}[{i}] is a {type(values).__name__}, whose index would be ignored; pass .to_numpy()"
+            )
     positives = as_scores(pair[0], f"{name}[0]")
     if positives.ndim != 1:
         raise ScoreError(f"{name}[0] must have shape (n,), one score per positive; got shape {positives.shape}")
-    parts = [as_scores(part, f"{name}[1][{i}]") for i, part in enumerate(_rows_of(name, pair[1]))]
-    if any(part.ndim != 1 for part in parts):
-        raise ScoreError(f"{name}[1] must have shape (n, m), or be n arrays of scores")
-    lists = Lists.of([part if len(part) else part.astype(positives.dtype) for part in parts])
-    both = np.result_type(positives.dtype, lists.values.dtype) if len(lists.values) else positives.dtype
-    for what, values in (("positives", positives), ("negatives", lists.values)):
-        if (
-            values.dtype.kind in "iu"
-            and both.kind == "f"
-            and (values.astype(both).astype(values.dtype) != values).any()
-        ):
+    negatives = pair[1]
+    if hasattr(negatives, "detach") or (isinstance(negatives, np.ndarray) and negatives.ndim == 2):
+        negatives = as_scores(negatives, f"{name}[1]")
+        if negatives.ndim != 2:
+            raise ScoreError(f"{name}[1] must have shape (n, m); got shape {negatives.shape}")
+        offsets = np.arange(len(negatives) + 1, dtype=np.int64) * negatives.shape[1]
+        positives, values = _in_one_dtype(name, [positives, negatives.reshape(-1)])
+        lists = Lists(offsets, values)
+    else:
+        if not hasattr(negatives, "__len__"):
             raise ScoreError(
-                f"{name}: the {what} are {values.dtype}, which {both} cannot hold exactly; give positives and "
-                "negatives in one dtype"
+                f"{name}[1] must have shape (n, m), or be n arrays of scores; got {type(negatives).__name__}"
             )
-    positives, lists = positives.astype(both), Lists(lists.offsets, lists.values.astype(both))
+        parts = [as_scores(part, f"{name}[1][{i}]") for i, part in enumerate(negatives)]
+        if any(part.ndim != 1 for part in parts):
+            raise ScoreError(f"{name}[1] must have shape (n, m), or be n arrays of scores")
+        positives, *parts = _in_one_dtype(name, [positives, *parts])
+        lists = Lists.of(parts)
     if np.isnan(positives).any():
         raise ScoreError(f"{name}[0]: the score of positive {int(np.argmax(np.isnan(positives)))} is NaN")
     if np.isnan(lists.values).any():
@@ -203,13 +212,30 @@ def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
     return positives, lists
 
 
-def _rows_of(name: str, values: Any) -> Any:
-    """Return the rows of an array or sequence of scores; a tensor or frame becomes an array first."""
-    if hasattr(values, "detach") or hasattr(values, "to_numpy"):
-        values = as_scores(values, f"{name}[1]")
-    if not hasattr(values, "__len__"):
-        raise ScoreError(f"{name}[1] must have shape (n, m), or be n arrays of scores; got {type(values).__name__}")
-    return values
+def _in_one_dtype(name: str, parts: list[Scores]) -> list[Scores]:
+    """Return arrays of scores in one dtype that holds every score exactly; raise a ScoreError if there is none.
+
+    The first array holds the positives. Scores of two float dtypes are refused: equal scores may differ after rounding
+    to the narrower dtype, so ties could be lost.
+    """
+    dtypes = {part.dtype.newbyteorder("=") for part in parts if part.size}
+    floats = {dtype for dtype in dtypes if dtype.kind == "f"}
+    if len(floats) > 1:
+        raise ScoreError(
+            f"{name} has scores of {' and '.join(sorted(map(str, floats)))}, in which equal scores can differ; give "
+            "positives and negatives in one dtype"
+        )
+    common = floats.pop() if floats else np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
+    converted = []
+    for part in parts:
+        is_rounded = part.dtype.kind in "iu" and common.kind == "f"
+        if is_rounded and (np.abs(part.astype(np.float64)) >= MAX_EXACT[common.itemsize]).any():
+            raise ScoreError(
+                f"{name} has integer scores that {common} cannot hold exactly; give positives and negatives in one "
+                "dtype"
+            )
+        converted.append(part.astype(common))
+    return converted
 
 
 def _listed(negatives: Any, scored: Mapping[str, tuple[Scores, Lists]]) -> Listed | None:
@@ -247,6 +273,10 @@ def _listed(negatives: Any, scored: Mapping[str, tuple[Scores, Lists]]) -> Liste
 
 def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], listed: Listed | None) -> Protocol:
     """Return the protocol with the lists as candidates, and without a filter if the ids are unknown."""
+    if protocol.sample is not None:
+        raise ProtocolError(
+            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples"
+        )
     if protocol.unseen not in (None, "rank"):
         raise ProtocolError(f"with given scores, unseen must be 'rank'; got {protocol.unseen!r}")
     candidates = _lengths_alone(scored) if listed is None else listed
@@ -256,6 +286,10 @@ def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], l
         raise ProtocolError("filter_splits needs the ids of the negatives; pass negatives=")
     filters = () if listed is None else protocol.filter_splits
     sides = tuple(side for side in SIDES if side in scored)
+    if protocol.names_sides and protocol.sides != sides:
+        raise ProtocolError(
+            f"the protocol ranks the sides {', '.join(protocol.sides)}, but scores were given for {', '.join(sides)}"
+        )
     return replace(protocol, sides=sides, candidates=candidates, filter_splits=filters).resolved(dataset)
 
 

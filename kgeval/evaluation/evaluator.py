@@ -31,7 +31,7 @@ from kgeval.data import (
 )
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble, list_notes
-from kgeval.evaluation.row_order import check_row_order
+from kgeval.evaluation.row_order import KeptTasks, check_row_order
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import ListTask, RankCounts, Task, TaskCounts, available_threads, rank, rank_lists
 from kgeval.results import EvaluationResult, explain_triple
@@ -148,6 +148,8 @@ class _Plan:
         Empty if each positive has its own list of negatives.
     lists : list of ListTask
         One for each side if each positive has its own list of negatives, else empty.
+    noted_lists : list of ListTask
+        The same for all triples of the sample, also those that are not ranked; the notes count what these lists hold.
     all_rivals : dict of (str, str) to int64 array, shape (n,)
         Only with unseen='worst', else empty. (side, setting) -> the number of rivals of each positive if all entities
         compete, also those that do not occur in train. A positive with an entity or relation that does not occur in
@@ -161,6 +163,7 @@ class _Plan:
     entities: Ids
     tasks: list[Task]
     lists: list[ListTask]
+    noted_lists: list[ListTask]
     all_rivals: dict[tuple[str, str], Ids]
 
     def rows_of(self, side: str) -> Ids:
@@ -202,6 +205,7 @@ class Evaluator:
         self.protocol = protocol or Protocol()
         self.protocol.resolved(dataset)  # raises an error for a wrong split before anything is scored
         self._plans: dict[Protocol, _Plan] = {}
+        self._row_order_tasks: KeptTasks = {}
         if self.protocol.sample is not None:
             raise ProtocolError("a protocol's sample is set by evaluate(..., triples=...); leave sample= out")
 
@@ -234,7 +238,14 @@ class Evaluator:
             counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
         seconds, tasks = perf_counter() - started, plan.lists or plan.tasks
         row_order = check_row_order(
-            rows, self.dataset, plan.entities, tasks, seconds, limits, threads or available_threads()
+            rows,
+            self.dataset,
+            plan.entities,
+            tasks,
+            seconds,
+            limits,
+            threads or available_threads(),
+            self._row_order_tasks,
         )
         return self._result(plan, counts, rows, [*report.notes, *self._notes(scorer, plan, counts)], row_order)
 
@@ -339,7 +350,7 @@ class Evaluator:
                 "row_order": statistic,
             },
             self._source(plan, rows, np.concatenate([part.rows for part in ranked])),
-            [*notes, *list_notes(plan.lists, plan.protocol.unseen)],
+            [*notes, *list_notes(plan.noted_lists, plan.protocol.unseen)],
             plan.chosen,
             [caution] if caution else [],
         )
@@ -426,7 +437,8 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
                 all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
                 all_rivals[task.side, setting][task.rows] = n_rivals
     tasks, lists = tasks_of(kept, entities), lists_of(kept, entities)
-    return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, all_rivals)
+    noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
+    return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals)
 
 
 def _make_tasks(

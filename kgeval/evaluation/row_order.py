@@ -17,16 +17,19 @@ from kgeval.errors import ScoreError
 from kgeval.ranking import ListTask, Task, TaskCounts, rank
 from kgeval.scorers import Limits, RowScorer
 
-# How many train triples are ranked: as many as cost MAX_SHARE of the run, at most MAX_TRIPLES. If run and check
-# together take less than QUICK_RUN seconds, at least MIN_TRIPLES, and among few entities as many as CHEAP_PAIRS allow.
+# How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
 CHEAP_PAIRS = 100_000  # scored pairs on each side
-QUICK_RUN = 60.0  # seconds
+QUICK_RUN, QUICK_CHECK = 60.0, 5.0  # seconds
+MAX_KEPT = 8  # tasks that are kept for later checks
 SEED = 0
 # A side is doubtful if its AMRI is below LOW_AMRI, or if the AMRI is below GOOD_AMRI and the MRR below LOW_MRR: with
 # permuted relations, answers stay among similar entities (AMRI up to .91 on WN18RR), but are not found (MRR below .45).
 LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
 MIN_JUDGED = 50  # with fewer train triples the statistic says too little
+
+# The tasks of earlier checks of one dataset. The key: side, number of train triples, number of entities.
+KeptTasks = dict[tuple[str, int, int], Task]
 
 
 def check_row_order(
@@ -37,18 +40,25 @@ def check_row_order(
     seconds: float,
     limits: Limits,
     threads: int = 1,
+    kept: KeptTasks | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Rank a sample of train triples, filtered, among all entities; return the statistic and a caution.
 
-    The sample depends only on the dataset, the tasks and the kind of scorer, so that two runs give the same statistic.
-    The time decides only if the run and the check together take longer than a minute.
+    The check may cost 5% of the run, counted in scored pairs of query and candidate. Where this is little, it ranks at
+    least 100 triples on each side (among fewer than 1,000 entities more), or at least 50, the fewest that can give a
+    caution, if run and check together take less than a minute; if the run scored fewer candidates than all entities, as
+    with lists of negatives, the check must also take less than 5 seconds. Its time is estimated by its pairs and the
+    time of the run. It never ranks more than 500 triples.
+
+    The number of triples, the dataset and the side determine the sample, so that two runs give the same statistic,
+    unless their times are on both sides of one of these limits.
 
     Parameters
     ----------
     rows : RowScorer
     dataset : Dataset
     entities : int64 array, shape (n,)
-        Sorted ids of the candidates; they include all entities of train.
+        Sorted ids of the candidates: all entities, or those of train.
     tasks : sequence of Task or sequence of ListTask
         What the run ranked. The check ranks the same sides.
     seconds : float
@@ -56,6 +66,8 @@ def check_row_order(
     limits : Limits
     threads : int
         The number of worker threads for embedding models.
+    kept : dict, optional
+        The tasks of earlier checks of this dataset, which need not be made again; this check adds its own.
 
     Returns
     -------
@@ -80,13 +92,12 @@ def check_row_order(
     if train is None or not len(train):
         return _unchecked("the dataset has no train triples")
     sides = list(dict.fromkeys(task.side for task in tasks))
-    n = min(len(train), _affordable(rows, tasks, len(entities), len(sides), seconds))
+    n = _affordable(rows, tasks, min(len(train), MAX_TRIPLES), len(entities), len(sides), seconds)
     if not n:
-        return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of a run of more than a minute")
-    chosen = np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))
-    triples = train.array[chosen]
+        return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
+    kept = {} if kept is None else kept
     try:
-        check_tasks = [_task(dataset, triples, side, entities) for side in sides]
+        check_tasks = [_kept_task(kept, dataset, n, side, entities) for side in sides]
         counts = rank(rows, check_tasks, limits, threads, progress=False)
     except ScoreError as error:  # for example, a scorer that knows only the queries of test
         return _unchecked(f"the scorer cannot score train triples: {error}")
@@ -99,17 +110,22 @@ def _unchecked(reason: str) -> tuple[dict[str, Any], str]:
 
 
 def _affordable(
-    rows: RowScorer, tasks: Sequence[Task] | Sequence[ListTask], n_entities: int, n_sides: int, seconds: float
+    rows: RowScorer,
+    tasks: Sequence[Task] | Sequence[ListTask],
+    most: int,
+    n_entities: int,
+    n_sides: int,
+    seconds: float,
 ) -> int:
-    """Return how many train triples the check may rank on each side; the cost is counted in scored pairs."""
+    """Return how many train triples the check may rank on each side, `most` at most; see `check_row_order`."""
     n_scored = max(1, sum(_count_pairs(rows, task, n_entities) for task in tasks))
     pairs_per_triple = n_entities * n_sides
-    for least in (max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES):
-        if seconds * (1 + least * pairs_per_triple / n_scored) < QUICK_RUN:
-            break
-    else:
-        least = 0
-    return min(MAX_TRIPLES, max(least, int(MAX_SHARE * n_scored / pairs_per_triple)))
+    longest = QUICK_RUN - seconds  # the seconds that the check may take
+    if n_scored < n_entities * sum(task.n_queries for task in tasks):
+        longest = min(longest, QUICK_CHECK)
+    enough = [min(most, n) for n in (max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES, MIN_JUDGED)]
+    least = next((n for n in enough if seconds * n * pairs_per_triple / n_scored < longest), 0)
+    return min(most, max(least, int(MAX_SHARE * n_scored / pairs_per_triple)))
 
 
 def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int:
@@ -119,8 +135,20 @@ def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int
     return task.n_queries * n_entities if rows.kind == "matrix" else len(task.rows) + len(task.rivals.values)
 
 
-def _task(dataset: Dataset, triples: Ids, side: str, entities: Ids) -> Task:
-    """Return the task that ranks `triples` on `side`; the known triples of all splits are filtered."""
+def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
+    """Return the task that ranks `n` train triples on `side`, from `kept` if it is there."""
+    key = (side, n, len(entities))
+    if key not in kept:
+        kept[key] = _task(dataset, n, side, entities)
+        if len(kept) > MAX_KEPT:
+            del kept[next(iter(kept))]
+    return kept[key]
+
+
+def _task(dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
+    """Return the task that ranks `n` random train triples on `side`; the known triples of all splits are filtered."""
+    train = dataset["train"].array
+    triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
     known = known_triples(dataset, tuple(dataset.splits))
     # One integer for each query. Only known triples that share a query with `triples` are indexed, to save time.
     queries, known_queries = (

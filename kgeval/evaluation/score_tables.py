@@ -99,6 +99,10 @@ def evaluate_scores(
         )
     if lists is not None:
         check_one_of("lists", lists, LISTS_OF)
+    if given_protocol.sample is not None:
+        raise ProtocolError(
+            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples"
+        )
     listed, values, positive_of = _listed_triples(scores, dataset)
     positives = Positives.of(dataset, given_protocol.resolved(dataset))
     if positive_of is not None:
@@ -117,8 +121,17 @@ def evaluate_scores(
         raise DataError(
             "no positive has a negative in the table; add triples that differ from a positive in one entity"
         )
-    if lists is None:
-        table.check_lists(sides, given_protocol.names_sides)
+    if not given_protocol.names_sides and len(sides) == 2:
+        full = [side for side in sides if table.lists_every_entity(side)]
+        if len(full) == 1:  # the other side only seems to have negatives: the rows of one side's queries
+            notes += [
+                f"the {side} side is not ranked: the table lists every entity on the {full[0]} side alone "
+                "(sides= ranks it)"
+                for side in sides
+                if side not in full
+            ]
+            sides = tuple(full)
+    table.check_lists(sides, given_protocol.names_sides, lists == "query")
     resolved = replace(resolved, sides=sides)
     own_scores = values[table.rows]
     return assemble(
@@ -371,25 +384,22 @@ class _Table:
         n_known = np.diff(index.lookup(relation[first], given[first])[0])
         return query, n_listed + n_known < len(self.dataset.entities)
 
-    def check_lists(self, sides: Sequence[str], are_sides_named: bool) -> None:
-        """Raise a DataError if negatives could serve several positives, or both sides, and nothing says so."""
-        serves = {}
-        for side in sides:
-            query, is_open = self.is_open(side)
-            positives = np.unique(self.rows)  # duplicate rows of a split are one triple
-            n_positives = np.bincount(query[positives], minlength=len(is_open))
-            serves[side] = self.is_negative & (n_positives[query] > 0) & is_open[query]
-            shared = serves[side] & (n_positives[query] > 1)
-            if shared.any():
-                row = int(np.argmax(shared))
-                served = positives[query[positives] == query[row]][:2]
-                names = " and ".join(str(triple_labels(self.dataset, *self.listed[i])) for i in served)
-                raise DataError(
-                    f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of "
-                    f"{names}, {side} side, whose query does not list every entity. If all rows of a query are the "
-                    "rivals of all its positives, use lists='query' (--lists query); if each positive has its own "
-                    "list, add a column 'positive' with the row of the positive in the ranked split"
-                )
+    def lists_every_entity(self, side: str) -> bool:
+        """Return whether the query of each positive lists every entity that does not form a known triple."""
+        query, is_open = self.is_open(side)
+        return not is_open[query[self.rows]].any()
+
+    def check_lists(self, sides: Sequence[str], are_sides_named: bool, are_queries_meant: bool) -> None:
+        """Raise a DataError if negatives could serve both sides, or several positives, and nothing says so."""
+        parts = {side: self.is_open(side) for side in sides}
+        positives = np.unique(self.rows)  # duplicate rows of a split are one triple
+        n_positives = {
+            side: np.bincount(query[positives], minlength=len(is_open)) for side, (query, is_open) in parts.items()
+        }
+        serves = {
+            side: self.is_negative & (n_positives[side][query] > 0) & is_open[query]
+            for side, (query, is_open) in parts.items()
+        }
         if len(serves) == 2 and not are_sides_named:
             both = serves["subject"] & serves["object"]
             if both.any():
@@ -398,6 +408,18 @@ class _Table:
                     f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of a "
                     "positive with another subject, and of one with another object. Name the sides to rank "
                     "(sides='object', --side object; 'both' if the row is meant for both)"
+                )
+        for side, (query, _) in parts.items():
+            shared = serves[side] & (n_positives[side][query] > 1)
+            if shared.any() and not are_queries_meant:
+                row = int(np.argmax(shared))
+                served = positives[query[positives] == query[row]][:2]
+                names = " and ".join(str(triple_labels(self.dataset, *self.listed[i])) for i in served)
+                raise DataError(
+                    f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of "
+                    f"{names}, {side} side, whose query does not list every entity. If all rows of a query are the "
+                    "rivals of all its positives, use lists='query' (--lists query); if each positive has its own "
+                    "list, add a column 'positive' with the row of the positive in the ranked split"
                 )
 
 

@@ -331,7 +331,7 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
 
 
 def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return a dict: feature that cannot be computed -> what is missing, in words for an error message."""
+    """Return a dict: name of a feature that cannot be computed -> text for an error message: what the feature lacks."""
     missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"

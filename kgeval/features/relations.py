@@ -1,7 +1,8 @@
 """Classes of relations: `cardinalities` (1-1, 1-N, N-1, N-N) and `patterns` (symmetric, inverse, composition, ...).
 
 The features ``cardinality`` and ``pattern`` call these functions; users can call them on any array of triples. The
-report page calls `matched_pairs`, which tells for single triples whether train has their pair in another way.
+report page calls `matched_pairs`, which finds the rows whose pair of entities is also in train, reversed or under
+another relation.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def patterns(
         Columns s, p, o; a repeated triple counts once.
     n_relations : int
     least : float
-        The share that a pattern needs, above 0 and at most 1.
+        The smallest share at which a pattern fits, above 0 and at most 1.
     most_paths : int, optional
         The limit for the cost of the search for compositions. The cost of a pair (s, o) is the number of triples with
         subject s or the number of triples with object o, whichever is smaller; the cost of a relation is the sum over
@@ -160,7 +161,7 @@ def patterns(
 
 
 def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
-    """Tell for each triple (s, p, o) whether `reference` has its pair reversed, or under another relation.
+    """Tell for each triple whether `reference` contains its pair (s, o) reversed or under another relation.
 
     Such test triples can be answered by copying from train. Loops, which are triples (s, p, s), never match.
 
@@ -172,8 +173,8 @@ def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str,
     Returns
     -------
     dict of str to bool array, shape (n,)
-        ``"symmetric"``: `reference` has (o, p, s). ``"inverse"``: it has (o, q, s) with another relation q.
-        ``"duplicate"``: it has (s, q, o) with another relation q.
+        For each triple (s, p, o), whether `reference` contains the following triple, where q is any relation except p.
+        ``"symmetric"``: (o, p, s). ``"inverse"``: (o, q, s). ``"duplicate"``: (s, q, o).
 
     Raises
     ------
@@ -195,7 +196,10 @@ def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str,
     s, p, o = rows.T
 
     def has(subjects: Ids, objects: Ids, is_same: bool) -> npt.NDArray[np.bool_]:
-        """Return for each row whether `pairs` has (subject, object) under the row's relation, or under another one."""
+        """Return, for each row, whether `pairs` contains (subject, object).
+
+        If `is_same`, it must occur under the relation of the row, otherwise under another relation.
+        """
         counts, relations = pairs.between(subjects, objects)
         row_of = np.repeat(np.arange(len(rows)), counts)  # (relations,): the row of each relation that was found
         return np.bincount(row_of[(relations == p[row_of]) == is_same], minlength=len(rows)) > 0
@@ -393,7 +397,8 @@ class _FirstSteps:
         Returns
         -------
         repeated_rows, steps : int64 arrays, shape (first steps,)
-            Each entry is the row number of a triple, and the row number of one of its first steps.
+            One entry per first step: the row number of the triple whose search begins with this step, and the row
+            number of the step. A triple with several first steps occurs several times in `repeated_rows`.
         """
         rows = rows[self.is_forward[rows] == is_forward]
         positions = _joined_ranges(self.starts[rows], self.counts[rows])
@@ -401,7 +406,9 @@ class _FirstSteps:
 
 
 def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
-    """Return, for each row, the part of `order` with the rows of the same id; `order` sorts the rows by id.
+    """Return, for each row, where in `order` the rows with the same id are.
+
+    `ids` holds one id per row; `order` holds all row numbers, sorted by id.
 
     Returns
     -------

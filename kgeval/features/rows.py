@@ -22,8 +22,8 @@ class TripleRows:
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. If each row is a query of one side, also
-        the column side. Not modified.
+        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. The column side is optional: it
+        tells which side of each row is the answer of its query. Not modified.
     dataset : Dataset
 
     Attributes

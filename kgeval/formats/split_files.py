@@ -5,24 +5,37 @@ The readers of dataset folders call `find_split_files` before they read, and `un
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import re
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from kgeval.checks import suggest
+import numpy as np
+
+from kgeval.checks import Ids, suggest
 from kgeval.data import SPLITS, Dataset
 from kgeval.errors import DataError
 
 SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
+# The names of files that are read, without suffix.
 STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "test": ("test",)}
+# The split of each word that the name of a part of a split may contain.
+SPLIT_OF_WORD = {stem: split for split, stems in STEMS.items() for stem in stems}
+SPLIT_OF_WORD |= {"training": "train", "facts": "train", "testing": "test"}
 SUFFIXES = (".txt", ".tsv")
-PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+CLOSED = (".zst", ".zip", ".parquet")  # what is in such files is not looked at
 # Files of these kinds may be a split in a format that the reader does not know.
-DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", ".parquet", *PACKED)
-SPLIT_WORDS = {"train", "training", "facts", "valid", "validation", "val", "dev", "test", "testing"}
-# Negatives and candidates are no facts; OpenKE's class files (1-1.txt, n-1.txt, ...) repeat triples of the test split.
-COMPANIONS = re.compile(r"negative|candidate|^ranking|^[1n]-(to-)?[1nm]\b")
+DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *OPENERS, *CLOSED)
+# Negatives are no facts. Candidates repeat a triple of a split at the start of each block, OpenKE's class files
+# (1-1.txt, n-1.txt, ...) on every line; tables of scores and of ranks have more columns.
+NEGATIVES = re.compile(r"negative")
+COMPANIONS = re.compile(r"candidate|rank|^[1n]-(to-)?[1nm]\b|score|predict")
 SAMPLE_BYTES = 1 << 16  # how much of a file is looked at
 
 
@@ -145,8 +158,10 @@ def unread_triples(
 ) -> list[str]:
     """Return one sentence for each file beside the splits that holds triples of the same labels.
 
-    A file holds such triples if at least half of its first lines have three tab-separated columns, a relation of the
-    dataset, and an entity of the dataset. Files of negatives, of candidates and of classes are left out.
+    A file holds such triples if at least half of its first lines have three columns, a relation of the dataset, and an
+    entity of the dataset. If the file is named like a part of a split, more columns, other separators than tabs, JSON
+    and packed files count too. Files of negatives are left out, and files of candidates and of classes if they repeat
+    triples of the splits.
 
     Parameters
     ----------
@@ -166,47 +181,108 @@ def unread_triples(
     Raises
     ------
     DataError
-        If such a file is named like a split or a part of one; for example ``facts.txt`` or ``test_2.txt``.
+        If such a file is named like a split or a part of one; for example ``facts.txt`` or ``test_2.txt``. Also if a
+        file is named so and cannot be looked at, as ``test_2.zip``.
     """
     read = {path.resolve() for paths in files.values() for path in paths}
     left_out = {ignore} if isinstance(ignore, str) else set(ignore)
     notes = []
     for path in sorted(folder.iterdir()):
         name = path.name
-        if name in left_out or name.startswith(".") or COMPANIONS.search(name.lower()) or path.resolve() in read:
+        if name in left_out or name.startswith(".") or NEGATIVES.search(name.lower()) or path.resolve() in read:
             continue
-        if not path.is_file() or not _has_known_triples(path, dataset, positions):
+        if not path.is_file():
             continue
-        words = set(re.split(r"[^a-z]+", name.lower()))
-        split = next((split for split, stems in STEMS.items() if words & set(stems)), "train")
+        words = re.split(r"[^a-z]+", name.lower())
+        # if the words are of several splits, the last one: nobody should be advised to add a part of test to train
+        of = max((SPLIT_OF_WORD[word] for word in words if word in SPLIT_OF_WORD), key=SPLITS.index, default=None)
+        text = _sample(path)
+        is_packed = path.suffix.lower() in OPENERS
+        triples = None if is_packed else _known_triples(text, "\t", 3, dataset, positions)
+        is_companion = COMPANIONS.search(name.lower()) is not None
+        if triples is None:
+            if of is not None and not is_companion and _is_other_format(path, text, dataset, positions):
+                raise DataError(
+                    f"{folder}: {name} looks like a part of the {of} split, but is not read, and is no text of three "
+                    f"tab-separated columns; convert it and name it in splits (--splits {of}=...), or say "
+                    f"ignore=[{name!r}] (--ignore-files {name})"
+                )
+            continue
+        if is_companion and _repeats(triples, dataset):
+            continue
+        split = of or "train"
         parts = [name, *(part.name for part in files.get(split, ()))]
         remedy = (
             f"splits={{{split!r}: {parts if len(parts) > 1 else name!r}}} (--splits {split}={'+'.join(parts)}) reads "
             f"it, ignore=[{name!r}] (--ignore-files {name}) leaves it out"
         )
-        if words & SPLIT_WORDS:
+        if of is not None:
             raise DataError(f"{folder}: {name} looks like a part of the dataset, but is not read; {remedy}")
         notes.append(f"{name} holds triples of the same labels, but is not read; {remedy}")
     return notes
 
 
-def _has_known_triples(path: Path, dataset: Dataset, positions: Sequence[int]) -> bool:
-    """Return whether a file holds triples of the dataset's labels; see `unread_triples`."""
+def _sample(path: Path) -> str:
+    """Return the first lines of a file, which may be packed, as text; an empty text if it cannot be read."""
     try:
-        with path.open("rb") as stream:
-            sample = stream.read(SAMPLE_BYTES)
-    except OSError:
-        return False
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+            sample: bytes = stream.read(SAMPLE_BYTES)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return ""
     text = sample.decode("utf-8-sig", "replace")
-    lines = re.split(r"\r\n|\n|\r", text)
-    if len(sample) == SAMPLE_BYTES and len(lines) > 1:
-        del lines[-1]  # it may be cut off
-    rows = [line.split("\t") for line in lines if line]
-    triples = [[row[i] for i in positions] for row in rows if len(row) == 3]
+    if len(sample) == SAMPLE_BYTES:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text  # the last line may be cut off
+    return text
+
+
+def _known_triples(text: str, separator: str, most: int, dataset: Dataset, positions: Sequence[int]) -> Ids | None:
+    """Return the triples of a text, ids, shape (n, 3), -1 for unknown labels; None if they are not of the dataset.
+
+    They are if at least half of the lines have 3 to `most` columns, a known relation and a known entity.
+    """
+    rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
+    triples = [[row[i] for i in positions] for row in rows if 3 <= len(row) <= most]
     if not triples or 2 * len(triples) < len(rows):
-        return False
-    s, p, o = (
-        vocabulary.find([triple[i] for triple in triples]) >= 0
-        for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities))
+        return None
+    if separator != "\t":
+        triples = [[label.strip('"<> ') for label in triple] for triple in triples]
+    ids = np.column_stack(
+        [
+            vocabulary.find([triple[i] for triple in triples])
+            for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities))
+        ]
     )
-    return bool(2 * (p & (s | o)).sum() >= len(rows))
+    is_known = ids >= 0
+    return ids if 2 * (is_known[:, 1] & (is_known[:, 0] | is_known[:, 2])).sum() >= len(rows) else None
+
+
+def _is_other_format(path: Path, text: str, dataset: Dataset, positions: Sequence[int]) -> bool:
+    """Return whether a file named like a part of a split holds triples of the dataset in another format, or may."""
+    suffix = path.suffix.lower()
+    if suffix in CLOSED or (suffix in OPENERS and not text):
+        return True
+    if ".json" in path.name.lower():
+        quoted = re.findall(r'"([^"]*)"', text)
+        return all((words.find(quoted) >= 0).any() for words in (dataset.entities, dataset.relations))
+    return any(
+        _known_triples(text, separator, len(text), dataset, positions) is not None
+        for separator in ("\t", ",", ";", " ")
+    )
+
+
+def _repeats(triples: Ids, dataset: Dataset) -> bool:
+    """Return whether the first triple of each block is one of a split; a block keeps its relation and one entity."""
+    known = np.concatenate([_keys(part.array, dataset) for part in dataset.splits.values()])
+    for kept in ([0, 1], [1, 2]):
+        is_first = np.append(True, (triples[1:, kept] != triples[:-1, kept]).any(axis=1))
+        firsts = triples[is_first]
+        if firsts.min() >= 0 and np.isin(_keys(firsts, dataset), known).all():
+            return True
+    return False
+
+
+def _keys(triples: Ids, dataset: Dataset) -> Ids:
+    """Return one number for each triple, int64, shape (n,)."""
+    s, p, o = triples.astype(np.int64).T
+    keys: Ids = (p * len(dataset.entities) + s) * len(dataset.entities) + o
+    return keys

@@ -1,7 +1,7 @@
 """Functions that accept numpy arrays and torch tensors: dtype, device, conversion and copies.
 
 Kernels, scorers and formats call these functions. No function imports torch for a numpy array: `is_tensor` only looks
-whether torch has been imported already, because nobody can have a tensor before.
+whether torch has been imported already, because without torch no tensor can exist.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def like(array: Array, values: npt.NDArray[Any]) -> Array:
 
 
 def empty_like(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return an uninitialised array with the dtype, library and device of `array`, but another shape.
+    """Return an uninitialised array with the given shape, and with the dtype, library and device of `array`.
 
     Parameters
     ----------

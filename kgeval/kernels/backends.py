@@ -100,8 +100,10 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
 
     Raises
     ------
-    ProtocolError, MissingExtra
-        See `check_device`.
+    ProtocolError
+        If the name of the device is unknown, or this machine has no such device.
+    MissingExtra
+        If the device needs torch, and torch is not installed.
     """
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")

@@ -46,10 +46,14 @@ float64. A bound has to cover the difference between this exact score and the sc
 6. The interval: a candidate is undecided if X + s * A differs from the positive's distance by at most the sum of two
    numbers: the bound of step 4, made 1% larger; and 8 * (d + 8) * v * (|q|_1 + |e|_1 + 4 * |centre|_1) for step 5.
 
-**Ranges.** No candidate is screened, so every candidate is undecided, in two cases: the candidates' largest component
-is outside 1e-100..1e100; or the query's largest component is too large or too small (``dot``: outside the same range;
-``l1``: more than 1e15 times the largest component of the candidates). Here the largest component is the one with the
-largest absolute value. For ``dot``, if all components of a tile are below 1e-100 units (the unit is the power of two by
+**Ranges.** The size of a vector, or of all candidates together, is here the largest absolute value of a component. For
+a query, every candidate is undecided in each of these cases:
+
+- The size of the candidates is not 0, and is outside about 1e-100..1e100.
+- Only ``dot``: the size of the query is outside 1e-100..1e100.
+- Only ``l1``: the size of the query is more than about 1e15 times the size of the candidates.
+
+For ``dot``, if all components of a tile are below 1e-100 units (the unit is the power of two by
 which candidates are divided), their squares underflow. The norms and the rounding errors of these candidates are
 then at most sqrt(d) * 1e-100 units.
 """
@@ -184,10 +188,11 @@ class ByteDotPass:
     def interval(
         self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return the ends (low, high) of each positive's interval; a product in the interval is undecided.
+        """Return the ends (low, high) of each positive's interval of integer dot products.
 
-        `rows` and `scores` hold the query and the exact score of each positive. The ends are rounded inward to
-        integers; the interval still contains the same integers.
+        A candidate is undecided if its product is from `low` to `high`, both included. `rows` and `scores` hold the
+        query and the exact score of each positive. The ends are rounded inward to integers; the interval still contains
+        the same integers.
         """
         d = self.vectors.shape[1]
         step, norm, error = self.bounds[block.start]
@@ -220,7 +225,8 @@ class ByteL1Pass:
     columns : int8 array, shape (d, candidates)
         The rounded candidates, one row for each dimension (the integers b in the proof, see the module docstring).
     sizes, errors : float64 arrays, shape (candidates,)
-        `sizes`: norms of the candidates plus twice the norm of the centre. `errors`: norms of their rounding errors.
+        `sizes`: norms of the candidates plus twice the norm of the centre. `errors`: norms of the rounding
+        errors of the candidates.
     """
 
     candidates: Vectors
@@ -279,10 +285,11 @@ class ByteL1Pass:
         return np.uint16 if self._top() + 2 < 1 << 16 else np.uint32
 
     def interval(self, prepared: PreparedBytes, rows: Ids, scores: Reals, block: slice) -> tuple[Integers, Integers]:
-        """Return the ends (low, high) of each positive's interval; a tile value in the interval is undecided.
+        """Return the ends (low, high) of each positive's interval of tile values.
 
-        `rows` and `scores` hold the query and the exact score of each positive. The ends are rounded inward to
-        integers; the interval still contains the same integers.
+        A candidate is undecided if its value in the tile is from `low` to `high`, both included. `rows` and `scores`
+        hold the query and the exact score of each positive. The ends are rounded inward to integers; the interval still
+        contains the same integers.
         """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]

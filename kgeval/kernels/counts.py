@@ -71,6 +71,7 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
     Returns
     -------
     better, equal : int64 arrays, shape (positives,)
+        `better`: how many known answers score higher than the positive. `equal`: how many score equal to it.
 
     Examples
     --------

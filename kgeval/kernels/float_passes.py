@@ -46,9 +46,13 @@ of a candidate exceeds; for ``l2``, (q, -1) is then scaled to length 1.
 
 All bounds are used 1% larger than derived; that covers the roundings in computing them.
 
-**Ranges.** No candidate is screened, and every candidate is scored exactly, in two cases: the largest component of
-the candidates, or for ``dot`` of the query, is outside 1e-100..1e100, where float64 itself underflows or overflows; or,
-for distances, the query is 1e15 times larger than the candidates, so that its squares overflow float32.
+**Ranges.** The size of a vector, or of all candidates together, is here the largest absolute value of a component. For
+a query, no candidate is screened, and every candidate is scored exactly, in each of these cases:
+
+- The size of the candidates is not 0, and is outside about 1e-100..1e100, where products underflow or overflow float64.
+- Only ``dot``: the size of the query is outside 1e-100..1e100.
+- Only distances: the query is more than about 1e15 times larger than the candidates. The squares of its components
+  would overflow float32.
 """
 
 from __future__ import annotations
@@ -188,7 +192,10 @@ class DotPass:
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
-        """Return the ends (low, high) of the interval of each positive; see `passes.Pass.interval`."""
+        """Return the ends (low, high) of each positive's interval of screening scores.
+
+        A candidate is undecided if its screening score is from `low` to `high`, both included.
+        """
         thresholds, radius = self.around(prepared, rows, scores, _largest(self.norms, block), U)
         return _outward(thresholds - radius, thresholds + radius, prepared.is_usable[rows])
 
@@ -257,7 +264,10 @@ class DoubleDotPass:
         return np.asarray(q @ e.T)
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice) -> tuple[Reals, Reals]:
-        """Return the ends (low, high) of the interval of each positive; see `passes.Pass.interval`."""
+        """Return the ends (low, high) of each positive's interval of screening scores.
+
+        A candidate is undecided if its screening score is from `low` to `high`, both included.
+        """
         thresholds, radius = self.single.around(prepared, rows, scores, self.single.norms[block].max(), V)
         is_usable = prepared.is_usable[rows]
         low = np.where(is_usable, np.nextafter(thresholds - radius, -np.inf), -np.inf)
@@ -348,7 +358,10 @@ class DistancePass:
         return scores
 
     def interval(self, prepared: Prepared, rows: Ids, scores: Reals, block: slice | Ids) -> tuple[Floats, Floats]:
-        """Return the ends (low, high) of the interval of each positive; see `passes.Pass.interval`."""
+        """Return the ends (low, high) of each positive's interval of screening scores.
+
+        A candidate is undecided if its screening score is from `low` to `high`, both included.
+        """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
         distances = np.where(is_usable, -scores, 0.0) / self.unit

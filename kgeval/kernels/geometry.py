@@ -198,7 +198,7 @@ def is_in_range(size: Any) -> Any:
 
     Returns
     -------
-    bool, or bool array or tensor of the same shape
+    bool, or bool array or tensor with the shape of `size`
     """
     return (size > 1.0 / MAX_MAGNITUDE) & (size < MAX_MAGNITUDE)
 

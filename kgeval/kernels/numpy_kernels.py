@@ -328,8 +328,11 @@ def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids
     """Compare whole rows of scores, one row for each positive.
 
     `scores` and `is_at_least` (whether a score is at least `low`) have the shape (positives, columns), `high` has the
-    shape (positives,). Returns three results: for each positive, how many scores are above `high`; the undecided pairs,
-    as (positives, columns); and for each positive, whether it is crowded.
+    shape (positives,). Returns a tuple of three parts:
+
+    - for each positive, how many scores are above `high` (0 if it is crowded), int64, shape (positives,);
+    - a pair of arrays: the positive and the column of each undecided pair, both int64, shape (undecided,);
+    - for each positive, whether it is crowded, bool, shape (positives,).
     """
     is_above = np.greater(scores, high[:, None])
     n_above = count_true(is_above)
@@ -390,7 +393,7 @@ def _short_buffers() -> Iterator[None]:
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct values of `rows`, which ascends, and the index of each row's value among the distinct values.
+    """Return two arrays: the distinct values of the sorted array `rows`, and for each row the index of its value.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Pass(typing.Protocol):
         """
 
     def interval(self, prepared: Any, rows: Ids, scores: Reals, block: slice) -> tuple[Scores, Scores]:
-        """Return the ends (low, high) of each positive's interval; a screening score in the interval is undecided.
+        """Return the ends (low, high) of each positive's interval of screening scores.
 
         Parameters
         ----------
@@ -66,7 +66,8 @@ class Pass(typing.Protocol):
         -------
         low, high : arrays, shape (positives,)
             A candidate of `block` whose screening score is above `high` has a higher exact score than the positive;
-            a candidate below `low` has a lower exact score. From `low` to `high`, both included, it is undecided.
+            a candidate whose screening score is below `low` has a lower exact score. A candidate whose screening score
+            is from `low` to `high`, both included, is undecided.
         """
 
 
@@ -122,7 +123,7 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
     Returns
     -------
     order, passes, of_pairs
-        See `make_passes`.
+        The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
     """
     products = DotPass(geometry, candidates)
     return np.arange(len(candidates)), [products, DoubleDotPass(products)], products
@@ -143,7 +144,7 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
     Returns
     -------
     order, passes, of_pairs
-        See `make_passes`.
+        The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
     """
     if not with_bytes or candidates.shape[1] < MIN_BYTES:
         return product_passes(geometry, candidates, block_size)
@@ -169,7 +170,7 @@ def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: b
     Returns
     -------
     order, passes, of_pairs
-        See `make_passes`.
+        The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
     """
     grid = Grid.of(candidates)
     order = np.argsort(grid.errors(candidates), kind="stable")
@@ -192,14 +193,14 @@ def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_by
     Returns
     -------
     order, passes, of_pairs
-        See `make_passes`.
+        The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
     """
     distances = DistancePass(geometry, candidates)
     return np.arange(len(candidates)), [distances], distances
 
 
 def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the pass of a geometry that names no passes: it scores every pair exactly.
+    """Return the only pass of a geometry without a `passes` function: `ExactPass`, which scores every pair exactly.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes
     Returns
     -------
     order, passes, of_pairs
-        See `make_passes`.
+        The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
     """
     exact = ExactPass(geometry, candidates)
     return np.arange(len(candidates)), [exact], exact

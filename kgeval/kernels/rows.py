@@ -82,7 +82,7 @@ scores=array([3., 1.]))
 
 
 def _quick(scores: Scores) -> Scores:
-    """Return the same numbers as a contiguous array; float16 becomes float32, which processors compare faster."""
+    """Return `scores` as a contiguous array; float16 becomes float32, which processors compare faster."""
     return np.ascontiguousarray(scores, dtype=np.float32 if scores.dtype == np.float16 else None)
 
 

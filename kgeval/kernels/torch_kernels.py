@@ -4,11 +4,11 @@ A GPU sends back integers and the positives' scores, never a matrix of scores. `
 counter; `kgeval.kernels.rows` calls the functions for rows.
 
 `TorchCounter` computes approximate scores (screening scores) for one block of candidates after another, with the error
-bounds that `torch_screens` proves. Each positive has an interval of screening scores: a candidate above the interval is
-better, one below it is worse, and one in it is undecided and scored exactly. A positive is crowded if more than 64
-candidates of a block, and more than a quarter of them, are undecided; then all candidates of the block are scored
-exactly with its query. On CUDA a fused kernel (`triton_kernels`) multiplies
-and compares without writing the screening scores.
+bounds that `torch_screens` proves. Each positive has an interval of screening scores. A candidate whose screening score
+is above the interval is better, a candidate below the interval is worse, and a candidate in the interval is undecided
+and scored exactly. For a block of candidates, a positive is crowded if more than 64 candidates, and more than a quarter
+of the block, are undecided; then all candidates of the block are scored exactly with the query of the positive. On CUDA
+a fused kernel (`triton_kernels`) multiplies and compares without writing the screening scores.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class TorchCounter:
     def _screen_fused(
         self, job: _TensorJob, block: slice, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-        """Return what `_count_tile` returns, computed by the fused kernel, which marks no positive as crowded.
+        """Compute the result of `_count_tile` by the fused kernel, for which no positive is crowded.
 
         Returns None if there is no fused kernel, or if more pairs are undecided than the kernel's list can hold.
         """
@@ -201,10 +201,10 @@ class TorchCounter:
         return None if collected is None else (*collected, collected[0].new_zeros(len(low), dtype=load_torch().bool))
 
     def _count_crowd(self, job: _TensorJob, crowd: Ids, candidates: Tensor) -> tuple[Tensor, Tensor]:
-        """Count, for each positive of `crowd`, the given candidates with a higher and those with an equal exact score.
+        """Count, for each positive of `crowd`, how many of `candidates` score higher, and how many score equal.
 
-        To save memory, the queries are scored in parts. Returns two arrays of counts, better and equal,
-        int64, shape (crowd,).
+        All scores are exact. To save memory, the queries are scored in parts. Returns two arrays of counts, better and
+        equal, int64, shape (crowd,).
         """
         torch = load_torch()
         device = job.queries.device

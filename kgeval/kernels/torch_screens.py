@@ -8,8 +8,9 @@ multiplications and square roots are separate torch operations, each correctly r
 CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU, where MKL computes
 torch's square roots, about 1 in 80 is wrong by one ulp. So numpy computes square roots there.
 
-**Screening scores** decide a candidate if they differ from the positive's score by more than a proven bound; all other
-candidates are undecided, and scored exactly.
+**Screening scores** are approximate. Each positive has an interval: its score (on the scale of the screening scores),
+plus and minus a proven bound. A screening score outside the interval decides its candidate. All other candidates are
+undecided, and scored exactly.
 
 Notation: q is a query, e a candidate, scaled by powers of two, which is exact; q' and e' are the vectors rounded to
 the screening dtype; d is the width of the vectors; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that of
@@ -65,11 +66,18 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
 **Underflow** adds at most (d + 8) * 2**-124 to a sum over vectors scaled to about 1, and d * 2**-61 to a sum of moduli
 (whose squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
-All bounds are used 1% larger than derived, which covers the roundings in computing them. No candidate is screened, and
-all are scored exactly, if the largest component of the candidates, or for ``dot`` of the query, is outside
-1e-100..1e100, or, for distances, if the query is 1e15 times larger than the candidates. Candidates are sorted by
-norm: the bound of a block uses the largest norm of the block, and after sorting, the other norms of the block are
-nearly as large.
+All bounds are used 1% larger than derived, which covers the roundings in computing them.
+
+**Ranges.** The size of a vector, or of all candidates together, is here the largest absolute value of a component. For
+a query, no candidate is screened, and all are scored exactly, in each of these cases:
+
+- The size of the candidates is not 0, and is outside 1e-100..1e100.
+- Only ``dot``: the size of the query is outside 1e-100..1e100.
+- Only distances (``l1``, ``l2``, ``modulus``): the size of the query is at least 1e15 times `unit`, which is a power of
+  two above the norms of all candidates.
+
+**Sorting.** Candidates are sorted by norm: the bound of a block uses the largest norm of the block, and after sorting,
+the other norms of the block are nearly as large.
 """
 
 from __future__ import annotations
@@ -311,9 +319,10 @@ class ProductScreen:
         return q.float() @ e.float().T
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return the ends (low, high) of each positive's interval; a screening score in the interval is undecided.
+        """Return the ends (low, high) of each positive's interval of screening scores.
 
-        ``rows[j]`` is the query of positive j.
+        A candidate is undecided if its screening score is from `low` to `high`, both included. ``rows[j]`` is the query
+        of positive j.
         """
         torch = load_torch()
         d = self.vectors.shape[1]
@@ -414,9 +423,10 @@ class DistanceScreen:
         return out
 
     def interval(self, ready: Ready, rows: Tensor, block: slice) -> tuple[Tensor, Tensor]:
-        """Return the ends (low, high) of each positive's interval; a screening score in the interval is undecided.
+        """Return the ends (low, high) of each positive's interval of screening scores.
 
-        ``rows[j]`` is the query of positive j.
+        A candidate is undecided if its screening score is from `low` to `high`, both included. ``rows[j]`` is the query
+        of positive j.
         """
         d = len(self.columns)
         radius = (1.6 * (d + 8) * U + 4.0 * (d + 6) * V) * (ready.sizes + self.norms[block].amax())
@@ -478,7 +488,7 @@ def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Prod
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
     """Return the ends (low, high) of intervals: the thresholds minus and plus a radius.
 
-    The radius is `radius` plus a margin for float64 roundings, made 1% larger.
+    The radius that is used is 1% larger than the sum of `radius` and a margin for float64 roundings.
     """
     radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
@@ -490,7 +500,9 @@ def _norms(rows: Tensor) -> Tensor:
 
 
 def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
-    """Return the norms of the rows of `vectors` (order 1: l1 norms; order 2: Euclidean norms), and their range.
+    """Return the norms of the rows of `vectors`, a unit for scaling, and whether the vectors are in range.
+
+    `order` selects the norm: 1 for l1 norms, 2 for Euclidean norms.
 
     Returns
     -------

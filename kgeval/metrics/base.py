@@ -119,16 +119,16 @@ def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], noth
 
     Parameters
     ----------
-    above, below : float64 arrays of the same shape
+    above, below : float64 arrays, both of one shape
         Numerators and denominators.
-    is_defined : bool array of the same shape
+    is_defined : bool array, in the shape of `above`
         True where the quotient is defined.
     nothing : float
         The result where `is_defined` is False.
 
     Returns
     -------
-    float64 array of the same shape
+    float64 array, in the shape of `above`
     """
     result = np.full(np.shape(below), nothing)
     np.divide(above, below, out=result, where=is_defined)
@@ -145,7 +145,7 @@ class Family(Generic[M]):
     Parameters
     ----------
     what : str
-        The noun for a metric of this family in error messages, such as ``"list metric"``.
+        The words by which error messages name a metric of this family, such as ``"list metric"``.
     base : type
         The base class of all metrics of this family.
     """
@@ -256,7 +256,7 @@ def _read_options(
 
 
 def split_list(text: str | Iterable[T]) -> list[str | T]:
-    """Split a text at its commas, but not at commas in parentheses; return the items of any other sequence unchanged.
+    """Split a text at its commas, but not at commas in parentheses; return any other sequence as a list.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def split_list(text: str | Iterable[T]) -> list[str | T]:
     Returns
     -------
     list
-        For a string: its parts without surrounding spaces; empty parts are left out. Else: the items of `text`.
+        For a string: its parts without surrounding spaces; empty parts are left out. For another sequence: its items.
 
     Examples
     --------

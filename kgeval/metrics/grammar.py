@@ -76,7 +76,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
     Parameters
     ----------
     metrics : sequence of str or Metric, or one string with commas
-        At least one metric; see `parse`.
+        At least one metric; `parse` describes the accepted texts.
 
     Returns
     -------

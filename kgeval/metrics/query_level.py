@@ -1,6 +1,6 @@
 """Query-level metrics: each query of a result is one ranked list, and all answers of the query are relevant items.
 
-`kgeval.metrics.grammar` parses the keys of these metrics; `kgeval.results` makes the lists from its rank table.
+`kgeval.metrics.grammar` parses the keys of these metrics; `kgeval.results` makes the lists from the ranks of a result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Metrics of ranks. A positive is a test triple that is ranked among its candidates; the others are its rivals.
+"""Metrics of ranks. A positive is a test triple, ranked among its candidates; the other candidates are its rivals.
 
 Each metric is computed from three counts per positive: `better` is the number of rivals with a higher score, `tied` is
 the number of rivals with an equal score, and `rivals` is the number of all rivals. `kgeval.results` passes these
@@ -54,7 +54,7 @@ class RankMetric(Metric):
 
         Returns
         -------
-        float64 array of the same shape
+        float64 array, in the shape of `rank`
         """
         raise TypeError(f"{type(self).__name__} does not define value(rank)")
 
@@ -74,9 +74,9 @@ class RankMetric(Metric):
             For each positive: `better` is the number of rivals with a higher score, `tied` the number of rivals with an
             equal score, and `rivals` the number of all rivals.
         ties : str
-            ``"optimistic"``: the positive ranks before all rivals with the same score; ``"pessimistic"``: after all
-            of them; ``"realistic"``: the mean of these two ranks; ``"expected"``: the expectation of the metric over
-            random tie breaking.
+            ``"optimistic"``: the positive ranks before all rivals with the same score; ``"pessimistic"``: the
+            positive ranks after all these rivals; ``"realistic"``: the mean of these two ranks; ``"expected"``: the
+            expectation of the metric over random tie breaking.
         """
         reason = self.lacking(rivals, ties)
         if reason:

@@ -217,12 +217,14 @@ def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
         The moments of each of the other values, all for the same positives. ``parts[i].values`` has one row per
         positive and k_i columns.
     combine : function
-        Computes the value: takes one array for each item of `parts`, and returns an array of the same shape.
+        Computes the value from the finished values of the parts: takes one array per part, all of one shape, and
+        returns an array of that shape.
 
     Returns
     -------
     Moments
-        `values` has one row per positive, with the columns of all parts side by side (the sum of all k_i columns).
+        `values` holds the columns of all parts side by side: one row per positive, and the sum of all k_i columns.
+        `finish` finishes each part from the means of its columns and passes the results to `combine`.
     """
     finishes = [part.finish for part in parts]
     # (len(parts) - 1,): the first column of each part in the joined array; the first part starts at 0 and is left out.

@@ -96,7 +96,7 @@ class Line:
     ----------
     slope, total : Fraction
     mr : Fraction
-        ``total - slope * MRR``, for the MRR for which the bound on MR is needed.
+        The bound on MR for one given MRR: ``total - slope * MRR``.
     corner : Corner
         A distribution that reaches `total`.
     """
@@ -131,11 +131,11 @@ class Bands:
 
     @classmethod
     def of(cls, hits: dict[int, Range], top: int | None = None, step: Fraction = WHOLE) -> Bands:
-        """Return the bands for ranges of hits@k.
+        """Return the bands of ranks, given a range for each hits@k.
 
-        The ranges must be consistent: from each range a value can be chosen such that the values do not decrease as k
-        grows. Each range is narrowed to the values that the other ranges allow. If hits@k must be 1 for some k, no
-        rank is beyond this k.
+        The ranges must be consistent: it must be possible to choose one value from each range so that the values do
+        not decrease as k grows. Each range is narrowed to the values that such a choice can contain. If the ranges
+        force hits@k to be 1 for some k, then no rank is above this k.
 
         Parameters
         ----------

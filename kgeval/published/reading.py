@@ -154,7 +154,7 @@ def metric_name(column: str) -> str | None:
     Returns
     -------
     str or None
-        The name of the metric in messages; None if `check_table` does not check the metric.
+        The name of the metric, as messages show it; None if `check_table` does not check this metric.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCe
     where : str
         Row and column of the cell, for messages.
     places : int, optional
-        The number of decimals, for numbers that are not texts.
+        The number of decimals of `written`; used only if `written` is not a text.
 
     Returns
     -------
@@ -315,7 +315,10 @@ def as_frame(values: Any) -> pd.DataFrame:
 
 
 def _decimals(places: int | Mapping[str, int] | None) -> dict[str, int]:
-    """Return a dict: kind of metric -> number of decimals. One number as `places` applies to hits@k, MRR and AMRI."""
+    """Return the number of decimals of each kind of metric, as a dict.
+
+    If `places` is a single number, it applies to hits@k, MRR and AMRI.
+    """
     if places is None:
         return {}
     given = dict(places) if isinstance(places, Mapping) else dict.fromkeys(SHARES, places)
@@ -394,7 +397,11 @@ def _separated_lines(text: str, separator: str) -> Iterable[tuple[int, list[str]
 
 
 def _pipe_lines(lines: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
-    """Yield (line number, cells) for each line of the first block of lines with ``|``; leave out the line of dashes."""
+    """Yield a tuple (line number, cells) for each row of the first Markdown table; the first row is the header.
+
+    The table is the first block of consecutive lines that contain ``|``. The line of dashes below the header is left
+    out.
+    """
     start = next((i for i, line in enumerate(lines) if "|" in line), len(lines))
     end = next((i for i in range(start, len(lines)) if "|" not in lines[i]), len(lines))
     for i in range(start, end):

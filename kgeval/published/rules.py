@@ -116,9 +116,10 @@ def _limits(name: str, setting: Setting) -> tuple[tuple[Fraction, str], tuple[Fr
 
 
 def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Return two results: a finding for each value outside the limits of its metric, and the other values.
+    """Compare each value with the limits of its metric; return a tuple (findings, values).
 
-    The ranges of the other values are cut to the limits.
+    `findings` has one finding for each value whose whole range is outside the limits. `values` contains the other
+    values; their ranges are cut to the limits.
     """
     findings, values = [], {}
     for name, value in reported.items():
@@ -134,11 +135,11 @@ def _outside(reported: dict[str, Value], setting: Setting) -> tuple[list[Finding
 
 
 def _not_multiples(values: dict[str, Value], n: int, setting: Setting) -> tuple[list[Finding], dict[str, Value]]:
-    """Return two results: a finding for each mean that `n` ranks cannot have (the GRIM test), and the other values.
+    """Check that hits@k and MR can be means of `n` ranks (the GRIM test); return a tuple (findings, values).
 
-    Over n ranks, hits@k is a multiple of 1/n; MR is a multiple of 1/n, or of 1/(2 * n) for half ranks. If the range
-    of a value contains no such multiple, the value gives a finding. Else the ends of the range are moved inward to the
-    nearest multiples.
+    Over n ranks, hits@k is a multiple of 1/n; MR is a multiple of 1/n, or of 1/(2 * n) for half ranks. `findings` has
+    one finding for each hits@k or MR whose range contains no such multiple. `values` contains all other values; the
+    ends of the ranges of hits@k and MR are moved inward to the nearest multiples.
     """
     findings, kept = [], dict(values)
     for name, value in values.items():
@@ -181,9 +182,10 @@ def _decreasing(hits: dict[int, Value]) -> list[Finding]:
 
 
 def _mrr_or_hmr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
-    """Return the range of MRR that the reported MRR and HMR allow, and a finding if MRR and HMR contradict each other.
+    """Combine the reported MRR and HMR (HMR = 1 / MRR by definition); return a tuple (MRR, findings).
 
-    By definition HMR = 1 / MRR.
+    The first part is the range of MRR that both numbers allow; None if neither number is reported. `findings` is empty
+    unless MRR and HMR contradict each other; then it contains one finding, and the first part is the reported MRR.
     """
     mrr, hmr = values.get("MRR"), values.get("HMR")
     if hmr is None:
@@ -199,7 +201,10 @@ def _mrr_or_hmr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
 
 
 def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | None, list[Finding]]:
-    """Return the range of MR that the reported MR and AMRI allow, and a finding if MR and AMRI contradict each other.
+    """Combine the reported MR and AMRI; return a tuple (MR, findings).
+
+    The first part is the range of MR that both numbers allow; None if they say nothing about MR. `findings` is empty
+    unless MR and AMRI contradict each other; then it contains one finding, and the first part is the reported MR.
 
     AMRI = 1 - (MR - 1) / (E[MR] - 1), where E[MR] is the MR of random scores. E[MR] - 1 is half the mean number of
     rivals, so E[MR] - 1 is at most (C - 1) / 2, where C is the number of candidates.
@@ -320,7 +325,7 @@ def _highest_mr(mr: Value) -> str:
 
 
 def _allowed(given: Iterable[str], top: int | None) -> str:
-    """Return a list, as text, of the numbers that imply a bound: "hits@1 0.2, hits@10 0.5 and ranks up to 99"."""
+    """Return one text that lists the facts behind a bound, such as "hits@1 0.2, hits@10 0.5 and ranks up to 99"."""
     parts = [*given, *([] if top is None else [f"ranks up to {top}"])] or ["ranks from 1"]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
@@ -343,7 +348,11 @@ def _formula(bands: Bands, corner: Corner, sign: str) -> str:
 
 
 def _line_text(line: Line, bands: Bands, extreme: str, relation: str) -> str:
-    """Return a text with two inequalities: one for a single rank r, and the one between MR and MRR that follows."""
+    """Return a text with the two inequalities that prove a bound.
+
+    The first inequality holds for each single rank r. Its mean over all ranks is the second inequality, which relates
+    MR to MRR.
+    """
     slope = _text(line.slope)
     rank_ranges = [f"up to rank {k}" for k in bands.cuts] + ["beyond" if bands.cuts else "for every rank"]
     costs = [_text(rank + line.slope / rank) for rank in line.corner.ranks if rank is not None]

@@ -110,7 +110,11 @@ class TableCheck:
         return [row.record() for row in self.rows]
 
     def frame(self) -> pd.DataFrame:
-        """Return a DataFrame, one line per row: reported numbers, ``possible``, ``verdict``, ``why`` and ``hint``."""
+        """Return a DataFrame with one row for each row of the checked table.
+
+        The first columns are the reported numbers as texts, one column per metric. The last columns are ``possible``,
+        ``verdict``, ``why`` (the inequalities that fail) and ``hint``.
+        """
         names = list(dict.fromkeys(name for row in self.rows for name in row.values))
         lines = [
             {name: row.values[name].text if name in row.values else "" for name in names}
@@ -187,9 +191,10 @@ def check_table(
         together), MRR and AMRI. The numbers are read as percentages if one of them exceeds 1 or has a percent sign. If
         only some of the three are percentages by this rule, the others are tried as shares first, then as percentages.
     rounding : str
-        ``"nearest"``: a number means any value within half a unit of its last decimal, both ends included,
-        so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a whole
-        unit above the number. Every range extends at least a millionth of the number below and above the number.
+        ``"nearest"``: a number stands for all values within half a unit of its last decimal, both ends
+        included, so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a
+        whole unit above the number. Every range extends at least a millionth of the number below and above the
+        number.
 
     Returns
     -------
@@ -279,9 +284,10 @@ class _Table:
         return replace(self, setting=replace(self.setting, n_ranks=None))
 
     def _first_possible(self, row: Row) -> tuple[Kinds, list[Finding]]:
-        """Return the first way to read the row (shares or percentages) that makes the row possible, and no findings.
+        """Try the ways to read the row (numbers as shares or as percentages); return a tuple (way, findings).
 
-        If the row is impossible in every way, return the first way, and the findings of the first way.
+        `way` is the first way that makes the row possible; `findings` is then empty. If no way makes the row possible,
+        `way` is the first one that was tried, and `findings` are the inequalities that it violates.
         """
         first = None
         for kinds in _readings(row, self.percent):
@@ -319,12 +325,15 @@ class _Table:
             yield "MRR equals hits@1, as if each 1/rank below 1 had been cut to 0"
 
     def _unit_or_count_hints(self, row: Row, kinds: Kinds) -> list[str]:
-        """Return a hint for each other way to count ranks, or to read shares, that would make the row possible."""
+        """Return a hint for each known mistake in units or in counting that would make the row possible if corrected.
+
+        Mistakes in units confuse shares and percentages; mistakes in counting count ranks from 0.
+        """
         changed = (*_counting(row.cells), *_units(row, kinds))
         return [f"possible if {hint}" for hint, cells in changed if self._allows(row, cells)]
 
     def _swap_hints(self, row: Row) -> list[str]:
-        """Return hints that name pairs of numbers; the row would be possible if the two numbers were swapped."""
+        """Return a hint for each pair of numbers whose swap would make the row possible; at most `MAX_SWAPS` hints."""
         swaps = (pair for pair in combinations(row.cells, 2) if self._allows(row, _swapped(row.cells, *pair)))
         return [f"possible if {first} and {second} are swapped" for first, second in islice(swaps, MAX_SWAPS)]
 
@@ -405,7 +414,11 @@ def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, R
 
 
 def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
-    """Yield (hint, corrected cells) for other units: all numbers, or a single number, as shares or as percentages."""
+    """Yield a tuple (hint, corrected cells) for each mistake in units that is plausible.
+
+    Either all numbers of the row have the wrong unit (share or percentage), or a single number is a share although the
+    others are percentages.
+    """
     names = [name for name in row.cells if kind_of_metric(name) in SHARES]
     small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]
 

@@ -20,7 +20,7 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class RankCounts:
-    """Three numbers for each positive: all rivals, the rivals with a higher score, and those with the same score.
+    """Three counts for each positive: all rivals, the rivals with a higher score, and those with the same score.
 
     Counts of the same positives can be added (``+``) to join two sets of rivals that have no rival in common, and
     subtracted (``-``) to remove a subset of the rivals.
@@ -52,7 +52,7 @@ class RankCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[RankCounts]) -> RankCounts:
-        """Return the counts of the positives of all `parts`: first those of the first part, and so on.
+        """Join the counts of several parts: first the positives of the first part, then those of the second, and so on.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class TaskCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[TaskCounts]) -> TaskCounts:
-        """Return the counts of the positives of all `parts`: first those of the first part, and so on.
+        """Join the counts of several parts: first the positives of the first part, then those of the second, and so on.
 
         Parameters
         ----------

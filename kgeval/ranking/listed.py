@@ -35,13 +35,14 @@ class ListTask:
     rivals : Lists
         One list of entity ids per positive, without the answer of the positive.
     is_known : bool array, shape (rivals,)
-        Whether the triple with this rival is known.
+        Whether the rival forms a known triple.
     kept : int64 array, shape (rivals,)
-        The index of each rival in the values of the lists that the user gave.
+        The user gave one `Lists` object for this side; `kept` holds the position of each rival in its ``values``.
     counts : dict of str to int
-        Numbers of listed entities: ``"listed"``, all; ``"answers"``, answers of their own positive, which are removed;
-        ``"duplicates"``, entities that a list repeats; ``"known"``, rivals that form known triples; ``"absent"``,
-        entities that are no candidates because train lacks them.
+        How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: the answer of the
+        positive itself; it is removed from the list. ``"absent"``: entities that do not occur in train and are
+        therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list;
+        they are removed if `has_dropped_duplicates`. ``"known"``: rivals that form known triples.
     has_dropped_duplicates : bool
         Whether repeated entities were removed from the lists.
     """
@@ -74,12 +75,13 @@ class ListTask:
         entities : int64 array, shape (entities,)
             Sorted ids of the entities that may be candidates.
         index : KnownIndex
-            The known triples; tells the known answers of a query.
+            The known triples, from which the known answers of a query are looked up.
 
         Raises
         ------
         ProtocolError
-            If the number of lists is not the number of triples, or an id is not one of `dataset`.
+            If the number of lists differs from the number of triples, or if a list contains an id that no entity of
+            `dataset` has.
         """
         every = listed.lists[side]
         if len(every) != len(triples):
@@ -106,14 +108,13 @@ class ListTask:
         is_candidate[entities] = True
         n_absent = int((~is_candidate[lists.values]).sum())
         kept, lists = reduced(is_candidate[lists.values])
-        # keys (rivals,): one integer per (positive, entity). first (distinct keys,): where each key occurs first.
-        keys = lists.list_of * len(dataset.entities) + lists.values
-        _, first = np.unique(keys, return_index=True)
-        n_duplicates = len(keys) - len(first)
+        keys = lists.list_of * len(dataset.entities) + lists.values  # (rivals,): one integer per (positive, entity)
+        n_duplicates = int((np.diff(np.sort(keys)) == 0).sum())
         if listed.duplicates == "drop" and n_duplicates:
             is_first = np.zeros(len(keys), dtype=bool)
-            is_first[first] = True
+            is_first[np.unique(keys, return_index=True)[1]] = True
             kept, lists = reduced(is_first)
+        del keys
         owner = lists.list_of
         is_known = index.contains(relation[owner], given[owner], lists.values)
         counts = {
@@ -136,7 +137,7 @@ class ListTask:
         return len(self.rows)
 
     def part(self, start: int, stop: int) -> Ids:
-        """Return the triples of the rivals of positives ``start:stop``, int64, shape (rivals of these, 3)."""
+        """Return the triples that the rivals of positives ``start:stop`` form: one row per rival, int64 (rivals, 3)."""
         lists = self.rivals.take(np.arange(start, stop))
         triples = self.triples[start:stop][lists.list_of]
         triples[:, 0 if self.side == "subject" else 2] = lists.values
@@ -156,7 +157,7 @@ def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = Tr
     Returns
     -------
     list of TaskCounts
-        One for each task, in the order of its positives.
+        One for each task. Its rows belong to the positives of the task, in the same order.
 
     Raises
     ------
@@ -189,7 +190,7 @@ def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts
     positives : array, shape (positives,)
         The score of each positive.
     rivals : Lists
-        The scores of the rivals of each positive, in the same dtype.
+        One list per positive: the scores of its rivals, in the dtype of `positives`.
     is_known : bool array, shape (rivals,)
         Whether the rival forms a known triple.
 
@@ -220,7 +221,10 @@ def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts
 
 
 def _blocks(rivals: Lists) -> list[tuple[int, int]]:
-    """Return ranges (start, stop) of lists with at most `MAX_RIVALS` rivals together, or of one longer list."""
+    """Cut the lists into blocks; return a tuple (start, stop) for each block, which contains lists ``start:stop``.
+
+    The lists of a block have at most `MAX_RIVALS` rivals in total; a list with more rivals is a block of its own.
+    """
     blocks, start = [], 0
     while start < len(rivals):
         stop = int(np.searchsorted(rivals.offsets, rivals.offsets[start] + MAX_RIVALS, side="right")) - 1

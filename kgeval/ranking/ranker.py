@@ -49,7 +49,7 @@ def rank(
     Returns
     -------
     list of TaskCounts
-        One for each task.
+        One for each task. Its rows belong to the positives of the task, in the same order.
 
     Raises
     ------
@@ -220,8 +220,8 @@ def _check_candidates(largest: Reals, task: Task, name: str) -> None:
 def _check_queries(largest: Reals, queries: Queries, task: Task, name: str) -> None:
     """Raise a ScoreError if a query vector contains NaN, infinite or very large numbers.
 
-    `largest`, shape (queries,), is the largest absolute value in each query vector, plus the largest one in all
-    candidate vectors.
+    `largest`, shape (queries,), is the sum of two numbers for each query: the largest absolute value in its vector, and
+    the largest absolute value in all candidate vectors.
     """
     is_bad = ~(largest < MAX_SIZE)
     if is_bad.any():

@@ -20,19 +20,20 @@ def available_threads() -> int:
 
 @contextmanager
 def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Context manager: its value is a function like `map`, which runs on worker threads and keeps the order of inputs.
+    """Context manager that provides a function like `map`, which runs on worker threads.
 
-    Matrix products (BLAS, torch) use a single thread within each worker, so that workers do not compete.
+    The results of this function are in the order of its inputs. Matrix products (BLAS, torch) use a single thread
+    within each worker, so that workers do not compete.
 
     Parameters
     ----------
     threads : int
-        The number of worker threads. With 0, the value is the built-in `map`, which runs in the calling thread.
+        The number of worker threads. If it is 0, the built-in `map` is provided, which runs in the calling thread.
 
     Returns
     -------
     context manager
-        Its value is a function like `map`.
+        In ``with workers(n) as run``, the function is ``run``; it is called like `map`.
     """
     if not threads:
         yield map

@@ -108,7 +108,10 @@ def check_page_target(path: str | Path, overwrite: bool) -> None:
 def _named_results(
     results: EvaluationResult | Sequence[EvaluationResult], names: Sequence[str] | None, comparison: Comparison | None
 ) -> dict[str, EvaluationResult]:
-    """Return a dict from name to result; by default with the names in `comparison`."""
+    """Return a dict from name to result; check that names, results and `comparison` agree.
+
+    If `names` is None, the names are those in `comparison`, or the names of the scorers if there is no comparison.
+    """
     if comparison is not None and not isinstance(comparison, Comparison):
         raise DataError(f"comparison must be a Comparison, as kgeval.compare returns; got {comparison!r}")
     if names is None and comparison is not None:

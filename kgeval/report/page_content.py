@@ -53,8 +53,8 @@ def page_data(
     names : sequence of str
         One name per result, all different.
     dataset : Dataset, optional
-        The dataset that was ranked. It adds its counts and doubtful rows per split, and the breakdowns that a result
-        lacks.
+        The dataset that was ranked. If it is given, the page also has the numbers of triples and of doubtful rows of
+        each split, and the breakdowns that a result lacks.
     comparison : Comparison, optional
 
     Returns
@@ -456,8 +456,12 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
     """Return facts about a dataset and each of its splits.
 
     For the dataset: name, fingerprint, observations, and the numbers of entities and relations. For each split: the
-    numbers of triples, entities and relations, and the numbers of doubtful rows (duplicate rows, rows that also occur
-    in another split, rows whose pair of entities train has in another way, and rows with a label that is not in train).
+    numbers of triples, entities and relations, and the numbers of doubtful rows, which are of four kinds:
+
+    - duplicate rows,
+    - rows that also occur in another split,
+    - rows whose pair of entities is also in train, reversed or under another relation,
+    - rows with a label that is not in train.
     """
     splits, observations = [], dataset.observations()
     for split, triples in dataset.splits.items():
@@ -484,10 +488,15 @@ def _audit(dataset: Dataset) -> dict[str, Any]:
 
 
 def _pairs_in_train(dataset: Dataset, split: str) -> dict[str, int] | None:
-    """Return how many triples of a split have their pair (s, o) in train, reversed or under another relation.
+    """Return how many triples (s, p, o) of a split have their pair of entities in train, reversed or under another p.
 
-    None for train itself, and if there is no train. Keys: ``"reversed"``, (o, s) under any relation; ``"symmetric"``,
-    those of them that are under the same relation; ``"duplicate"``, (s, o) under another relation.
+    The keys of the dict, and which triples each one counts:
+
+    - ``"reversed"``: train contains (o, s) under any relation;
+    - ``"symmetric"``: train contains (o, s) under the same relation;
+    - ``"duplicate"``: train contains (s, o) under another relation.
+
+    Return None for the split train, and if there is no train.
     """
     if split == "train" or "train" not in dataset:
         return None
@@ -500,7 +509,10 @@ def _pairs_in_train(dataset: Dataset, split: str) -> dict[str, int] | None:
 
 
 def _pair_observations(split: str, n: int, pairs: dict[str, int]) -> list[str]:
-    """Return one sentence for each kind of pairs of a split of `n` triples that train contains already."""
+    """Return one sentence for each kind of pairs that a split of `n` triples shares with train.
+
+    `pairs` holds the number of triples of each kind, from `_pairs_in_train`.
+    """
     texts = {
         "reversed": f"have their pair reversed in train, {pairs.get('symmetric', 0):,} of them under the same relation",
         "duplicate": "have their pair in train under another relation",

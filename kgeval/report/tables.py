@@ -257,8 +257,8 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
         return table
     escape, _, _ = _STYLES[style]
     note = escape(
-        f"undecided: {', '.join(display_of(metric).heading for metric in undecided)}; the best value does not differ "
-        f"from every other at p <= {alpha:g} (Holm)"
+        f"undecided: {', '.join(display_of(metric).heading for metric in undecided)}; the best model does not "
+        f"differ significantly from every other model (p <= {alpha:g}, Holm)"
     )
     return table + {"table": f"\n{note}", "markdown": f"\n\n{note}", "latex": f"\n\\par\\noindent {note}"}[style]
 
@@ -295,7 +295,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return one line for each reason why values or intervals are undefined, with the names of the first such rows.
+    """Return one line for each reason why a value or an interval is undefined; the line names the first such rows.
 
     Parameters
     ----------
@@ -409,9 +409,9 @@ def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | Non
 
 
 def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[list[str]]:
-    """Return one list of texts for each value of a metric: the value and, if possible, its interval.
+    """Return one list per row of the table: the value of the metric as text and, if possible, its interval as text.
 
-    The list contains the interval, such as ``"[0.21, 0.35]"``, if both of its ends are finite.
+    The list contains the interval, such as ``"[0.21, 0.35]"``, if both ends of the interval are finite.
     """
     ends = [f"{metric} low", f"{metric} high"]
     texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]

@@ -72,8 +72,8 @@ def join_columns(
     if not keys:
         if len(frame) != len(table):
             raise DataError(
-                f"expected {len(table)} rows, one per row of the table of ranks, or key columns "
-                f"({', '.join(PLACES)}) that tell to which ranks a row belongs; got {len(frame)} rows "
+                f"expected {len(table)} rows, one for each row of the table of ranks, or key columns "
+                f"({', '.join(PLACES)}) that tell to which ranks each row belongs; got {len(frame)} rows "
                 f"with columns {', '.join(values)}"
             )
         return frame, []
@@ -125,7 +125,8 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
 def by_position(frame: pd.DataFrame) -> pd.DataFrame:
     """Return `frame` with the index 0, 1, 2, ..., rows in the same order.
 
-    Tables of results match their rows by position; another index would make pandas align other rows.
+    The values of a column belong to the rows of a table of results by position. pandas matches rows by index, so a
+    table with another index would get wrong values.
     """
     return frame if frame.index.equals(pd.RangeIndex(len(frame))) else frame.reset_index(drop=True)
 
@@ -133,10 +134,10 @@ def by_position(frame: pd.DataFrame) -> pd.DataFrame:
 def check_row_index(
     name: str, values: Any, index: pd.Index[Any], error: type[KgevalError] = DataError, hint: str = ""
 ) -> None:
-    """Raise an error if `values` is a Series whose index says another order of rows than that of the table of ranks.
+    """Raise an error if `values` is a Series, and its index leaves open to which rows of the table the values belong.
 
     Values are matched to the rows of the table by position. A Series must therefore have the default index (0, 1, 2,
-    ... in order) or the index of the table; other values have no index, and pass.
+    ... in order) or the index of the table of ranks. Values without an index, such as arrays, are always accepted.
 
     Parameters
     ----------
@@ -175,8 +176,8 @@ def _keys_of(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary, keys: list[str]) -> pd.DataFrame:
     """Return the columns `keys` of the user's frame: entities and relations as ids, sides and splits as names.
 
-    A label that is not in the vocabulary becomes a negative number that differs in each row. The row then matches no
-    rank, and it is not a duplicate of another row. A missing value is such a label.
+    A missing value, or a label that is not in the vocabulary, becomes a negative number that no other row has. A row
+    with such a number matches no rank and is not a duplicate of another row.
 
     Raises
     ------
@@ -201,7 +202,10 @@ def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary,
 
 
 def _labels_or_ids(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return `values`, an object array, with dtype int64 if all are integers; else check that they are labels."""
+    """Return `values` as an int64 array if all values are integers.
+
+    Otherwise return them unchanged, and raise a DataError if a value is neither a label nor missing.
+    """
     is_missing = pd.isna(values)
     is_id = np.array([isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values])
     if len(values) and is_id.all():

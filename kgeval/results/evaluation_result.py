@@ -655,9 +655,10 @@ class EvaluationResult:
         ----------
         path : path
         details : bool
-            Whether to save also the features of the dataset, and the best rivals for the worst and the best ranks. This
-            has an effect only if dataset and scorer are in memory, and it scores about 20 queries again. If the scores
-            have changed since the evaluation, no rivals are saved, and a note in the file says so.
+            Whether the file also contains the features of the dataset, and the best rivals for the worst and the best
+            ranks. This has an effect only if dataset and scorer are in memory. About 20 queries are scored again to
+            get the rivals. If the scores have changed since the evaluation, no rivals are saved, and a note in the
+            file says so.
         overwrite : bool
             Whether to replace an existing file.
         """
@@ -675,7 +676,7 @@ class EvaluationResult:
         return group_labels({name: self._column(name) for name in names}, len(self.table))
 
     def _column(self, name: str) -> Any:
-        """Return the column `name` to group by: one value per row."""
+        """Return the values of the column `name`, one per row, for grouping the rows."""
         if name == "relation":
             return pd.Categorical.from_codes(self.table["p"].to_numpy(), pd.Index(self.relations.labels, dtype=object))
         if name in BREAKDOWNS:
@@ -811,12 +812,12 @@ def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
         return no_rivals(), ""
     try:
         return nearest_rivals(result.rank_table, result._source, extreme_rows(result.rank_table)), ""
-    except ScoreError as error:
+    except (ScoreError, DataError) as error:
         return no_rivals(), f"no rivals of the worst and best ranks are kept: {error}"
 
 
 def _check_choices(ties: str | None, confidence: float | None) -> None:
-    """Raise a MetricError if `ties` or `confidence` is neither None nor valid."""
+    """Raise a MetricError if `ties` or `confidence` has a value that is not allowed; None is always allowed."""
     if ties is not None:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
     if confidence is not None:

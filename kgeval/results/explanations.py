@@ -67,7 +67,8 @@ class _ScoredQuery:
     answer : int
         The index of the positive in `candidates`.
     order : Order
-        The indices of the candidates above the positive, tied with it, and below it.
+        Three arrays of indices in `candidates`: the candidates that score higher than the positive (``above``),
+        equal to it (``tied``), and lower (``below``).
     """
 
     side: str

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_ids
-from kgeval.data import SETTINGS, Protocol, TripleSet, Vocabulary
+from kgeval.data import PER_POSITIVE, SETTINGS, Protocol, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, pack_labels, read_archive, unpack_labels, write_archive
 from kgeval.results.columns import text_codes
@@ -224,14 +224,14 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
 
 
 def check_about(about: Any, wanted: Sequence[str]) -> None:
-    """Raise a DataError if ``about`` of a saved result lacks a key.
+    """Raise a DataError if the entry ``"about"`` of a saved result lacks one of the keys in `wanted`.
 
     Parameters
     ----------
     about : dict
         The header entry ``"about"``.
     wanted : sequence of str
-        The keys that `about` must have.
+        The keys that `about` must contain.
     """
     missing = [name for name in wanted if not isinstance(about, dict) or name not in about]
     if missing:
@@ -283,6 +283,12 @@ def _unpack_rivals(arrays: Arrays, n_rows: int, n_entities: int) -> pd.DataFrame
     return pd.DataFrame(rivals)
 
 
+def _kind(protocol: dict[str, Any]) -> str:
+    """Return the kind of the candidates of a saved protocol."""
+    candidates = protocol.get("candidates", "")
+    return str(candidates.get("kind", "") if isinstance(candidates, dict) else candidates)
+
+
 def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
     """Raise a DataError if lengths, ids or counts in the columns of a saved table are not consistent."""
     lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
@@ -291,9 +297,12 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
     for name in ("side", "split"):
         check_ids(name, arrays[name], len(header[f"categories_{name}"]), (None,))
+    # A list of a positive may repeat entities, and then be longer than the number of entities.
+    lists_repeat = isinstance(header["protocol"], dict) and _kind(header["protocol"]) == PER_POSITIVE
+    most = np.iinfo(np.int64).max if lists_repeat else n_entities
     for setting in SETTINGS:
         better, tied, rivals = (
-            check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], n_entities, (None,))
+            check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], most, (None,))
             for name in ("better", "tied", "rivals")
         )
         if (better + tied > rivals).any():

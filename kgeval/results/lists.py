@@ -16,9 +16,11 @@ from kgeval.metrics.retrieval import Lists
 def no_lists(protocol: Protocol, setting: str) -> str:
     """Return the reason why ranked lists cannot be computed from the counts; an empty string if they can.
 
-    The lists can be computed in two cases: the rivals of a ranked answer include all other ranked answers of its query
-    (in the raw setting, or without a filter), or the rivals include none of these answers (the filter contains all
-    ranked splits).
+    The candidates of a query must be the same for all its positives. The lists can then be computed in two cases:
+
+    - In the raw setting, or without a filter: the rivals of a ranked answer include all other ranked answers of its
+      query.
+    - If the filter contains all ranked splits: the rivals of a ranked answer include no other answer of its query.
 
     Parameters
     ----------

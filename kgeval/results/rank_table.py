@@ -87,7 +87,7 @@ class RankTable:
 
     @property
     def sampled_share(self) -> float:
-        """The share of the test triples that was drawn and ranked; 0 if all, or chosen triples, were ranked."""
+        """The share of the triples that was drawn at random and ranked; 0 if the ranks are not of a random sample."""
         return 0.0 if self.protocol.sample is None else self.protocol.sample.share
 
     def rows_of(self, side: str) -> Ids:
@@ -296,7 +296,10 @@ class RankTable:
         n_resamples: int,
         seed: int,
     ) -> Interval:
-        """Return the interval for other triples like the ranked ones, as `interval` does for all triples."""
+        """Return the interval without a correction for sampling; `interval` describes the parameters.
+
+        `interval` makes this interval narrower if the ranked triples are a random sample of the test triples.
+        """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         clusters = self.clusters("triple", rows) if clusters is None else clusters

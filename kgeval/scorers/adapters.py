@@ -183,7 +183,7 @@ class MatrixRows:
         """See `RowScorer`."""
         if not self.takes_candidates(side):
             scores = self._call(side, given, relation, None)
-            return scores if len(candidates) == self.n_entities else scores[:, candidates]
+            return scores if _are_all(candidates, self.n_entities) else scores[:, candidates]
         width = min(len(candidates), self.limits.block_size or len(candidates))
         if width == len(candidates):
             return self._call(side, given, relation, candidates)
@@ -274,7 +274,7 @@ class GeometryRows:
             )
         if library(raw) is np and raw.dtype not in (np.float32, np.float64):
             raw = raw.astype(np.float64)
-        return raw if len(candidates) == self.n_entities else raw[candidates]
+        return raw if _are_all(candidates, self.n_entities) else raw[candidates]
 
     def _numbers(self, values: Any) -> Any:
         """Check vectors and return them: a float tensor as a tensor, all other values as a numpy array."""
@@ -502,6 +502,11 @@ def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
         )
 
 
+def _are_all(candidates: Ids, n_entities: int) -> bool:
+    """Return whether `candidates` are all ids in order; a list with repeats can have the same length."""
+    return len(candidates) == n_entities and bool((candidates == np.arange(n_entities)).all())
+
+
 def missing_ids(scorer: Any, what: str) -> Ids:
     """Return the ids of the entities or relations for which `scorer` has no vector.
 
@@ -517,7 +522,21 @@ def missing_ids(scorer: Any, what: str) -> Ids:
     int64 array, shape (missing,)
         Empty if the scorer has no such attribute.
     """
-    return np.asarray(getattr(scorer, f"missing_{what}", ()), dtype=np.int64)
+    value = getattr(scorer, f"missing_{what}", None)
+    if value is None:
+        return np.zeros(0, dtype=np.int64)
+    try:
+        ids = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ScoreError(f"missing_{what} must be an array of ids; {type(error).__name__}: {error}") from error
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu") or isinstance(value, np.ma.MaskedArray):
+        raise ScoreError(
+            f"missing_{what} must be a 1-dimensional array of ids (integers); got {type(value).__name__}, dtype "
+            f"{ids.dtype}, shape {ids.shape}. From a mask, np.flatnonzero(mask) gives the ids"
+        )
+    if ids.size and int(ids.min()) < 0:
+        raise ScoreError(f"missing_{what} contains {ids.min()}; ids are at least 0")
+    return ids.astype(np.int64)
 
 
 @contextmanager

@@ -357,7 +357,7 @@ def bootstrap_interval(
 
 
 def in_order(rows: Reals) -> Ids:
-    """Return indices that sort `rows` (one row per cluster) by the values in the rows; the labels do not matter.
+    """Return indices that sort `rows` (one row per cluster) by their values; the labels of the clusters do not matter.
 
     Parameters
     ----------
@@ -455,10 +455,11 @@ def between_quantiles(
 
 
 def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:
-    """Return two shares, whose quantiles of `resampled` are the limits of the BCa interval; None if BCa is undefined.
+    """Return two shares: the limits of the BCa interval are the quantiles of `resampled` at these shares.
 
-    BCa means bias-corrected and accelerated. The percentile interval has the shares `alpha` and ``1 - alpha`` instead.
-    A resample that equals `value`, apart from rounding errors, counts half as below and half as above `value`.
+    BCa means bias-corrected and accelerated; if it is undefined, None is returned. The limits of the percentile
+    interval are the quantiles at the shares `alpha` and ``1 - alpha`` instead. A resample that equals `value`, apart
+    from rounding errors, counts half as below and half as above `value`.
     """
     # (clusters,): deviations of the jackknife values from their mean; the acceleration follows from their skewness.
     deviations = left_out.mean() - left_out

@@ -37,7 +37,8 @@ class Moments:
     values : float64 array, shape (observations, k)
         Each row holds the k values of one observation; the means are taken over the rows.
     finish : function
-        Computes the statistic from the means; takes a float64 array of shape (..., k), returns one of shape (...).
+        Computes the statistic from the means: takes a float64 array of shape (..., k), and returns a float64 array of
+        shape (...).
 
     Examples
     --------
@@ -170,15 +171,16 @@ class Interval:
     reason: str = ""
 
     def of_sample(self, share: float) -> Interval:
-        """Return the interval for all observations, if these are a random share of them: the limits move inwards.
+        """Return the narrower interval that results if the observations are a random sample of a finite population.
 
-        The standard error of a sample without replacement is smaller by the factor ``sqrt(1 - share)``, the
-        finite-population correction; distances of the limits from the value are multiplied by it.
+        The sample is drawn without replacement, and the result is an interval for the statistic of the whole
+        population. The standard error, and the distances of the limits from the value, are multiplied by
+        ``sqrt(1 - share)`` (finite-population correction).
 
         Parameters
         ----------
         share : float
-            The number of sampled observations divided by the number of all observations; 0 changes nothing.
+            The size of the sample divided by the size of the population; 0 changes nothing.
 
         References
         ----------

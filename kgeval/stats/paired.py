@@ -161,7 +161,7 @@ def compare_paired(
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
-    """Return the number of observations; raise a DataError if the lengths or the shapes of the two sequences differ."""
+    """Return the number of observations; raise a DataError if the lengths of the sequences or any shapes differ."""
     if len(first) != len(second):
         raise DataError(f"first and second must have the same length; got {len(first)} and {len(second)}")
     for index, (in_first, in_second) in enumerate(zip(first, second)):
@@ -275,9 +275,9 @@ class _Swaps:
 def _in_order_of_size(gaps: Reals) -> Reals:
     """Drop rows of zeros, give each row the sign that makes its first nonzero value positive, and sort the rows.
 
-    The test does not depend on the sign of a row, because a swap is as likely as no swap. The result does not
-    depend on the labels of the clusters, and does not change if the first and the second system are exchanged; so a
-    given random swap pattern has the same effect in all these cases.
+    `gaps`, shape (clusters, k), is explained in `_Pair`. The sign of a row does not matter for the test, because a swap
+    is as likely as no swap. The sorted rows are the same for any labels of the clusters, and also if the first and the
+    second system are exchanged; so in all these cases the same seed gives the same p-value.
 
     Examples
     --------

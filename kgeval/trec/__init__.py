@@ -1,4 +1,4 @@
-"""Measures of TREC runs as trec_eval computes them: files, ranked lists, measures, tables; for ``kgeval trec``."""
+"""Measures of TREC runs, computed as trec_eval does: the modules behind the command ``kgeval trec``."""
 
 from kgeval.trec.measures import parse_measures
 from kgeval.trec.run_files import read_qrels, read_run

@@ -52,7 +52,7 @@ class TrecMeasure:
     name : str
         The name as trec_eval prints it.
     ratio : callable
-        Returns numerator and denominator per query, as `ListMetric.ratio`.
+        Returns two arrays like `ListMetric.ratio`: the numerators and the denominators of all queries.
     total : str
         How the values of all queries are combined: ``"mean"``; ``"geometric"``, the geometric mean, in which a value
         below 0.00001 counts as 0.00001; or ``"sum"``, for counts.
@@ -108,7 +108,7 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
         Names of trec_eval: ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``,
         ``"all_trec"``. Names of kgeval: ``"ndcg@10"``, ``"err(g_max=4)@20"``. One text can hold several names,
         with commas between them. A query without a relevant document counts as 0 in a measure of trec_eval; a metric of
-        kgeval leaves it out by default.
+        kgeval leaves such a query out by default.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def _numbers(name: str, text: str, kind: type, expected: str, is_right: Callable
     except ValueError:
         numbers = []
     if not numbers or not all(map(is_right, numbers)):
-        raise MetricError(f"{name} takes {expected}; got '{name}.{text}'")
+        raise MetricError(f"expected {expected} after '{name}.'; got '{name}.{text}'")
     return numbers
 
 
@@ -223,7 +223,7 @@ def _hits(lists: Lists) -> Reals:
 
 
 def _relative_precision(k: int) -> Ratio:
-    """Return the ratio of the hits among the first k documents to the largest possible number of such hits."""
+    """Return the ratio of a measure: hits among the first k documents / largest possible number of such hits."""
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 
 
@@ -236,9 +236,10 @@ def _set_map(lists: Lists) -> tuple[Reals, Reals]:
 
 
 def _precision_at_share(share: float) -> Ratio:
-    """Return the precision among the first ``share * R`` documents; R is the number of relevant documents of the query.
+    """Return the ratio of a measure: the precision among the first ``share * R`` documents.
 
-    ``share * R`` is rounded up to an integer, but rounded down if it is less than 0.1 above an integer.
+    R is the number of relevant documents of the query. ``share * R`` is rounded up to an integer, but rounded down if
+    it is less than 0.1 above an integer.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
@@ -249,7 +250,7 @@ def _precision_at_share(share: float) -> Ratio:
 
 
 def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
-    """Return the interpolated precision, averaged over `recalls`.
+    """Return the ratio of a measure: the interpolated precision, averaged over `recalls`.
 
     Let R be the number of relevant documents of a query. The interpolated precision at recall c is the largest
     precision at any position up to which at least ``c * R`` relevant documents are retrieved. trec_eval rounds
@@ -275,10 +276,10 @@ def _mean_over_recalls(name: str, text: str) -> Ratio:
 
 
 def _f_of_set(name: str, text: str) -> Ratio:
-    """Return F-beta: ``(1 + x) * P * R / (R + x * P)``, with precision P, recall R and the parameter x = beta ** 2."""
+    """Return the ratio of F-beta, ``(1 + x) * P * R / (R + x * P)``: precision P, recall R, parameter x = beta ** 2."""
     weights = _numbers(name, text or "1", float, "a positive number", lambda x: 0 < x < math.inf)
     if len(weights) > 1:
-        raise MetricError(f"{name} takes one number; got '{name}.{text}'")
+        raise MetricError(f"expected one number after '{name}.'; got '{name}.{text}'")
     return FBeta(beta=math.sqrt(weights[0])).ratio
 
 
@@ -286,7 +287,7 @@ def _ndcg(name: str, text: str) -> Ratio:
     if not text:
         return NDCG().ratio
     if not re.fullmatch(r"\d+=[.\d]+(,\d+=[.\d]+)*", text) or re.search(r"(^|,)0+=", text):
-        raise MetricError(f"{name} takes gains of positive grades, such as '{name}.1=3,2=9'; got '{name}.{text}'")
+        raise MetricError(f"expected gains of positive grades, such as '{name}.1=3,2=9'; got '{name}.{text}'")
     return NDCG(gain=text.replace("=", ":").replace(",", ";")).ratio
 
 

@@ -103,7 +103,7 @@ def _read_without_comments(path: Path) -> bytes:
 
 
 def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the columns of the file that are used, as strings; a value is empty where the line is too short."""
+    """Return the columns of the file that are used, as strings; values missing from a short line are empty."""
     header = " ".join(columns).encode() + b"\n"  # pandas takes the number of columns from this line
     used = [name for name in columns if name not in ("iteration", "Q0", "rank")]
     try:

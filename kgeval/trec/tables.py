@@ -40,7 +40,7 @@ class TrecOptions:
     judged_only : bool
         Whether documents that are not judged are removed, after the cut at `depth` (``-J``).
     complete : bool
-        Whether a judged query that is not in the run gets an empty list (``-c``); otherwise it is left out.
+        Whether a judged query that is not in the run gets an empty list (``-c``). If False, such a query is left out.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
         If no query of the run is judged.
     MetricError
         If `ties` of the options is not ``"trec"``, and in some query the last document that `depth` keeps has the same
-        score as the first document that it removes.
+        score as the first document that `depth` removes.
 
     Examples
     --------
@@ -138,9 +138,10 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
 def _kept_documents(
     qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions
 ) -> tuple[pd.DataFrame, list[tuple[int, str, str]]]:
-    """Return the documents of the run that are kept, and notes about those left out and about ties at the cut.
+    """Return the part of the run that is kept, and a list of notes.
 
-    Each note is a tuple (number of documents or queries, text if the number is 1, text of other numbers).
+    The notes tell how many documents are left out, and in how many queries documents tie at the cut at `depth`. Each
+    note is a tuple (number of documents or queries, text if the number is 1, text for other numbers).
     """
     notes = []
     if options.ties == "trec":
@@ -201,8 +202,8 @@ class TrecTable:
     Parameters
     ----------
     frame : pandas.DataFrame
-        One row per query (the index holds their names), then the row ``"all"``. One column per measure, int64 for
-        counts and float64 for the others, then the column ``reason``, which tells why values are NaN.
+        One row per query (the index has the names of the queries), then the row ``"all"``. One column per measure,
+        int64 for counts and float64 for the others, then the column ``reason``, which tells why values are NaN.
     notes : tuple of str
         One note for each measure whose mean leaves out queries.
     tag : str or None

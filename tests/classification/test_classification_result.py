@@ -304,7 +304,7 @@ def test_by_columns_of_the_user():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"kind": [1, 2]}, "expected 6 rows, one per row"),
+        ({"kind": [1, 2]}, "expected 6 rows, one for each row"),
         ({"label": [1] * 6}, "the column name 'label' is already in use"),
         ({"cardinality": [1] * 6}, "the column name 'cardinality' is already in use"),
         (

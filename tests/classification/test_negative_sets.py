@@ -48,10 +48,10 @@ def test_both_splits_are_needed(split):
     [
         (
             {"test": [[0, 0, 1]]},
-            "there are no negatives of valid: add valid_negatives.txt to the folder (if lines end with a label, a line "
-            "labelled false to valid), or the key 'valid' to the mapping",
+            "there are no negatives of valid: add valid_negatives.txt to the folder (or, if each line of "
+            "valid ends with a label, add triples with the label false), add the key 'valid' to the mapping",
         ),
-        ({"valid": [[0, 0, 1]]}, "or the key 'test' to the mapping, or use negatives='uniform'"),
+        ({"valid": [[0, 0, 1]]}, "add the key 'test' to the mapping, or use negatives='uniform'"),
         ({"valid": [], "test": [[0, 0, 1]]}, "there are no negatives of valid"),
         (
             {"valid": [[0, 0, 1]], "tset": [[0, 0, 1]]},

@@ -193,6 +193,7 @@ def test_calibration(root, capsys):
 
 def test_calibration_is_shown_unless_metrics_are_given(monkeypatch, capsys):
     """A header line names it, and the metrics of probabilities join the default ones. The fit itself is replaced."""
+    pytest.importorskip("sklearn", reason='pip install "kgeval[sklearn]"')
     fitted = kg.metrics.calibration.PlattCalibrator(slope=1.0, intercept=-2.0, center=0.0)
     monkeypatch.setattr("kgeval.classification.classifier.fit_calibrator", lambda *_: fitted)
     plain = ["accuracy", "f1", "precision", "recall", "auc", "ap"]

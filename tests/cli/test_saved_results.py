@@ -124,7 +124,7 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     text = printed(capsys, *call)
     assert "a difference is undecided unless p_holm is at most 0.05" in text
     assert "ties: realistic\n" in text
-    note = "undecided: MRR; the best value does not differ from every other at p <= 0.05 (Holm)"
+    note = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
     assert text.endswith(f"\n* best value of its column\n{note}\n")
     assert json.loads(printed(capsys, *call, "--format", "json"))["differences"][0]["better"] == "undecided"
     assert printed(capsys, *call, "--format", "csv").splitlines()[1].endswith(",undecided,")

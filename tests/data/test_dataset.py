@@ -550,3 +550,10 @@ def test_fingerprints_are_equal_exactly_when_the_datasets_are(seed):
         seen.setdefault((key, tuple(sorted(dataset.entities.labels))), set()).add(dataset.fingerprint)
     assert all(len(prints) == 1 for prints in seen.values())
     assert len(set.union(*seen.values())) == len(seen) > 10
+
+
+@pytest.mark.parametrize("labels", [{"b": 1, "a": 0, "c": 2}, {"a", "b", "c"}, "abc"], ids=["dict", "set", "text"])
+def test_labels_without_an_order_are_refused(labels):
+    """The values of a dict are ids that would be ignored; a set has no order; a text would become letters."""
+    with pytest.raises(DataError, match="labels must be a sequence of strings in the order of the ids; got "):
+        Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=labels, n_relations=1)

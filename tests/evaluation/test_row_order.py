@@ -13,6 +13,7 @@ from baselines import Frequency, InverseRule
 
 import kgeval as kg
 from kgeval.data import KnownIndex, Queries, query_parts
+from kgeval.evaluation import row_order
 from kgeval.evaluation.row_order import check_row_order
 from kgeval.ranking import ListTask, Task
 from kgeval.scorers import Limits, as_row_scorer
@@ -202,7 +203,9 @@ def test_a_scorer_that_knows_only_test_is_not_refused():
     [
         (40, 0.1, 500),  # among 60 entities 500 triples are cheap
         (40, 59 / 3.5, 100),  # 100 triples take 2.5 times as long as the run of 40: 59 s together
-        (40, 61 / 3.5, 2),  # 61 s together: 5% of the run of 40
+        (40, 61 / 3.5, 50),  # 61 s together; with 50, which can still give a caution, 39 s
+        (40, 59 / 2.25, 50),
+        (40, 61 / 2.25, 2),  # 61 s together: 5% of the run of 40
         (1000, 100.0, 50),
         (1000, 1000.0, 50),
         (10_000, 1000.0, 500),
@@ -211,7 +214,7 @@ def test_a_scorer_that_knows_only_test_is_not_refused():
     ],
 )
 def test_cost(n_test, seconds, n):
-    """At most 500 train triples; at least 100 where run and check take less than a minute; else 5% of the run."""
+    """At most 500 train triples; at least 100 or 50 where run and check take less than a minute; else 5% of the run."""
     triples = np.tile(RING, (400, 1))
     dataset = kg.Dataset.from_arrays(train=triples[:1000], test=RING[:1], n_entities=N, n_relations=1)
     queries = Queries.of(triples[:n_test], "object").one_each()
@@ -220,7 +223,7 @@ def test_cost(n_test, seconds, n):
     statistic, _ = check_row_order(rows, dataset, np.arange(N), [task], seconds, Limits())
     assert statistic["triples"] == n
     if not n:
-        assert statistic["reason"] == "one train triple would cost more than 5% of a run of more than a minute"
+        assert statistic["reason"] == "one train triple would cost more than 5% of the run"
 
 
 def test_cost_of_lists():
@@ -234,6 +237,43 @@ def test_cost_of_lists():
         rows = as_row_scorer(scorer, N)
         assert check_row_order(rows, dataset, np.arange(N), [task], 100.0, Limits())[0]["triples"] == n
         assert check_row_order(rows, dataset, np.arange(N), [task], 0.1, Limits())[0]["triples"] == 60
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n"),
+    [(4.9 / 1.5, 60), (4.9 / 1.25, 50), (5.1 / 1.25, 2), (59.0, 2)],  # 60 triples are 1.5 times the run's 2,400 pairs
+)
+def test_few_candidates_bound_the_check_by_five_seconds(seconds, n):
+    """800 lists of 2 negatives, 2,400 pairs: 60 or 50 triples among 60 entities take 5 seconds at most, or 5%."""
+    dataset = ring()
+    triples, lists = np.tile(RING[:40], (20, 1)), [[(i + 5) % N, (i + 9) % N] for i in range(800)]
+    listed = kg.candidates.Listed(objects=lists)
+    index = KnownIndex.of(*query_parts(RING, "object"))
+    tasks = [ListTask.of(dataset, listed, "object", triples, np.arange(800), np.arange(N), index)]
+    rows = as_row_scorer(next_entity, N)
+    assert check_row_order(rows, dataset, np.arange(N), tasks, seconds, Limits())[0]["triples"] == n
+
+
+def test_an_evaluator_makes_the_tasks_of_the_check_once(monkeypatch):
+    """Two sides are two tasks, in the first evaluation only, whatever is ranked later."""
+    made = []
+    make = row_order._task
+    monkeypatch.setattr(row_order, "_task", lambda *arguments: made.append(arguments[2]) or make(*arguments))
+    evaluator = kg.Evaluator(ring())
+    results = [evaluator.evaluate(next_entity, triples=10, seed=seed, progress=False) for seed in (0, 0, 1)]
+    assert made == ["subject", "object"]
+    assert {str(result.about["row_order"]) for result in results} == {str(results[0].about["row_order"])}
+
+
+def test_kept_tasks_depend_on_the_entities_and_are_few():
+    """Tasks among all entities are not those among the entities of train; the oldest of nine is dropped."""
+    dataset, kept = ring(20), {}
+    for n, entities in [(20, np.arange(N)), (20, np.arange(21)), *((n, np.arange(N)) for n in range(1, 8))]:
+        task = row_order._kept_task(kept, dataset, n, "object", entities)
+        assert (task.n_queries, len(task.candidates)) == (n, len(entities))
+    assert len(kept) == row_order.MAX_KEPT
+    assert ("object", 20, N) not in kept
+    assert row_order._kept_task(kept, dataset, 7, "object", np.arange(N)) is task
 
 
 def test_the_statistic_is_the_same_in_every_run():

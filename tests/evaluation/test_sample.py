@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 from grids import size
 
@@ -158,6 +159,18 @@ def test_wrong_samples(triples, message):
     with pytest.raises(kg.ProtocolError) as caught:
         kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=triples)
     assert str(caught.value) == message
+
+
+def test_masks_and_indexes_are_not_ignored(tmp_path):
+    dataset, table = graph()
+    for triples in (np.ma.masked_array([0, 1], mask=[1, 0]), pd.Series([True] * 200)):
+        with pytest.raises(kg.ProtocolError, match="whose mask or index would be ignored; pass a plain numpy array"):
+            kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=triples)
+    result = kg.evaluate(lambda s, p, o: table[s, p, o], dataset, triples=50, seed=np.int64(3))
+    result.save(tmp_path / "run.kgeval")  # a numpy seed is a number like any other
+    assert kg.load_result(tmp_path / "run.kgeval").protocol.sample.seed == 3
+    with pytest.raises(kg.ProtocolError, match="sample must be a dict with the keys digest, n, of, seed"):
+        kg.Protocol.from_dict({"sample": {"n": 1}})
 
 
 def test_command_line(root, capsys):

@@ -18,7 +18,7 @@ COUNTS = [f"{count}_{setting}" for setting in ("raw", "filtered") for count in (
 METRICS = ("mr", "mrr", "hits@1", "hits@2", "hits@5", "gmr", "median_rank", "hmr")
 POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
 NUMBERS = [(name, policy) for name in METRICS for policy in POLICIES]
-NO_NEGATIVES = "no negative is listed for it on this side"
+NO_NEGATIVES = "no negative is listed for it on this side, apart from known triples"
 NOTHING = "no positive has a negative in the table; add triples that differ from a positive in one entity"
 
 
@@ -218,6 +218,32 @@ def test_a_side_without_negatives_for_each_positive_is_not_invented():
     assert result.notes[0] == (
         "the subject side is not ranked: the table lists negatives for 2 of 3 positives there (sides= ranks it)"
     )
+
+
+def test_the_other_side_of_a_full_table_is_not_invented():
+    """S1: every object is listed for (s, r, ?); (?, r, o) then lists the subjects of test alone, and is not ranked."""
+    rng = np.random.default_rng(4)
+    entities = [f"e{i}" for i in range(12)]
+    facts = [(entities[i], "r", entities[(i + 3) % 12]) for i in range(12)]
+    dataset = Dataset.from_frames(train=frame(facts[4:]), test=frame(facts[:4]), name="ring")
+    rows = [(s, "r", o, float(rng.random())) for s, _, _ in facts[:4] for o in entities]
+    table = scored(rows)
+    result = evaluate_scores(table, dataset)
+    assert result.protocol.sides == ("object",)
+    assert result["mrr"] == evaluate_scores(table, dataset, Protocol(sides="object"))["mrr"]
+    assert result.notes[0] == (
+        "the subject side is not ranked: the table lists every entity on the object side alone (sides= ranks it)"
+    )
+    both = evaluate_scores(table, dataset, Protocol(sides="both"), lists="query")
+    assert both["mrr"] > result["mrr"]
+
+
+def test_lists_of_queries_still_ask_for_the_sides():
+    """S1: lists='query' says what the rows of a query mean, not which sides were meant."""
+    dataset = Dataset.from_frames(train=frame([("e", "r", "f")]), test=frame([("a", "r", "c"), ("d", "r", "b")]))
+    rows = [("a", "r", "c", 0.5), ("d", "r", "c", 0.6), ("d", "r", "b", 0.7), ("a", "r", "b", 0.4)]
+    with pytest.raises(DataError, match="Name the sides to rank"):
+        evaluate_scores(scored(rows), dataset, lists="query")
 
 
 def test_lists_of_positives_are_not_pooled_without_a_word():

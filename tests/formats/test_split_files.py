@@ -1,5 +1,9 @@
 """Which files of a folder are the splits, and which other files are said or refused."""
 
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 import kgeval
@@ -56,7 +60,17 @@ def test_s3_facts_beside_train_are_an_error_until_the_caller_says_what_they_are(
 
 
 @pytest.mark.parametrize(
-    ("name", "split"), [("test_2", "test"), ("valid2", "valid"), ("train_extra", "train"), ("Train", "train")]
+    ("name", "split"),
+    [
+        ("test_2", "test"),
+        ("valid2", "valid"),
+        ("train_extra", "train"),
+        ("Train", "train"),
+        ("training", "train"),
+        ("testing", "test"),
+        ("testing_facts", "test"),
+        ("train_candidates", "train"),
+    ],
 )
 def test_s3_a_part_of_a_split_is_an_error(tmp_path, name, split):
     """The name has the word of a split, and the lines hold triples of the same labels."""
@@ -85,11 +99,61 @@ def test_s3_known_companions_give_no_caution(tmp_path):
     """Dictionaries, class files, negatives, blocks of candidates, texts, wide tables, scores, hidden files."""
     write(tmp_path, **FACTS, test_negatives="c r b/a r a", ranking_head="a r c/b r c", **{"1-n": "a r c"})
     write(tmp_path, entities__dict="0 a/1 b/2 c", relations__dict="0 r/1 q", entity2text="a first/b second")
-    write(tmp_path, facts="a r b c/b r c a", scores__tsv="a r c 0.5/a r b 0.25", _hidden="")
+    write(
+        tmp_path, facts="name capital borders/a b c|d/b c a|d", test_ids="0 0 1/1 0 2", train_texts="a the first/b or c"
+    )
+    write(tmp_path, scores__tsv="a r c 0.5/a r b 0.25", test_scores__tsv="a r c 0.5/a r b 0.25", _hidden="")
+    write(tmp_path, test_candidates="a r c/a r a/c r a/c r b", train_negatives__txt="a q b")
+    (tmp_path / "test_metrics.json").write_text('{"a": 0.5, "c": 0.25}')
+    (tmp_path / "train.npz").write_bytes(b"PK\3\4")
     (tmp_path / ".train.txt.swp").write_text("a\tr\tb\n")
     (tmp_path / "model.npy").write_bytes(b"\x93NUMPY\0\xff" * 100)
     (tmp_path / "train").mkdir()
     assert kgeval.read_dataset(tmp_path).observations() == []
+
+
+PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "split"),
+    [
+        ("facts.txt.gz", "a\tq\tb\n", "train"),
+        ("facts.tsv.bz2", "a\tq\tb\n", "train"),
+        ("test2.txt.xz", "a q b\n", "test"),
+        ("facts.csv", "s,p,o\na,q,b\nc,q,a\n", "train"),
+        ("testing.csv", '"a","q","b"\n', "test"),
+        ("facts.nt", "<a> <q> <b> .\n", "train"),
+        ("test2.txt", "a q b\n", "test"),
+        ("train_weighted.txt", "a\tq\tb\t0.5\n", "train"),
+        ("dev_tasks.json", '{"q": [["a", "q", "b"]]}', "valid"),
+        ("test_2.zip", "PK", "test"),
+        ("facts.parquet", "PAR1", "train"),
+    ],
+)
+def test_s3_a_part_of_a_split_in_another_format_is_an_error(tmp_path, name, text, split):
+    """Packed, with other separators or more columns; what cannot be looked at is refused by its name."""
+    pack = PACKED.get("." + name.rpartition(".")[2], bytes)
+    (write(tmp_path, **FACTS) / name).write_bytes(pack(text.encode()))
+    assert failure(tmp_path) == (
+        f"DIR: {name} looks like a part of the {split} split, but is not read, and is no text of three tab-separated "
+        f"columns; convert it and name it in splits (--splits {split}=...), or say ignore=[{name!r}] "
+        f"(--ignore-files {name})"
+    )
+    assert kgeval.read_dataset(tmp_path, ignore=[name]).observations() == []
+    (tmp_path / name).write_bytes(pack(b"other\tlabels\there\n"))
+    if not name.endswith((".zip", ".parquet")):
+        assert kgeval.read_dataset(tmp_path).observations() == []
+
+
+def test_s3_a_companion_by_name_alone_is_a_caution(tmp_path):
+    """Files of candidates and of classes repeat triples of a split; these two do not."""
+    for name in ("candidates", "1-n"):
+        write(tmp_path, **FACTS, **{name: "a q b/c q a"})
+        assert [note.partition(";")[0] for note in kgeval.read_dataset(tmp_path).observations()] == [
+            f"{name}.txt holds triples of the same labels, but is not read"
+        ]
+        (tmp_path / f"{name}.txt").unlink()
 
 
 def test_s3_no_train_is_a_caution(tmp_path):

@@ -3,11 +3,13 @@
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 from grids import size
 from kgeval.candidates import Listed
 
 import kgeval as kg
+from kgeval.data import Sample
 
 COUNTS = [f"{name}_{setting}" for setting in ("raw", "filtered") for name in ("better", "tied", "rivals")]
 SIDES = ("subject", "object")
@@ -104,7 +106,7 @@ def test_lists_are_ranked_as_a_loop_does():
             continue
         result = kg.evaluate(scorer, dataset, protocol, progress=False)
         assert rows_of(result) == wanted, seed
-        assert result.dropped.get("no negative is listed for it on this side", 0) == n_empty
+        assert result.dropped.get("no negative is listed for it on this side, apart from known triples", 0) == n_empty
         assert result.protocol.sides == tuple(side for side in SIDES if side in lists)
         met["empty"] += n_empty
         met["rows"] += len(wanted)
@@ -170,6 +172,46 @@ def test_chance_is_that_of_each_list():
     assert result["amri"] == pytest.approx(1 - (1.5 - 1) / (2.25 - 1))
 
 
+def test_a_list_may_be_longer_than_the_entities(tmp_path):
+    """12 negatives of 3 entities among 6: counts beyond the number of entities are saved, loaded and explained."""
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 3]], test=[[0, 0, 1], [1, 0, 2]], n_entities=6, n_relations=1)
+    protocol = kg.Protocol(candidates=Listed(objects=[[3, 4, 5] * 4] * 2))
+    result = kg.evaluate(lambda s, p, o: o * 1.0, dataset, protocol)
+    assert result.table["better_raw"].tolist() == [12, 12]
+    result.save(tmp_path / "run.kgeval")
+    assert kg.load_result(tmp_path / "run.kgeval") == result
+
+
+def test_a_list_as_long_as_all_entities_is_not_all_entities():
+    """[4, 4, 4, 5, 5] and the answer are six ids among six entities; the explained scores are theirs."""
+    dataset = kg.Dataset.from_arrays(test=[[2, 0, 1]], n_entities=6, n_relations=1)
+    table = np.arange(6.0)
+    protocol = kg.Protocol(candidates=Listed(objects=[[4, 4, 4, 5, 5]]))
+
+    class Scores:
+        def score_objects(self, s, p):
+            return np.tile(table, (len(s), 1))
+
+        def score_subjects(self, p, o):
+            return np.tile(table, (len(p), 1))
+
+    for scorer in (Scores(), kg.models.DistMult(table[:, None], [[1.0]])):  # (2, 0, o) scores 2 o
+        result = kg.evaluate(scorer, dataset, protocol)
+        assert result.explain(2, 0, 1, "object")["id"].tolist() == [5, 5, 4, 4, 4, 1]
+
+
+def test_scores_without_ids_are_saved(tmp_path):
+    """Nothing can be explained without ids; a note in the file says so."""
+    result = kg.evaluate_candidates(graph(), objects=(POSITIVES, NEGATIVES))
+    result.save(tmp_path / "run.kgeval")
+    loaded = kg.load_result(tmp_path / "run.kgeval")
+    assert loaded.table.equals(result.table)
+    assert loaded.notes[-1] == (
+        "no rivals of the worst and best ranks are kept: the ids of the negatives are unknown, so kgeval cannot name "
+        "them; pass negatives="
+    )
+
+
 def test_query_level_metrics_have_a_reason():
     result = kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed(objects=[[4], [5], [6]])))
     for key in ("query.map", "raw.query.ndcg"):
@@ -211,6 +253,67 @@ def test_what_the_lists_hold_is_said():
     assert kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=once)).table["better_raw"].tolist() == [1, 3]
 
 
+def test_lists_without_any_rival_are_refused():
+    """Empty lists, or lists of known triples and of the answer alone: there is nothing to rank."""
+    for lists in ([[], [], []], [[1], [1, 3], [3]]):
+        with pytest.raises(kg.DataError, match="no positive has a negative: every list is empty, or holds known"):
+            kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed(objects=lists)))
+
+
+def test_a_part_of_the_triples_with_lists():
+    """Row 2 alone: its own list, not that of row 0."""
+    protocol = kg.Protocol(candidates=Listed(objects=[[4, 5], [6], [0, 4, 5, 6]]))
+    result = kg.evaluate(lambda s, p, o: o, graph(), protocol, triples=[2])
+    assert result.table[["o", "better_raw", "rivals_raw"]].to_numpy().tolist() == [[3, 3, 4]]
+    assert result.explain(0, 0, 3, "object")["id"].tolist() == [6, 5, 4, 3]
+
+
+def test_notes_count_the_lists_of_triples_that_are_ranked_last():
+    """Under unseen='worst' the list of (5, 0, 2), which train lacks, is counted too: two answers and a repeat."""
+    dataset = kg.Dataset.from_arrays(
+        train=[[0, 0, 1], [2, 0, 3]], test=[[0, 0, 2], [5, 0, 2]], n_entities=6, n_relations=1
+    )
+    protocol = kg.Protocol(candidates=Listed(objects=[[1, 3], [2, 3, 3, 2, 1]]), unseen="worst")
+    notes = kg.evaluate(lambda s, p, o: o, dataset, protocol).notes
+    assert notes[0] == "object side: 2 of 7 listed negatives are the answer of their own positive, and are left out"
+    assert notes[1].startswith("object side: 1 of 7 listed negatives repeat another one of their list")
+
+
+def test_many_rivals_are_counted_block_by_block(monkeypatch):
+    """Blocks of at most 3 rivals give what one block gives; a list of 5 is a block of its own."""
+    lists = [[4, 5, 6, 7, 8], [6], [0, 4]]
+    protocol = kg.Protocol(candidates=Listed(objects=lists))
+    wanted = kg.evaluate(lambda s, p, o: o % 7, graph(), protocol)
+    monkeypatch.setattr("kgeval.ranking.listed.MAX_RIVALS", 3)
+    assert kg.evaluate(lambda s, p, o: o % 7, graph(), protocol) == wanted
+
+
+def test_the_description_is_saved(tmp_path):
+    protocol = kg.Protocol(candidates=Listed(objects=[[4, 5], [6, 7], [0, 4]]))
+    result = kg.evaluate(lambda s, p, o: o, graph(), protocol)
+    result.save(tmp_path / "run.kgeval")
+    loaded = kg.load_result(tmp_path / "run.kgeval")
+    assert loaded.protocol.describe() == "filtered by test, a list of 2 negatives for each object, object side"
+    assert loaded.protocol.fingerprint == result.protocol.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"positive": [-1, 0]}, "the column 'positive' must hold the rows of the positives, integers of at least 0"),
+        ({"positive": [0.0, 1.0]}, "the column 'positive' must hold the rows of the positives, integers of at least 0"),
+        ({"positive": [0, 5]}, "the frame has negatives of positive 5; expected 0 to 2"),
+        ({"side": None}, "the frame of negatives has no column 'side'; sample_negatives makes such frames"),
+    ],
+)
+def test_frames_that_hold_no_lists(change, message):
+    frame = pd.DataFrame({"s": [0, 0], "o": [4, 5], "side": ["object"] * 2, "positive": [0, 1]}).assign(**change)
+    frame = frame.drop(columns=[name for name, value in change.items() if value is None])
+    with pytest.raises(kg.ProtocolError) as caught:
+        Listed.from_negatives(frame, 3)
+    assert str(caught.value) == message
+
+
 def test_lists_from_sampled_negatives():
     """The negatives of `sample_negatives` per positive and side, seeded; the protocol depends on the seed alone."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2], [3, 0, 1]], n_entities=30, n_relations=1)
@@ -236,7 +339,15 @@ def test_lists_from_sampled_negatives():
         ),
         (
             lambda: Listed(subjects=[[1], [-1, 2]]),
-            "subjects[1] contains -1; ids are at least 0. Make the list shorter instead of padding it",
+            "subjects[1] contains -1, which is no id; make the list shorter instead of padding it",
+        ),
+        (
+            lambda: Listed(objects=np.array([[5, 2**64 - 1]], dtype=np.uint64)),
+            "objects contains 18446744073709551615, which is no id; make the list shorter instead of padding it",
+        ),
+        (
+            lambda: Listed(objects=[np.ma.masked_array([1, 2], mask=[0, 1]), [3]]),
+            "objects[0] is a masked array; give a list of lists, each without the masked entries",
         ),
         (lambda: Listed(objects="abc"), "objects must be an array of ids (n, m), or n arrays of ids; got str"),
         (
@@ -280,8 +391,28 @@ def test_wrong_lists_are_refused(make, message):
         ({"objects": [1, 2, 3]}, "objects must be a pair (scores of the positives, scores of the negatives)"),
         (
             {"objects": ([2**53 + 1, 1, 1], [[0.5]] * 3)},
-            "objects: the positives are int64, which float64 cannot hold exactly; give positives and negatives in one "
-            "dtype",
+            "objects has integer scores that float64 cannot hold exactly; give positives and negatives in one dtype",
+        ),
+        (
+            {"objects": (np.array([2**53, 0, 0]), [np.array([2**53 + 1]), np.array([0.5]), np.array([0.5])])},
+            "objects has integer scores that float64 cannot hold exactly; give positives and negatives in one dtype",
+        ),
+        (
+            {"objects": (np.full(3, 0.1, np.float32), np.full((3, 2), 0.1))},
+            "objects has scores of float32 and float64, in which equal scores can differ; give positives and negatives "
+            "in one dtype",
+        ),
+        (
+            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sides="subject")},
+            "the protocol ranks the sides subject, but scores were given for object",
+        ),
+        (
+            {"objects": (pd.Series([1, 2, 3], index=[2, 1, 0]), [[1]] * 3)},
+            "objects[0] is a Series, whose index would be ignored; pass .to_numpy()",
+        ),
+        (
+            {"objects": ([1, 2, 3], [[], [], []])},
+            "no positive has a negative: every list is empty, or holds known triples alone",
         ),
         (
             {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"objects": [[4], [5, 6], [7]]}},
@@ -290,6 +421,10 @@ def test_wrong_lists_are_refused(make, message):
         (
             {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"subjects": [[4], [5], [7]]}},
             "negatives has ids for the sides subject, but scores were given for object",
+        ),
+        (
+            {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sample=Sample(1, 3, "ab", 0))},
+            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples",
         ),
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(filter_splits="test")},

@@ -278,7 +278,7 @@ def test_columns_that_do_not_fit():
     for columns, message in (
         (
             {"x": [1, 2]},
-            f"expected {n} rows, one per row of the table of ranks, or key columns (s, p, o",
+            f"expected {n} rows, one for each row of the table of ranks, or key columns (s, p, o",
         ),
         ({"relation": ["0"]}, "expected at least one column to break down by, besides the key columns s, p, o"),
         ({"score": [1.0] * n}, "the column name 'score' is already in use; rename the column"),

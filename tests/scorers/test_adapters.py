@@ -471,3 +471,28 @@ def test_infinity_is_noted_where_it_is_plus():
     note = "some scores are +infinity; infinities are ranked as numbers, and tie with each other"
     for value in (np.inf, -np.inf):
         assert (note in kg.evaluate(make("rows", table=np.full((N, M, N), value)), dataset()).notes) == (value > 0)
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        (
+            np.array([True, False, True]),
+            "missing_entities must be a 1-dimensional array of ids (integers); got ndarray, ",
+        ),
+        ([18.7], "missing_entities must be a 1-dimensional array of ids (integers); got list, dtype float64, "),
+        (["18"], "missing_entities must be a 1-dimensional array of ids (integers); got list, dtype <U2, "),
+        ([-1], "missing_entities contains -1; ids are at least 0"),
+        ({1, 2}, "missing_entities must be a 1-dimensional array of ids (integers); got set, "),
+    ],
+)
+def test_missing_entities_are_ids(missing, message):
+    """A mask would be read as the ids 0 and 1."""
+    from kgeval.scorers import missing_ids
+
+    class Scorer:
+        missing_entities = missing
+
+    with pytest.raises(kg.ScoreError) as caught:
+        missing_ids(Scorer(), "entities")
+    assert str(caught.value).startswith(message)

@@ -23,7 +23,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--n-candidates", type=int, metavar="N", help="largest number of candidates of a query")
     parser.add_argument(
-        "--n-ranks", type=int, metavar="N", help="number of ranks behind each metric: test triples times sides"
+        "--n-ranks", type=int, metavar="N", help="number of ranks in each metric: test triples times ranked sides"
     )
     parser.add_argument("--ties", choices=TIE_POLICIES, help="tie policy; realistic allows ranks such as 1.5")
     parser.add_argument("--percent", action="store_true", default=None, help="hits@k, MRR and AMRI are percentages")

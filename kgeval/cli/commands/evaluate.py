@@ -21,10 +21,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lists",
         choices=("query",),
-        help="with --scores: query: all rows of a query are the rivals of all its positives, although they do not list "
-        "every entity",
+        help="for --scores; query: the rows of a query are the candidates of all its positives, even if these rows do "
+        "not contain every entity",
     )
-    sample = parser.add_argument_group("sample (ranks a part of the triples; the filter stays that of all)")
+    sample = parser.add_argument_group("sample (ranks only a part of the triples; the filter does not change)")
     sample.add_argument("--sample", type=int, metavar="N", help="rank N triples, drawn at random")
     sample.add_argument("--seed", type=int, metavar="S", help="seed of the sample (default: 0)")
     output = add_output(parser)

@@ -88,9 +88,10 @@ def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
 
 
 def _metric_texts(key: str) -> list[str]:
-    """Return the meaning of each metric that is named `key`: of ranks, of ranked lists, of single predictions.
+    """Return the meaning of each metric with the name `key`, one text per metric.
 
-    The name may be a synonym; each text starts with the metric's own key.
+    A name can belong to a metric of ranks, one of ranked lists and one of labelled predictions. `key` may be a synonym;
+    each text starts with the usual name of the metric and its key.
     """
     families: dict[str, tuple[str, Callable[[str], Metric]]] = {
         "metrics": ("a metric of ranks", parse),

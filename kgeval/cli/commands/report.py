@@ -16,7 +16,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="PAGE.html", help="the page to write")
     parser.add_argument("--overwrite", action="store_true", help="replace the page if it exists")
     parser.add_argument(
-        "--dataset", metavar="FOLDER", help="evaluated dataset; adds its counts, and breakdowns that the results lack"
+        "--dataset",
+        metavar="FOLDER",
+        help="evaluated dataset; adds its counts, and breakdowns that are not in a result",
     )
     parser.add_argument(
         "--override",

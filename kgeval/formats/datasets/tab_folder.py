@@ -73,7 +73,7 @@ def _read(
     notes = assumptions(path, files, splits)
     dataset = Dataset.from_labels(labels, name=path.resolve().name, notes=notes)
     if header is None and not labelled:
-        _check_first_lines(files, dataset)
+        _check_first_lines([(split, file, len(part[0])) for (split, file), part in zip(parts, read_parts)], dataset)
     if not header and columns is None and dataset.suspicious_order:
         raise DataError(
             f"{path}: {dataset.suspicious_order}; say the order: columns='htr' (--columns htr) if so, columns='hrt' "
@@ -90,25 +90,29 @@ def _joined(parts: Sequence[Sequence[pd.Categorical]]) -> list[pd.Categorical]:
     return [union_categoricals([part[i] for part in parts]) for i in range(3)]
 
 
-def _check_first_lines(files: dict[str, list[Path]], dataset: Dataset) -> None:
-    """Raise a DataError if the first line of a split is a header of unknown words.
+def _check_first_lines(files: Sequence[tuple[str, Path, int]], dataset: Dataset) -> None:
+    """Raise a DataError if the first line of a file is a header of unknown words.
 
-    It is one if its labels occur nowhere else, and either several splits start with it, or there are at least 100
-    triples and 10 for each relation, so that a relation with one triple is an exception.
+    It is one if its labels occur nowhere else, and either several files start with it, or there are at least 100
+    triples and 10 for each relation, so that a relation with one triple is an exception. Each item of `files` is a
+    split, a file of it and the number of triples in the file, in the order in which they were read.
     """
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     n_relation = np.bincount(triples[:, 1], minlength=len(dataset.relations))
     n_entity = np.bincount(triples[:, [0, 2]].ravel(), minlength=len(dataset.entities))
-    firsts = [tuple(part.array[0].tolist()) for part in dataset.splits.values()]
-    for split, (s, p, o) in zip(dataset.splits, firsts):
+    firsts = []
+    n_read = dict.fromkeys(dataset.splits, 0)
+    for split, _, n_triples in files:
+        firsts.append(tuple(dataset.splits[split].array[n_read[split]].tolist()))
+        n_read[split] += n_triples
+    for (_, file, _), (s, p, o) in zip(files, firsts):
         n = firsts.count((s, p, o))
         is_alone = n_relation[p] == n and n_entity[s] == n and n_entity[o] == n
         is_plenty = len(triples) >= max(100, 10 * len(dataset.relations))
         if is_alone and s != o and (is_plenty or (n > 1 and len(triples) >= 4 * n)):
             shown = ", ".join((dataset.entities.labels[s], dataset.relations.labels[p], dataset.entities.labels[o]))
             raise DataError(
-                f"{files[split][0]}, line 1: looks like a header ({shown}), since its labels occur nowhere else; "
-                f"{IS_IT_A_HEADER}"
+                f"{file}, line 1: looks like a header ({shown}), since its labels occur nowhere else; {IS_IT_A_HEADER}"
             )
 
 

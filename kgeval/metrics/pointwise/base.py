@@ -53,7 +53,8 @@ class PointMetric(Metric):
         predictions : array of the kind given by the attribute `needs`, shape (n,)
             Prediction i belongs to label i; the index of a pandas Series is ignored.
         groups, weights
-            Only for metrics that take groups (`takes_groups`), such as `GAUC`.
+            Only for metrics whose attribute `takes_groups` is True, such as `GAUC`. `groups` contains the group of each
+            example; `weights` maps each group to its weight.
 
         Raises
         ------
@@ -62,7 +63,7 @@ class PointMetric(Metric):
         ScoreError
             If a prediction is not of the kind that the metric needs. The message names the first wrong prediction.
         MetricError
-            If `groups` or `weights` are passed to a metric that takes no groups.
+            If `groups` or `weights` are passed to a metric whose attribute `takes_groups` is False.
         """
         if groups is not None or weights is not None:
             raise MetricError(
@@ -72,7 +73,7 @@ class PointMetric(Metric):
         return self.measure(actual, predicted) if len(actual) else MetricValue.undefined("no examples")
 
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return checked labels and predictions of the same length."""
+        """Check labels and predictions, and return them as two arrays of the same length."""
         raise TypeError(f"{type(self).__name__} does not define read(labels, predictions)")
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:

@@ -184,7 +184,11 @@ def reliability_curve(
 
 
 def _steps(caller: str, labels: npt.ArrayLike, scores: npt.ArrayLike, needed: tuple[str, ...]) -> Steps:
-    """Return the counts at each distinct score; raise a MetricError if one of the `needed` classes has no example."""
+    """Count the positive and negative examples at or above each distinct score.
+
+    `needed` lists the classes, ``"positive"`` and ``"negative"``, that must have an example; a MetricError is raised
+    for a class without examples.
+    """
     actual, predicted = read_binary_labels(labels), read_predicted_scores(scores, "scores")
     check_same_length(actual, predicted, "scores")
     n_of = {"positive": int(actual.sum()), "negative": int((~actual).sum())}

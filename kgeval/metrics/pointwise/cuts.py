@@ -149,7 +149,9 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
 
 
 def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int) -> GroupThresholds:
-    """Choose a threshold for each group; see `choose_thresholds`.
+    """Choose a threshold for each group, as `choose_thresholds` does.
+
+    A group without examples, or with examples of one class only, gets the threshold chosen on all examples.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Metrics of decisions; a decision is the prediction that an example is positive, or that it is negative.
 
-All metrics of this module are functions of four counts, `DecisionCounts`.
+Each metric is computed from the numbers of true and false positives and negatives (`DecisionCounts`).
 """
 
 from __future__ import annotations

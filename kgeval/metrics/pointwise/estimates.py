@@ -17,7 +17,7 @@ _WILLMOTT = "Willmott & Matsuura (2005), Advantages of the mean absolute error o
 
 
 class ValueMetric(PointMetric):
-    """Base of the metrics of estimated values, computed in float64; predictions and labels have the same unit."""
+    """Base of the metrics of estimated values; labels and predictions are real numbers in the same unit."""
 
     needs: ClassVar[str] = "values"
     higher_is_better: ClassVar[bool] = False
@@ -25,7 +25,7 @@ class ValueMetric(PointMetric):
     best: ClassVar[float] = 0.0
 
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Reals, Reals]:
-        """Return labels and predictions as finite numbers."""
+        """Check labels and predictions, and return them as float64 arrays of finite numbers."""
         actual, predicted = read_values(self.name, labels, predictions)
         check_same_length(actual, predicted)
         return actual, predicted

@@ -175,8 +175,8 @@ def read_decisions(caller: str, predictions: npt.ArrayLike, threshold: float) ->
     if threshold == DEFAULT_THRESHOLD and wrong.any():
         raise ScoreError(
             f"{caller} uses the threshold {threshold} by default, so predictions must be in [0, 1]; "
-            f"got {_place(array, wrong)}. For raw ranking scores choose a threshold on validation examples and pass "
-            f"it, {caller}(threshold=...), or pass decisions as bools"
+            f"got {_place(array, wrong)}. If the predictions are raw ranking scores, choose a threshold on "
+            f"validation examples, and pass it as {caller}(threshold=...). If they are decisions, pass bools"
         )
     return np.asarray(array >= threshold)
 
@@ -267,7 +267,7 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
     array([0, 1, 0])
     """
     if isinstance(groups, (str, bytes)) or not np.iterable(groups):
-        raise DataError(f"{name} must hold one value per example, such as its relation or user; got {groups!r}")
+        raise DataError(f"{name} must contain one value for each example, such as its relation or user; got {groups!r}")
     if getattr(groups, "ndim", 1) != 1:
         raise DataError(f"{name} must have shape (n,); got {getattr(groups, 'shape', ())}")
     index = pd.Index(groups, tupleize_cols=False)  # type: ignore[arg-type, call-overload, unused-ignore]
@@ -276,7 +276,7 @@ def read_groups(name: str, groups: Sequence[Hashable] | npt.ArrayLike | None, n:
     try:
         codes, distinct = pd.factorize(index)
     except TypeError as error:
-        raise DataError(f"{name} must hold hashable values, such as labels, ids or tuples; {error}") from error
+        raise DataError(f"the values in {name} must be hashable, such as labels, ids or tuples; {error}") from error
     if (codes < 0).any():
         missing = _place(np.full(n, "a missing value"), codes < 0)
         raise DataError(f"{name} must have a value for every example; got {missing}")

@@ -19,7 +19,7 @@ def by_field(
     predictions: npt.ArrayLike,
     field: Sequence[Hashable] | npt.ArrayLike,
 ) -> pd.DataFrame:
-    """Return a metric per value of a field, for example PCOPC per relation.
+    """Compute a metric for each value of a field, for example PCOPC for each relation.
 
     A field is a property of the examples, such as the relation. For each value of the field, the metric is computed
     from the examples that have this value.
@@ -27,7 +27,7 @@ def by_field(
     Parameters
     ----------
     metric : str or PointMetric
-        A pointwise metric that takes no groups.
+        A pointwise metric that needs no groups, such as ``"pcopc"``.
     labels, predictions : arrays, shape (n,)
         As in the metric's `compute`.
     field : sequence of hashable values, length n
@@ -43,7 +43,7 @@ def by_field(
     Raises
     ------
     MetricError
-        If the metric is unknown or takes groups.
+        If the metric is unknown or needs groups.
     DataError, ScoreError
         As in the metric's `compute`; also if the length of `field` is not n, or if `field` has a missing value.
 

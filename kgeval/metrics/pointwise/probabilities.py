@@ -23,7 +23,7 @@ _HE = "He et al. (2014), Practical Lessons from Predicting Clicks on Ads at Face
 
 
 class ProbabilityMetric(PointMetric):
-    """Base of the metrics of probabilities in [0, 1]; computed in float64."""
+    """Base of the metrics of predicted probabilities; predictions outside [0, 1] are errors."""
 
     needs: ClassVar[str] = "probabilities"
     higher_is_better: ClassVar[bool] = False
@@ -205,7 +205,7 @@ def check_bins(caller: str, bins: Any, strategy: Any) -> None:
     Parameters
     ----------
     caller : str
-        Name of the metric or function that takes the two parameters, for the error message.
+        Name of the metric or function with the parameters `bins` and `strategy`, for the error message.
     bins : int
         At least 1.
     strategy : str
@@ -299,7 +299,7 @@ class FieldECE(ProbabilityMetric):
         groups: Sequence[Hashable] | npt.ArrayLike | None = None,
         weights: Mapping[Any, float] | None = None,
     ) -> MetricValue:
-        """See `PointMetric.compute`; `groups` holds one hashable value per example, `weights` must be None."""
+        """As `PointMetric.compute`; `groups` must have one hashable value per example, `weights` must be None."""
         if weights is not None:
             raise MetricError(f"{self} takes no weights: the weight of a group is its number of examples")
         actual, predicted = self.read(labels, predictions)
@@ -312,7 +312,7 @@ class FieldECE(ProbabilityMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class PCOPC(ProbabilityMetric):
-    """Sum of the probabilities / number of positives; above 1, the model predicts too many positives, below 1 too few.
+    """Sum of the probabilities / number of positives: above 1 if too many positives are predicted, below 1 if too few.
 
     A value of 1 does not prove calibration: errors of opposite signs cancel, and predictions that all equal the
     share of positives also have the value 1. See also `ECE`, `by_field` and the reliability curve. If negatives were

@@ -33,7 +33,7 @@ class ScoreMetric(PointMetric):
     best: ClassVar[float] = 1.0
 
     def read(self, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> tuple[Bools, Numbers]:
-        """Return labels as bools, and scores without NaN."""
+        """Check labels and predictions; return the labels as bools, and the predictions as an array of scores."""
         actual, predicted = read_binary_labels(labels), read_predicted_scores(predictions)
         check_same_length(actual, predicted)
         return actual, predicted
@@ -77,12 +77,12 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Average precision: the mean over the positives of the precision at the threshold equal to the positive's score.
+    """Average precision: the precision with the score of a positive as the threshold, averaged over all positives.
 
     Examples with equal scores have the same precision; if all scores are equal, the value is the share of positives.
-    The value is also the area below the precision-recall curve drawn as steps: the sum over the distinct scores, from
-    the highest, of (increase of recall) * precision. The area below straight lines would be too large: if all scores
-    are equal, it is (1 + share of positives) / 2.
+    The value is also the area below the precision-recall curve drawn as steps. This area is the sum of (increase of
+    recall) * precision over the distinct scores, in descending order. The area below straight lines would be too large:
+    if all scores are equal, the area below straight lines is (1 + share of positives) / 2.
 
     References
     ----------
@@ -103,7 +103,7 @@ class AveragePrecision(ScoreMetric):
     undefined_when: ClassVar[str] = "there is no positive example"
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the sum of (increase of recall) * precision over the distinct scores, from the highest."""
+        """Return the sum of (increase of recall) * precision over the distinct scores, in descending order."""
         steps = count_steps(labels, predictions)
         if not steps.tp[-1]:
             return MetricValue.undefined("no positive example")
@@ -156,8 +156,8 @@ class GAUC(ScoreMetric):
         groups : sequence of hashable values, length n
             The group of each example.
         weights : mapping of each group to its weight, optional
-            Weights are at least 0, the largest from 1e-100 to 1e100; the default weight of a group is its number of
-            examples.
+            Each weight is at least 0, and the largest weight is from 1e-100 to 1e100. By default, the weight of a group
+            is its number of examples.
         """
         actual, predicted = self.read(labels, predictions)
         codes, distinct = read_groups("groups", groups, len(actual))

@@ -39,7 +39,10 @@ class Steps(NamedTuple):
     first: Bools
 
     def before(self, counts: Ids) -> Ids:
-        """Return, for each step, the count at the previous step of its group, or 0 for a first step; int64 (steps,)."""
+        """Return, for each step, the count in `counts` at the previous step of the same group; int64 (steps,).
+
+        For the first step of a group, the result is 0.
+        """
         return np.where(self.first, 0, np.roll(counts, 1))
 
 

@@ -87,11 +87,10 @@ class ListMetric(Metric):
         return self._moments(above, below, average)
 
     def _reason_and_ratio(self, lists: Lists, ties: str, average: str) -> tuple[str, Reals, Reals]:
-        """Return the reason why the metric has no value (empty if it has one), the numerators, and the denominators.
+        """Return three values: the reason why the metric has no value, the numerators, and the denominators.
 
-        Numerators and denominators are the two arrays of `ratio`, for lists with ties broken.
-
-        If `lacking` returns a reason, `ratio` is not called, and both arrays are empty.
+        The reason is an empty string if the metric has a value. Numerators and denominators are the two arrays that
+        `ratio` returns for the lists with ties broken. If `lacking` returns a reason, both arrays are empty.
         """
         check_one_of("average", average, AVERAGES, MetricError)
         check_lists(lists)

@@ -174,7 +174,7 @@ def roc_curves(lists: Lists) -> pd.DataFrame:
 
 
 def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
-    """Return the number of hits, precision, recall and average precision of every list after each position.
+    """Return hits, precision, recall and average precision of the first 1, 2, 3, ... items of every list.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def _untied(lists: Lists, ties: str) -> Lists:
 
 
 def _query_names(lists: Lists, query: Ids) -> Any:
-    """Return the name of each row's query, or its index (from `query`) if the queries have no names."""
+    """Return the names of the queries with the indices `query`; if the queries have no names, return `query`."""
     return query if lists.names is None else lists.names[query].to_numpy()
 
 

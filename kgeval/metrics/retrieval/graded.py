@@ -35,7 +35,7 @@ def gains(grade: Reals, gain: str) -> Reals:
 
     Returns
     -------
-    float64 array of the same shape
+    float64 array, in the shape of `grade`
 
     Raises
     ------
@@ -86,7 +86,10 @@ class _Discounted(ListMetric):
         gains(np.zeros(0), self.gain)  # raises if `gain` is wrong
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken by gain instead of grade, since a higher grade may have a lower gain."""
+        """Return the lists with ties broken.
+
+        Tied items are ordered by gain, not by grade, because an item with a higher grade may have a lower gain.
+        """
         return lists.under(ties, gains(lists.grade, self.gain))
 
     def _dcg(self, lists: Lists, base: float) -> Reals:
@@ -165,7 +168,7 @@ class NDCG(_Discounted):
     Parameters
     ----------
     k : int, optional
-        Cuts both the list and the ideal list.
+        Only the first k positions of the list, and the first k of the ideal list, count.
     gain : str
         As in `DCG`.
     empty : str
@@ -201,11 +204,11 @@ class NDCG(_Discounted):
 @LISTS.register
 @dataclass(frozen=True)
 class ERR(ListMetric):
-    """Expected reciprocal rank: the expected value of 1 / position, where position is where a reader of the list stops.
+    """Expected reciprocal rank: the expected value of 1 / (the position at which a reader of the list stops).
 
     The reader reads the list from the top, and stops at an item of grade g with probability (2^g - 1) / 2^g_max. For a
-    reader who never stops, 0 replaces 1 / position. The best possible value is below 1: if g_max is 1, a list with one
-    item of grade 1 has at most 0.5.
+    reader who never stops, 0 replaces 1 / position. The best possible value is below 1: if g_max is 1, the ERR of
+    a list with one item of grade 1 is at most 0.5.
 
     Parameters
     ----------
@@ -237,7 +240,7 @@ class ERR(ListMetric):
         check_number("g_max of err", self.g_max, 0.0, UNBOUNDED, "a positive number")
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the numerators (the expected 1 / position where the reader stops) and the denominators (all 1)."""
+        """Return the numerators (the ERR of each list) and the denominators (all 1)."""
         above = np.flatnonzero(lists.ideal_grade > self.g_max)
         if len(above):
             grade, query = lists.ideal_grade[above[0]], lists.ideal_query[above[0]]
@@ -277,7 +280,7 @@ def _survival(query: Ids, goes_on: Reals) -> Reals:
     ----------
     query : int64 array, shape (groups,)
     goes_on : float64 array, shape (groups,)
-        The chance that a reader who reaches the group continues after its last item.
+        The chance that a reader who reaches the group continues after the last item of the group.
     """
     # (groups,): the product of `goes_on` over the groups of the same query up to this group. The chance to reach a
     # group is the product in the previous row, or 1 in the first row of a query.

@@ -199,12 +199,20 @@ def _flattened(relevance: Any, scores: Any, query: Any) -> tuple[Reals, npt.NDAr
 
 
 def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
-    """Return the index of each item's query in the sorted names of the queries, int64 (n,), and the sorted names."""
+    """Check the argument `query` of `from_scores`, which gives the query of each of `n` items.
+
+    Returns
+    -------
+    codes : int64 array, shape (n,)
+        The query of each item, as an index into `names`.
+    names : pandas.Index
+        The distinct queries, sorted.
+    """
     if is_nested:
         raise DataError("query= needs relevance and scores of shape (items,); the given ones have one row per query")
     given = np.asarray(query)
     if given.ndim != 1:
-        raise DataError(f"query must be an array of one label per item; got {query!r}")
+        raise DataError(f"query must be a one-dimensional array with one label for each item; got {query!r}")
     if len(given) != n:
         raise DataError(f"relevance has {n} items and query has {len(given)}; they must have the same length")
     codes, names = pd.factorize(given, sort=True)
@@ -214,7 +222,10 @@ def _queries(query: Any, n: int, is_nested: bool) -> tuple[Ids, pd.Index[Any]]:
 
 
 def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[int] | None]:
-    """Return one array of numbers per query, and their lengths; the lengths are None if `values` is flat."""
+    """Return a list with one array of numbers per query, and a list with the lengths of these arrays.
+
+    If `values` is a flat array, the first list has a single array, and None replaces the second list.
+    """
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
         raise DataError(f"{name} must be an array or a sequence of arrays; got {type(values).__name__}")
     values = values if isinstance(values, (list, tuple, np.ndarray)) else np.asarray(values)
@@ -236,7 +247,10 @@ def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[in
 
 
 def _shown_shape(n: int, lengths: list[int] | None) -> str:
-    """Describe the shape of `n` items for an error message; `lengths` has the length of each row, None if flat."""
+    """Describe, for an error message, whether `n` items are in a flat array or in rows.
+
+    `lengths` has the length of each row; for a flat array it is None.
+    """
     if lengths is None:
         return f"a flat array of {n} items"
     return f"{len(lengths)} row{'s' if len(lengths) != 1 else ''} with {n} items"
@@ -278,8 +292,9 @@ def _checked_lists(
     names : pandas.Index, shape (queries,)
     relevance_level, missing
         As in `from_scores`.
-    unlisted : int64 and float64 arrays, optional
-        Query and grade of each relevant item that is missing from its query's list.
+    unlisted : tuple of int64 and float64 arrays, shape (n,) each, optional
+        The relevant items that are missing from the list of their query. The first array has the query of each such
+        item, as an index into `names`; the second array has the grade of the item.
     notes : sequence of str
         The notes of the caller. If grades are missing, a note about them is added.
     """
@@ -396,18 +411,19 @@ def _matched(
     judged, returned : pandas.DataFrame
         `judged` has the columns query, item and grade; `returned` has the columns query, item and score.
     queries : pandas.Index
-        The queries to keep.
+        The queries to keep; rows of other queries are left out.
 
     Returns
     -------
-    grade : float64 array, shape (returned,)
-        NaN where the item has no judgement; 0 for a negative grade. The returned items, and so the rows of `grade`,
-        `score` and `query`, are sorted by their labels, in descending order.
-    score : array of numbers, shape (returned,)
-    query : int64 array, shape (returned,)
-        The index of the query in `queries`.
-    unlisted : int64 and float64 arrays, shape (n,)
-        Query and grade of each relevant item that is missing from the run.
+    grade : float64 array, shape (n,)
+        The grade of each item of `returned`: NaN if the item has no judgement, 0 if it is judged negative. The items
+        are sorted by label, in descending order.
+    score : array of numbers, shape (n,)
+        The score of each item, in the order of `grade`.
+    query : int64 array, shape (n,)
+        The query of each item, as an index into `queries`, in the order of `grade`.
+    unlisted : tuple of int64 and float64 arrays, shape (m,) each
+        The relevant items that are missing from the run: their queries (as indices into `queries`), and their grades.
     """
     # items: the distinct item labels of both tables. label_rank[i]: the position of the label items[i] if all labels
     # are sorted as strings, in descending order.
@@ -438,7 +454,8 @@ def _coded(
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
     """Return three arrays with one entry for each row of `frame` whose query is in `queries`.
 
-    The arrays are the index of the query in `queries`, the `label_rank` of the item, and the column named `value`.
+    The first array has the index of the row's query in `queries`, the third array has the row's entry in the column
+    `value`. The second array has ``label_rank[i]``, where i is the index of the row's item in `items`.
     """
     code = queries.get_indexer(pd.Index(frame["query"], dtype=object)).astype(np.int64)
     item = label_rank[items.get_indexer(pd.Index(frame["item"], dtype=object))]

@@ -27,6 +27,7 @@ class HitCounts:
     Parameters
     ----------
     query : int64 array, shape (hits,)
+        The query of each hit.
     place : int64 array, shape (hits,)
         1-based position in the list.
     number : int64 array, shape (hits,)

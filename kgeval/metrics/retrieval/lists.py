@@ -41,8 +41,8 @@ class Lists:
     grade : float64 array, shape (items,)
         The grade of each stored item, above 0; descending within a tie group.
     ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
-        Query and grade of all items of positive grade, including judged items that are missing from the query's list;
-        sorted by query, then by descending grade.
+        The query and the grade of each item of positive grade, also of items that are missing from the list of the
+        query; sorted by query, then by descending grade.
     place : int64 array, shape (items,), optional
         Number of items of the same tie group that come before this item in the input, for ties ``"stable"``; None if
         the order of the input is unknown.
@@ -206,7 +206,7 @@ class Lists:
 
     @cached_property
     def n_relevant(self) -> Ids:
-        """Number of relevant items of each query, including items missing from its list, int64 (queries,)."""
+        """Number of all relevant items of each query, also of those missing from the list, int64 (queries,)."""
         return np.bincount(self.ideal_query[self.ideal_grade >= self.relevance_level], minlength=len(self)).astype(
             np.int64
         )
@@ -283,8 +283,9 @@ def lists_of_items(
         At least 0.
     score : array of numbers, shape (items,)
         Higher scores rank first; compared exactly, without conversion to another dtype. No NaN.
-    unlisted : int64 and float64 arrays, shape (n,), optional
-        Query and positive grade of each judged item that is missing from its query's list.
+    unlisted : tuple of int64 and float64 arrays, shape (n,) each, optional
+        The judged items of positive grade that are missing from the list of their query. The first array has the query
+        of each such item, the second array has the grade of the item.
     **about
         Other fields of `Lists`.
 

@@ -113,7 +113,7 @@ class Recall(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the numerators (number of relevant items among the first k) and the denominators (number of all)."""
+        """Return the numerators (relevant items among the first k) and the denominators (all relevant items)."""
         return expected_hits(lists, self._reach), lists.n_relevant.astype(np.float64)
 
 
@@ -295,7 +295,7 @@ class MAP(ListMetric):
         self._check(empty=EMPTY)
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
-        """Return the numerators (sum of the precisions at relevant items) and the denominators (number of these)."""
+        """Return the numerators (sum of the precisions) and the denominators (number of all relevant items)."""
         sums = expected_precision_sums(lists.groups, self._reach)
         return lists.per_list(lists.groups.query, sums), lists.n_relevant.astype(np.float64)
 

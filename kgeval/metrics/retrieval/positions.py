@@ -205,7 +205,7 @@ def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) 
 
     An offset is the place of the item in its group, from 1. The probability of each offset is computed relative to the
     most likely offset, from the ratios of neighbouring probabilities. At the end, each probability is divided by
-    the sum of all. In this way, only negligible probabilities underflow to 0.
+    the sum of all probabilities. In this way, only negligible probabilities underflow to 0.
     """
     # The possible offsets of the item in its group: first .. last.
     first, last = which, size - relevant + which

@@ -80,7 +80,7 @@ def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any
     frame : pandas.DataFrame
         One row per query, one column per metric.
     said : mapping of str to str
-        For each column, the reason of every NaN in this column.
+        For each column, the reason why a value in this column is NaN.
 
     Returns
     -------

@@ -26,6 +26,7 @@ from kgeval.scorers.models.arithmetic import (
     rows,
 )
 
+SETTABLE = ("missing_entities", "missing_relations")  # arrays that are no tables
 LAYOUTS = ("halves", "interleaved")
 INVERSE_ROWS = ("after", "alternating")
 
@@ -43,7 +44,8 @@ class EmbeddingModel:
     those of a model with the same tables as numpy arrays.
 
     A model whose tensors or arrays change, for example by a step of training, has their current values in each
-    evaluation and in each call of `score`: `refresh` then makes all tables anew, also those that are converted.
+    evaluation and in each call of `score`: `refresh` then makes all tables anew, also those that are converted. The
+    tables and settings of a model cannot be assigned, since its other parts would not follow: make a new model.
 
     Attributes
     ----------
@@ -61,6 +63,7 @@ class EmbeddingModel:
     missing_relations: Ids = np.zeros(0, dtype=np.int64)
     notes: tuple[str, ...] = ()
     _made_of: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the arguments of the constructor
+    _is_made = False  # whether the constructor is done
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -82,6 +85,18 @@ class EmbeddingModel:
         self._objects: Array = entities
         self._subjects: Array = entities
         self.notes = (self.description,)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; once the model is made, an AttributeError for tables and parameters of the constructor."""
+        if self._is_made and name not in SETTABLE:
+            is_fixed = name == "geometry" or name in inspect.signature(type(self)).parameters
+            if is_fixed or _may_change(vars(self).get(name)):
+                kind = type(self).__name__
+                raise AttributeError(
+                    f"{kind}: {name} cannot be assigned, since the other parts of the model would not follow. Change "
+                    f"the arrays or tensors of which the model was made in place, or make a new {kind}"
+                )
+        super().__setattr__(name, value)
 
     @property
     def description(self) -> str:
@@ -200,9 +215,12 @@ def _recorded(constructor: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(constructor)
     def construct(self: EmbeddingModel, *arguments: Any, **options: Any) -> None:
-        if "_made_of" not in vars(self):  # else a subclass, whose constructor calls this one
+        is_outermost = "_made_of" not in vars(self)  # else a subclass, whose constructor calls this one
+        if is_outermost:
             self._made_of = (arguments, options) if any(map(_may_change, (*arguments, *options.values()))) else None
         constructor(self, *arguments, **options)
+        if is_outermost:
+            self._is_made = True
 
     return construct
 

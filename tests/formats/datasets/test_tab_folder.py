@@ -480,6 +480,21 @@ def test_s6_a_first_line_that_occurs_nowhere_else_is_an_error(tmp_path):
     assert len(kgeval.read_dataset(tmp_path)["train"]) == 13
 
 
+def test_s6_the_first_line_of_every_file_of_a_split_is_tested(tmp_path):
+    """A header in the second file of train, and one in both of its files."""
+    write(tmp_path, "a\tr\tb\n" * 120, "train.txt")
+    write(tmp_path, "kopf\tbezug\tschwanz\n" + "a\tr\tb\n" * 4, "facts.txt")
+    write(tmp_path, "a\tr\tb\n")
+    splits = {"train": ["train.txt", "facts.txt"]}
+    said = (
+        "DIR/{}, line 1: looks like a header (kopf, bezug, schwanz), since its labels occur nowhere else; " + SAY_HEADER
+    )
+    assert failure(tmp_path, splits=splits) == said.format("facts.txt")
+    assert len(kgeval.read_dataset(tmp_path, splits=splits, header=False)["train"]) == 125
+    write(tmp_path, "kopf\tbezug\tschwanz\n" + "a\tr\tb\n" * 6, "train.txt")
+    assert failure(tmp_path, splits=splits) == said.format("train.txt")
+
+
 def test_a_declared_header_that_is_a_triple_is_an_error(tmp_path):
     """The relation and an entity of the first line occur below: nothing is dropped without a word."""
     write(tmp_path, "a\tr\tb\nb\tr\tc\na\tq\tc\n")

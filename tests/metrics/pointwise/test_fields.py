@@ -124,13 +124,16 @@ def test_confusion_equals_counts():
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (None, "groups must hold one value per example, such as its relation or user; got None"),
-        ("ab", "groups must hold one value per example, such as its relation or user; got 'ab'"),
-        (7, "groups must hold one value per example, such as its relation or user; got 7"),
+        (None, "groups must contain one value for each example, such as its relation or user; got None"),
+        ("ab", "groups must contain one value for each example, such as its relation or user; got 'ab'"),
+        (7, "groups must contain one value for each example, such as its relation or user; got 7"),
         (["a", None], "groups must have a value for every example; got a missing value at index 1"),
         ([math.nan, None], "groups must have a value for every example; got a missing value at index 0 and 1 more"),
         (pd.DataFrame({"a": [1, 2]}), "groups must have shape (n,); got (2, 1)"),
-        ([["a"], ["b"]], "groups must hold hashable values, such as labels, ids or tuples; unhashable type: 'list'"),
+        (
+            [["a"], ["b"]],
+            "the values in groups must be hashable, such as labels, ids or tuples; unhashable type: 'list'",
+        ),
         (["a"], "expected one value of groups per label; got 2 labels and 1 values"),
     ],
     ids=str,

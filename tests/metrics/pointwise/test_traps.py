@@ -322,8 +322,8 @@ def test_raw_scores_need_a_threshold_of_their_own():
     """0.5 was not chosen for them; another threshold, or decisions, is the way out."""
     wanted = (
         "{0} uses the threshold 0.5 by default, so predictions must be in [0, 1]; got -3.5 at "
-        "index 0 and 1 more. For raw ranking scores choose a threshold on validation examples and pass it, "
-        "{0}(threshold=...), or pass decisions as bools"
+        "index 0 and 1 more. If the predictions are raw ranking scores, choose a threshold on validation examples, and "
+        "pass it as {0}(threshold=...). If they are decisions, pass bools"
     )
     for name in ("accuracy", "precision", "mcc", "fbeta"):
         found = fails(ScoreError, lambda name=name: POINTS.parse(name).compute([0, 1], [-3.5, 7]))

@@ -273,8 +273,14 @@ MASKED = "scores must not be a masked array; remove the masked items, or use NaN
             "relevance, query 0: expected one row of real numbers; got int64 of shape ()",
             lambda: from_ranking([1, [0, 1]]),
         ),
-        ("query must be an array of one label per item; got 5", lambda: from_ranking([1, 0], query=5)),
-        ("query must be an array of one label per item; got 'ab'", lambda: from_ranking([1, 0], query="ab")),
+        (
+            "query must be a one-dimensional array with one label for each item; got 5",
+            lambda: from_ranking([1, 0], query=5),
+        ),
+        (
+            "query must be a one-dimensional array with one label for each item; got 'ab'",
+            lambda: from_ranking([1, 0], query="ab"),
+        ),
         (MASKED, lambda: from_scores([1, 0], np.ma.array([0.1, 0.2], mask=[False, True]))),
         (MASKED, lambda: from_scores([[1, 0]], [np.ma.array([0.1, 0.2], mask=[False, True])])),
         (NO_ORDER, lambda: from_run({"q": {"A"}}, {"q": {"A", "B"}})),

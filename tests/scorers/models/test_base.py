@@ -1,5 +1,6 @@
 """Models whose tensors or arrays change: all parts of a model follow, those that are converted included."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -94,6 +95,39 @@ def test_what_was_set_on_a_model_stays():
         kg.DataError, match="RotatE: relation row 0, number 0: the modulus must be 1, but differs from 1"
     ):
         kg.evaluate(model, dataset())
+
+
+@pytest.mark.parametrize("name", ["entities", "relations", "norm", "inverse_relations", "geometry", "_objects"])
+def test_tables_and_settings_cannot_be_assigned(name):
+    """A new value once was used in a part of the model, and then overwritten by the old one without a word."""
+    tables = halves(np.random.default_rng(0))
+    model = TransE(**tables, norm=1)
+    before = kg.evaluate(model, dataset())
+    with pytest.raises(AttributeError) as caught:
+        setattr(model, name, tables.get(name, 2))
+    assert str(caught.value) == (
+        f"TransE: {name} cannot be assigned, since the other parts of the model would not follow. Change the arrays or "
+        "tensors of which the model was made in place, or make a new TransE"
+    )
+    assert kg.evaluate(model, dataset()).table.equals(before.table)
+
+
+def test_other_attributes_can_be_assigned():
+    """A subclass may keep values of its own; a model of lists, a frozen model and a copy refuse as others do."""
+
+    class Counting(TransE):
+        def __init__(self, entities, relations):
+            super().__init__(entities, relations)
+            self.n_calls = 0
+            self.relations = self.relations * 2
+
+    model = Counting([[0.0], [1.0]], [[1.0]])
+    model.n_calls += 1
+    model.freeze()
+    assert (model.n_calls, model.score([0], [0], [1]).tolist()) == (1, [-1.0])
+    for refusing in (model, copy.deepcopy(model)):
+        with pytest.raises(AttributeError, match="^Counting: entities cannot be assigned"):
+            refusing.entities = np.ones((2, 1))
 
 
 @pytest.mark.parametrize("kind", light(["RotatE of phases", "SimplE", *sorted(set(KINDS) - {"TuckER"})], 2))
