@@ -19,19 +19,28 @@ def size(few, every):
     return every if _WHOLE else few
 
 
-def light(values, n):
-    """The first `n` values in the light suite, all values (the others marked ``thorough``) in the thorough one."""
+def light(values, n, *, unpack=False):
+    """The first `n` values in the light suite, all values (the others marked ``thorough``) in the thorough one.
+
+    `unpack`: each value is a tuple, with one element for each name of the parameters.
+    """
     values = list(values)
-    others = [pytest.param(value, marks=pytest.mark.thorough) for value in values[n:]]
+    others = [pytest.param(*(value if unpack else (value,)), marks=pytest.mark.thorough) for value in values[n:]]
     return [*values[:n], *others] if _WHOLE else values[:n]
 
 
-def thinned(values, step):
-    """Each `step`-th value in the light suite, all values (the others marked ``thorough``) in the thorough one."""
+def thinned(values, step, *, unpack=False):
+    """Each `step`-th value in the light suite, all values (the others marked ``thorough``) in the thorough one.
+
+    `unpack` is that of `light`.
+    """
     values = list(values)
     if not _WHOLE:
         return values[::step]
-    return [pytest.param(value, marks=[pytest.mark.thorough] if i % step else []) for i, value in enumerate(values)]
+    return [
+        pytest.param(*(value if unpack else (value,)), marks=[pytest.mark.thorough] if i % step else [])
+        for i, value in enumerate(values)
+    ]
 
 
 def one_of_each(values):

@@ -20,7 +20,7 @@ from kgeval.comparison import check_names
 from kgeval.data import SIDE_NAMES, UNSEEN, Dataset, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.files import check_source, check_target
-from kgeval.formats import read_candidates
+from kgeval.formats import has_named_header, read_candidates
 from kgeval.report import printable
 from kgeval.results import EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
@@ -104,7 +104,10 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         help="whether the first line of each file contains column names (--header) or a triple (--no-header)",
     )
     dataset.add_argument(
-        "--columns", metavar="ORDER", help="order of the columns: hrt (head, relation, tail; default), htr, ..."
+        "--columns",
+        metavar="ORDER",
+        help="order of the columns: hrt (head, relation, tail; default), htr, ...; also of a table of scores, unless "
+        "its header names them",
     )
     dataset.add_argument(
         "--splits", metavar="FILES", help="files of splits with other names: train=facts.txt+train.txt,valid=dev.tsv"
@@ -364,7 +367,11 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         split = words(options.split or "test")
         if len(split) != 1:
             raise ProtocolError("--candidates needs one split to rank; --split names several")
-        settings["candidates"] = read_candidates(options.candidates, dataset, split=split[0])
+        # Known names say on their own that the files have a header, whatever the files of the dataset have.
+        header = True if all(has_named_header(file) for file in options.candidates) else None
+        if header is None and options.header is False:
+            header = False
+        settings["candidates"] = read_candidates(options.candidates, dataset, split=split[0], header=header)
     if options.side is not None:
         settings["sides"] = options.side
     return Protocol(

@@ -61,9 +61,9 @@ class Candidates:
         Parameters
         ----------
         queries : Queries
-            Queries of one side. ``queries.rows`` holds the row of each positive in the ranked splits, which are joined
-            into one array. The row is -1 for a triple that a user wants explained but that is in no ranked split; a
-            subclass with one list of candidates per positive has no list for this triple.
+            Queries of one side. ``queries.rows`` holds the row number of each positive in the array of all triples of
+            the ranked splits. -1 stands for a triple that is in no ranked split; such a triple can be passed to
+            `explain`. A subclass with one list of candidates per positive has no list for such a triple.
         entities : int64 array, shape (entities,)
             Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
 
@@ -125,9 +125,9 @@ class Listed(Candidates):
     ----------
     objects : int array, shape (n, m), or sequence of n int arrays, optional
         Row i holds the ids of the entities that compete with the object of positive i; rows may differ in length. The n
-        positives are the rows of the ranked splits (`Protocol.splits`), in their order, duplicate rows included, also
-        those that `Protocol.unseen` leaves out later. The lists hold negatives alone; a list that contains the answer
-        of its own positive loses it, and the result tells in how many lists this was so.
+        positives are the rows of the ranked splits (`Protocol.splits`), in their order, including duplicate rows and
+        rows that `Protocol.unseen` leaves out later. The lists contain only negatives; if a list contains the answer of
+        its own positive, the answer is removed, and a note of the result counts such answers.
     subjects : like `objects`, optional
         The entities that compete with the subject of each positive. A side without lists is not ranked.
     duplicates : str
@@ -140,8 +140,8 @@ class Listed(Candidates):
 
     Notes
     -----
-    Known triples in the lists are rivals in the raw setting, and none in the filtered setting. A positive whose list
-    has no rival in the filtered setting is left out and counted.
+    Negatives that form a known triple are rivals in the raw setting, but not in the filtered setting. A positive whose
+    list has no rival in the filtered setting is left out and counted.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class Listed(Candidates):
             )
         rows_of_positives = frame["positive"].to_numpy()
         if rows_of_positives.dtype.kind not in "iu" or (rows_of_positives < 0).any():
-            raise ProtocolError("the column 'positive' must hold the rows of the positives, integers of at least 0")
+            raise ProtocolError("the column 'positive' must contain row numbers of positives (integers, at least 0)")
         given = {}
         for side, column in (("subject", "s"), ("object", "o")):
             rows = frame[(frame["side"] == side).to_numpy()]
@@ -207,7 +207,7 @@ class Listed(Candidates):
                 counts = np.bincount(positive, minlength=n_positives)
                 if len(counts) > n_positives:
                     raise ProtocolError(
-                        f"the frame has negatives of positive {len(counts) - 1}; expected 0 to {n_positives - 1}"
+                        f"the column 'positive' contains {len(counts) - 1}; expected 0 to {n_positives - 1}"
                     )
                 given[f"{side}s"] = np.split(ids[order], np.cumsum(counts)[:-1])
         return cls(**given, duplicates=duplicates)
@@ -277,7 +277,7 @@ class Recorded(Candidates):
     text: str = ""
 
     def describe(self) -> str:
-        """Return what `describe` of the original candidates returned, if it is known."""
+        """Return the stored description of the original candidates, or their kind and the start of their digest."""
         return self.text or super().describe()
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:

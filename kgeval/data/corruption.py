@@ -183,9 +183,10 @@ def sample_negatives(
 def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.random.Generator) -> Ids:
     """Draw one entity for each positive of `queries`, without repeats within a query.
 
-    An entity is allowed if it is not a known answer of the query. A random number k is drawn for each positive; the
-    result is allowed entity number k, counted from 0 in id order. Example: of 6 entities, 1 and 2 are known answers, so
-    0, 3, 4 and 5 are allowed. k = 1 gives entity 3, because 2 known answers have lower ids: 1 + 2 = 3.
+    An entity is allowed if it is not a known answer of the query. A random number k is drawn for each positive. The
+    result is the entity at position k (counted from 0) in the list of allowed entities, sorted by id. Example: of 6
+    entities, 1 and 2 are known answers, so 0, 3, 4 and 5 are allowed. k = 1 gives entity 3, because 2 known answers
+    have lower ids: 1 + 2 = 3.
 
     Returns
     -------

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import check_integers, frame_columns, frame_labels, has_names
+from kgeval.data.frames import check_integers, frame_columns, frame_labels, has_names, ignored_columns
 from kgeval.data.row_keys import group_rows
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
@@ -23,7 +23,6 @@ from kgeval.errors import DataError, ProtocolError
 
 SPLITS = ("train", "valid", "test")
 MIN_NUMBERS = 8  # fewer shared numbers say nothing about the order of the columns
-SAY_ORDER = "columns='htr' if so, columns='hrt' if the second column holds the relations"
 
 
 class Dataset:
@@ -93,9 +92,9 @@ class Dataset:
         ----------
         train, valid, test : pandas.DataFrame, optional
             Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
-            ``h, r, t``, in any order; all other columns are ignored. Three columns without names (0, 1, 2)
-            are subject, relation, object. Integers become their decimal string, unless they may also be ids; floats,
-            missing values and blank labels raise an error.
+            ``h, r, t``, in any order; other columns are ignored, and the observations name them. Three columns without
+            names (0, 1, 2) are subject, relation, object. Integers become their decimal string, unless they may also
+            be ids; floats, missing values and blank labels raise an error.
         columns : str, optional
             The order of the columns of frames with exactly three columns and other names: ``"hrt"`` (head, relation,
             tail), ``"htr"`` or another order of these letters.
@@ -104,16 +103,18 @@ class Dataset:
         ------
         DataError
             If no frame is given, if the columns of a frame are not recognised, if they have no names and look like
-            head, tail, relation, if a value is missing, blank or a float, or if an integer is a label whose id differs
-            from the integer (the message names frame and row).
+            another order, if a further column marks triples as false or as those of another split, if a value is
+            missing, blank or a float, or if an integer is a label whose id differs from the integer (the message names
+            frame and row).
         """
         frames = {"train": train, "valid": valid, "test": test}
         given = {split: frame for split, frame in frames.items() if frame is not None}
-        dataset = cls.from_labels(
-            {split: frame_labels(split, frame, columns) for split, frame in given.items()}, name=name
-        )
+        labels = {split: frame_labels(split, frame, columns) for split, frame in given.items()}
+        ignored = [column for split, frame in given.items() for column in ignored_columns(split, frame, columns)]
+        notes = [f"columns ignored: {', '.join(dict.fromkeys(ignored))}"] if ignored else []
+        dataset = cls.from_labels(labels, name=name, notes=notes)
         if columns is None and dataset.suspicious_order and not any(has_names(frame) for frame in given.values()):
-            raise DataError(f"{', '.join(given)}: {dataset.suspicious_order}; say the order: {SAY_ORDER}")
+            raise DataError(f"{', '.join(given)}: {dataset.suspicious_order}")
         for split, frame in given.items():
             positions = frame_columns(split, frame, columns)
             vocabularies = (dataset.entities, dataset.relations, dataset.entities)
@@ -282,14 +283,15 @@ class Dataset:
 
     @cached_property
     def suspicious_order(self) -> str:
-        """Why the columns look like head, tail, relation (as in OpenKE's files); an empty string if they do not.
+        """Why the columns look like another order, and what to say; an empty string if they do not.
 
-        The two columns of entities share their labels: the first and the third column, or here the first and the
-        second. The order is suspicious if the first two columns share at least three labels, at least a quarter of
-        their labels, and at least 2.5 times as large a part as the first and the third column. (Ten real graphs in the
-        order head, tail, relation share 31% or more, and 2.9 times as large a part or more.) If all labels of the
-        second column are numbers, they may be ids, which relations share with entities by chance. Then there must be
-        at least `MIN_NUMBERS` shared labels, and twice as many triples as labels in the second column.
+        The two columns of entities share their labels: the first and the third column; the first and the second in
+        the order head, tail, relation (OpenKE's files); the second and the third if the relation is first. The order is
+        suspicious if such two columns share at least three labels, at least a quarter of their labels, and at least 2.5
+        times as large a part as the first and the third column. (Ten real graphs in the order head, tail, relation
+        share 31% or more, and 2.9 times as large a part or more.) If all labels of the second column are numbers, they
+        may be ids, which relations share with entities by chance. Then there must be at least `MIN_NUMBERS` shared
+        labels, and twice as many triples as labels in the second column.
         """
         # Bool, (entities,): whether each entity label occurs in the first and in the third column.
         is_first, is_third = np.zeros((2, len(self.entities)), dtype=bool)
@@ -297,9 +299,12 @@ class Dataset:
             is_first[triples.s] = True
             is_third[triples.o] = True
         entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column; or -1
-        n_first, n_second = int(is_first.sum()), len(self.relations)
-        n_shared = int(is_first[entity_ids[entity_ids >= 0]].sum())
-        shares_second = n_shared / max(n_first + n_second - n_shared, 1)
+        n_second = len(self.relations)
+        found = []
+        for other, is_other in (("first", is_first), ("third", is_third)):
+            n_shared = int(is_other[entity_ids[entity_ids >= 0]].sum())
+            found.append((n_shared / max(int(is_other.sum()) + n_second - n_shared, 1), n_shared, other))
+        shares_second, n_shared, other = max(found, key=lambda pair: pair[0])  # the first column, if both are equal
         shares_third = int((is_first & is_third).sum()) / max(int((is_first | is_third).sum()), 1)
         if shares_second < 0.25 or shares_second < 2.5 * shares_third or n_shared < 3:
             return ""
@@ -307,9 +312,14 @@ class Dataset:
         are_numbers = all(label.isdecimal() for label in self.relations.labels)
         if are_numbers and (n_shared < MIN_NUMBERS or n_triples < 2 * n_second):
             return ""
+        order, pair, say = "head, tail, relation", "the first and the second", "columns='htr' if so"
+        if other == "third":
+            order, pair = "relation, head, tail", "the second and the third"
+            say = "columns='rht' if so (columns='rth' for relation, tail, head)"
         return (
-            f"the columns look like head, tail, relation: the first and the second column share {shares_second:.0%} of "
-            f"their labels, the first and the third {shares_third:.0%}"
+            f"the columns look like {order}: {pair} column share {shares_second:.0%} of their labels, the first and "
+            f"the third {shares_third:.0%}; say the order: {say}, columns='hrt' if the second column holds the "
+            "relations"
         )
 
     @cached_property
@@ -394,9 +404,11 @@ def _look_alikes(vocabulary: Vocabulary) -> list[tuple[str, str]]:
 
 def _checked_triples(split: str, array: npt.ArrayLike, entities: Vocabulary, relations: Vocabulary) -> TripleSet:
     """Return the triples of an array of ids; see `Dataset.from_arrays`."""
-    if isinstance(array, np.ma.MaskedArray):
+    rows = array if isinstance(array, (list, tuple)) else ()
+    if isinstance(array, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise DataError(f"{split} must not be a masked array; remove the masked rows first")
     if isinstance(array, pd.DataFrame):
+        ignored_columns(split, array)
         array = array.iloc[:, frame_columns(split, array)].to_numpy()
     try:
         return TripleSet(array, len(entities), len(relations), name=split)

@@ -25,6 +25,13 @@ COLUMN_NAMES = (
     ("h", "r", "t"),
 )
 
+# Further columns that select rows: marks of true and false triples, and names of splits.
+TRUTH_NAMES = ("label", "labels", "truth", "target", "y")
+TRUTH_VALUES = ({"1", "0"}, {"1", "-1"}, {"true", "false"})
+SPLIT_NAMES = ("split", "splits", "subset")
+SPLIT_VALUES = {"train": "train", "training": "train", "valid": "valid", "dev": "valid", "val": "valid"}
+SPLIT_VALUES |= {"validation": "valid", "test": "test", "testing": "test"}
+
 
 def check_columns(columns: str) -> list[int]:
     """Return the positions of s, p and o that `columns` names.
@@ -172,6 +179,61 @@ def frame_labels(split: str, frame: pd.DataFrame, columns: str | None = None) ->
             )
         labels.append(column)
     return labels
+
+
+def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None) -> list[str]:
+    """Return the names of the columns of a frame that are not read.
+
+    Parameters
+    ----------
+    split : str
+        The split whose triples the frame holds.
+    frame : pandas.DataFrame
+        See `frame_columns`.
+    columns : str, optional
+        See `frame_columns`.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    DataError
+        If such a column selects rows: it marks triples as false, or names another split or several.
+
+    Examples
+    --------
+    >>> ignored_columns("test", pd.DataFrame([["Jack", "likes", "Rome", 0.5]], columns=["s", "p", "o", "weight"]))
+    ['weight']
+    """
+    read = frame_columns(split, frame, columns)
+    ignored = []
+    for j, name in enumerate(frame.columns):
+        if j in read:
+            continue
+        ignored.append(str(name))
+        lowered = str(name).lower()
+        column = frame.iloc[:, j]
+        is_split_name = len(column) > 0 and str(column.iloc[0]).lower() in SPLIT_VALUES
+        if lowered in TRUTH_NAMES:
+            values = {str(value).lower().removesuffix(".0") for value in column}
+            if any(values <= pair for pair in TRUTH_VALUES) and values & {"0", "-1", "false"}:
+                raise DataError(
+                    f"{split}: the column {str(name)!r} marks triples as false, but all rows of the frame would be "
+                    "read as true; keep only the true rows, or drop the column if it means something else"
+                )
+        elif lowered in SPLIT_NAMES or is_split_name:
+            texts = sorted({str(value).lower() for value in column})
+            meant = {SPLIT_VALUES.get(text) for text in texts}
+            # unknown values select rows if there are several, and if the column's name says so
+            if meant != {split} and (None not in meant or (lowered in SPLIT_NAMES and len(texts) > 1)):
+                shown = ", ".join(repr(text) for text in texts[:3])
+                raise DataError(
+                    f"{split}: the column {str(name)!r} names splits ({shown}), but all rows of the frame would be "
+                    f"read as {split}; give one frame per split, or drop the column if it means something else"
+                )
+    return ignored
 
 
 def check_integers(

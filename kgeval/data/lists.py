@@ -1,4 +1,4 @@
-"""`Lists`: lists of different lengths in one array; lists of candidates, one per positive, are kept so."""
+"""`Lists` stores lists of different lengths in one array, for example one list of candidates for each positive."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ class Lists:
 
     @classmethod
     def of(cls, arrays: Sequence[npt.NDArray[Any]]) -> Lists:
-        """Return the lists that the 1-dimensional `arrays` hold."""
+        """Build a `Lists` from 1-dimensional arrays; each array becomes one list."""
         lengths = np.array([len(array) for array in arrays], dtype=np.int64)
         return cls(_ends(lengths), np.concatenate(arrays) if len(arrays) else np.zeros(0, dtype=np.int64))
 
     def elements(self, chosen: Ids) -> Ids:
-        """Return the indices in `values` of the elements of the lists `chosen`, list after list."""
+        """Return the positions in `values` of all elements of the lists with the numbers `chosen`, list after list."""
         lengths = self.lengths[chosen]
         ends = np.cumsum(lengths)
         # The elements of list i of `chosen` have consecutive indices that start at offsets[chosen[i]].
         return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.offsets[chosen] - ends + lengths, lengths)
 
     def take(self, chosen: Ids) -> Lists:
-        """Return the lists `chosen`, in this order."""
+        """Return the lists with the numbers `chosen`, in this order."""
         return Lists(_ends(self.lengths[chosen]), self.values[self.elements(chosen)])
 
     def where(self, is_kept: npt.NDArray[np.bool_]) -> Lists:
-        """Return the lists without the elements for which `is_kept`, shape (elements,), is False."""
+        """Return the lists with only those elements for which the bool array `is_kept`, shape (elements,), is True."""
         lengths = np.bincount(self.list_of[is_kept], minlength=len(self))
         return Lists(_ends(lengths), self.values[is_kept])
 

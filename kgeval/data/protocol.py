@@ -25,7 +25,7 @@ UNSEEN = ("rank", "drop", "worst", "error")
 
 @dataclass(frozen=True)
 class Sample:
-    """A part of the triples of the ranked splits: only these are ranked, and the filter stays that of all triples.
+    """A part of the triples of the ranked splits: only this part is ranked; the filter uses all known triples.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Sample:
     digest : str
         Hash of the rows of the ranked triples.
     seed : int, optional
-        The seed with which they were drawn; None if the user chose them.
+        The seed with which the triples were drawn; None if the user chose the triples.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Sample:
 
     @classmethod
     def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, Sample | None]:
-        """Return the rows to rank, ascending, and the sample; all rows and None if there is nothing to leave out.
+        """Return the rows of the triples to rank, ascending, and the `Sample` (None if all triples are ranked).
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Sample:
         of : int
             The number of triples of the ranked splits.
         seed : int
-            For a number of triples.
+            The seed of the draw; used only if `triples` is a number.
 
         Raises
         ------
@@ -133,8 +133,8 @@ class Protocol:
         What happens to triples with an entity or relation that does not occur in train (unseen triples).
         ``"rank"``: unseen triples are ranked like all other triples, among all entities.
         ``"drop"``: unseen triples are left out and counted; the candidates are the entities of train.
-        ``"worst"``: unseen triples get the last rank among all entities. All entities compete with
-        the other triples too, but entities that do not occur in train always rank below the positive.
+        ``"worst"``: unseen triples get the last rank among all entities. All entities also compete with the
+        other positives, but entities that do not occur in train always rank below these positives.
         ``"error"``: an error is raised if there are unseen triples.
         None: ``"drop"`` if the model has no vector for some entity or relation, else ``"rank"``; the result records the
         choice.
@@ -262,7 +262,7 @@ class Protocol:
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
-    """Convert `value` to a tuple of names; `value` is a sequence of names, or one string: names between commas."""
+    """Convert `value` to a tuple of names; `value` is a sequence of names, or a string of names separated by commas."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     if not isinstance(value, Iterable):

@@ -1,7 +1,7 @@
 """Functions that pack each row of ids into one int64 key.
 
-`RowKeys` packs a set of rows, and computes the keys of other rows, so that they can be looked up in this set;
-`KnownIndex`, the pattern features and the tables of scores use it. `group_rows` finds equal rows; most packages of
+`RowKeys` packs a set of rows, and computes the keys of other rows, so that these other rows can be looked up in the
+set; `KnownIndex`, the pattern features and the tables of scores use it. `group_rows` finds equal rows; most packages of
 kgeval call it.
 """
 
@@ -41,7 +41,7 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class RowKeys:
-    """How rows of ids are packed into keys, one integer per row; to sort the keys is to sort the rows.
+    """How rows of ids are packed into keys, one integer per row; the keys have the same order as the rows.
 
     The indexed rows are the rows that `RowKeys.of` receives. A key is a non-negative int64. The last column has the
     lowest bits, the first column the highest bits. If a column does not fit into the remaining bits, the key of the

@@ -99,7 +99,7 @@ class Vocabulary:
         return ids
 
     def find(self, labels: Sequence[str] | npt.NDArray[Any]) -> Ids:
-        """Return the ids of `labels`, int64 of the same length; -1 for unknown labels."""
+        """Return the id of each label, int64, shape (labels,); -1 for unknown labels."""
         if isinstance(labels, str):
             raise DataError(f"expected a sequence of labels; got the single string {cut_label(labels)!r}")
         return np.asarray(

@@ -99,7 +99,7 @@ class RankedSide:
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
-        """Select the positives `rows`; `scores` and `counts` hold one element per positive."""
+        """Keep only the positives `rows`; `scores` and `counts` have one element for each of all positives."""
         return cls(rows, scores[rows], {setting: part.take(rows) for setting, part in counts.items()})
 
 
@@ -148,7 +148,7 @@ def assemble(
         If no positive was ranked.
     """
     if not any(len(part.rows) for part in ranked):
-        raise DataError("no positive has a negative: every list is empty, or holds known triples alone")
+        raise DataError("no positive has a negative: every list is empty, or contains only known triples")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
@@ -191,9 +191,9 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
         absent = "rank below the positive" if unseen == "worst" else "are left out"
         texts = {
             "answers": "are the answer of their own positive, and are left out",
-            "duplicates": f"repeat another one of their list, and {repeated}",
+            "duplicates": f"repeat another negative of the same list, and {repeated}",
             "known": "form known triples: they are rivals in the raw setting, not in the filtered one",
-            "absent": f"are entities that train lacks, and {absent}",
+            "absent": f"are entities that do not occur in train, and {absent}",
         }
         notes += [
             f"{task.side} side: {task.counts[name]:,} of {task.counts['listed']:,} listed negatives {text}"

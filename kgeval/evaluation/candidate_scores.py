@@ -1,4 +1,4 @@
-"""evaluate_candidates(): rank each positive among the scores of its own list of negatives, without a scorer."""
+"""evaluate_candidates() ranks each positive among its own list of negatives, by scores that the user provides."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def evaluate_candidates(
     negatives: Listed | Mapping[str, Any] | None = None,
     protocol: Protocol | None = None,
 ) -> EvaluationResult:
-    """Rank every positive among the scores of its own negatives; the scores are already computed.
+    """Rank every positive among its own negatives, by scores that are already computed.
 
     Parameters
     ----------
     dataset : Dataset
         Its splits define the positives and the known triples.
     objects : tuple (positive scores, negative scores), optional
-        The scores of the positives, shape (n,), and of the negatives that replace their objects: an array of shape
-        (n, m), or n arrays of any length. Row i belongs to row i of the ranked split, duplicate rows included. Higher
-        is better.
+        The scores of the positives, shape (n,); and the scores of the negatives with another object, an array of shape
+        (n, m) or n arrays of any length. Row i of both belongs to row i of the ranked split, duplicate rows included.
+        Higher is better.
     subjects : tuple (positive scores, negative scores), optional
-        The same for negatives that replace the subject.
+        The same for the negatives with another subject.
     negatives : Listed or dict, optional
-        The ids of the negatives: `kgeval.candidates.Listed`, or ``{"objects": ids, "subjects": ids}`` with one array of
-        the same shape for each side. The filtered setting needs them; without ids it equals the raw setting, and the
-        result says so.
+        The ids of the negatives: `kgeval.candidates.Listed`, or ``{"objects": ids, "subjects": ids}`` where the ids of
+        a side have the shape of the scores of its negatives. The filtered setting needs the ids; without ids, the
+        filtered ranks equal the raw ranks, and a note of the result says so.
     protocol : Protocol, optional
-        Which split is ranked, and which splits filter; by default the test split, filtered by all splits.
+        Names the split that is ranked (by default test) and the splits whose triples are known (by default all).
 
     Returns
     -------
@@ -76,7 +76,7 @@ def evaluate_candidates(
     DataError
         If no side is given, or no positive has a negative.
     ProtocolError
-        If numbers of rows, lengths of lists or the protocol do not fit.
+        If the numbers of rows or the lengths of the lists do not match, or if the protocol contradicts the scores.
     ScoreError
         If a score is NaN or not a number, or if positives and negatives have dtypes that cannot be compared exactly.
 
@@ -127,7 +127,7 @@ def evaluate_candidates(
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """The task of a side with its scores; `negatives` has one score for each rival of the task."""
+    """The task of one side, the scores of its positives, and the scores of its rivals, in the order of the task."""
 
     task: ListTask
     positives: Scores
@@ -136,13 +136,13 @@ class _Scored:
 
 @dataclass(frozen=True, eq=False)
 class ListSource:
-    """Looks up the scores of a positive and its list; implements `kgeval.results.explanations.Source`.
+    """Looks up the scores of a positive and its negatives; implements `kgeval.results.explanations.Source`.
 
     Parameters
     ----------
     dataset : Dataset
     sides : tuple
-        The lists and scores of each side; empty if the ids of the negatives are unknown.
+        For each side, its lists of negatives and their scores; empty if the ids of the negatives are unknown.
     positive_rows : int64 array, shape (rows,)
         For each row of the table of ranks, the index of its positive.
     """
@@ -153,11 +153,11 @@ class ListSource:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a second look gives exactly the same scores: always True, since the scores are stored."""
+        """Whether a repeated look-up returns exactly the same scores: always True, because the scores are stored."""
         return True
 
     def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
-        """Return the ids of a positive's answer and negatives, sorted, and their scores."""
+        """Return the candidates of a positive (answer and negatives) as sorted ids, and the score of each candidate."""
         found = [scored for scored in self.sides if scored.task.side == side]
         if not found or row is None:
             raise DataError("the ids of the negatives are unknown, so kgeval cannot name them; pass negatives=")
@@ -171,7 +171,7 @@ class ListSource:
 
 
 def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
-    """Return the scores of positives, shape (n,), and of their negatives as lists, in one dtype; check them."""
+    """Check scores; return those of the positives, shape (n,), and those of the negatives as `Lists`, in one dtype."""
     name = f"{side}s"
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ScoreError(f"{name} must be a pair (scores of the positives, scores of the negatives)")
@@ -213,17 +213,17 @@ def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
 
 
 def _in_one_dtype(name: str, parts: list[Scores]) -> list[Scores]:
-    """Return arrays of scores in one dtype that holds every score exactly; raise a ScoreError if there is none.
+    """Convert scores to one dtype that holds every score exactly; raise a ScoreError if there is no such dtype.
 
-    The first array holds the positives. Scores of two float dtypes are refused: equal scores may differ after rounding
-    to the narrower dtype, so ties could be lost.
+    The first array holds the scores of the positives. Scores of two float dtypes are refused: equal scores may differ
+    after rounding to the narrower dtype, so ties could be lost.
     """
     dtypes = {part.dtype.newbyteorder("=") for part in parts if part.size}
     floats = {dtype for dtype in dtypes if dtype.kind == "f"}
     if len(floats) > 1:
         raise ScoreError(
-            f"{name} has scores of {' and '.join(sorted(map(str, floats)))}, in which equal scores can differ; give "
-            "positives and negatives in one dtype"
+            f"{name} has scores of different dtypes, {' and '.join(sorted(map(str, floats)))}, so ties could be lost; "
+            "give positives and negatives in one dtype"
         )
     common = floats.pop() if floats else np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
     converted = []
@@ -239,7 +239,7 @@ def _in_one_dtype(name: str, parts: list[Scores]) -> list[Scores]:
 
 
 def _listed(negatives: Any, scored: Mapping[str, tuple[Scores, Lists]]) -> Listed | None:
-    """Return the ids of the negatives, one for each score; None if the user gave none."""
+    """Check and return the ids of the negatives, one for each score; None if the user gave no ids."""
     if negatives is None:
         return None
     if isinstance(negatives, Mapping):
@@ -294,7 +294,7 @@ def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], l
 
 
 def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
-    """Return candidates of which only the number per positive is known."""
+    """Return candidates for lists without ids; their digest is a hash of the lengths of the lists."""
     digest = hashlib.sha256(b"kgeval lengths of lists 1")
     for side, (_, lists) in scored.items():
         digest.update(f"\n{side}\n".encode() + lists.lengths.astype("<i8").tobytes())
@@ -305,7 +305,7 @@ def _check_rows(side: str, found: int, expected: int, protocol: Protocol) -> Non
     if found != expected:
         raise ProtocolError(
             f"{side}s has {found:,} positives, but split {'+'.join(protocol.splits)} has {expected:,} triples; give "
-            "one row per triple, in their order, duplicate triples included"
+            "one row per triple, in the order of the triples, including duplicate triples"
         )
 
 
@@ -325,6 +325,6 @@ def _check_repeated(dataset: Dataset, side: str, triples: Ids, ids: Lists, score
 
 
 def _ranked(rows: Ids, counts: TaskCounts) -> RankedSide:
-    """Return the positives that have at least one rival in the filtered setting."""
+    """Return the scores and counts of those positives that have at least one rival in the filtered setting."""
     has_rivals = counts.filtered.rivals > 0
     return RankedSide.of(rows[has_rivals], counts.scores, {"raw": counts.raw, "filtered": counts.filtered})

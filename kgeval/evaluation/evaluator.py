@@ -82,10 +82,11 @@ def evaluate(
     progress : bool
         Whether to show a progress bar, if the output is a terminal.
     triples : int, int array or bool array, optional
-        Rank only a part of the triples, and filter with all of them: a number of triples, which are drawn at random;
-        the rows of the triples in the ranked splits; or a mask. The result's protocol holds the sample. If the triples
-        were drawn, intervals are those of the whole splits (with the finite-population correction); intervals of
-        differences between models are not narrowed.
+        Rank only a part of the triples; the filter still uses all known triples. One of: a number of triples, which are
+        drawn at random; the rows of the triples in the ranked splits; or a mask. The protocol of the result contains
+        the sample. If the triples were drawn at random, confidence intervals of metrics are for the whole splits, with
+        the finite-population correction; confidence intervals of differences between models do not have this
+        correction.
     seed : int
         The seed of the random triples.
 
@@ -149,7 +150,8 @@ class _Plan:
     lists : list of ListTask
         One for each side if each positive has its own list of negatives, else empty.
     noted_lists : list of ListTask
-        The same for all triples of the sample, also those that are not ranked; the notes count what these lists hold.
+        The lists that the notes of the result describe. With unseen='worst', they include the lists of those triples of
+        the sample that are not ranked; otherwise they equal `lists`.
     all_rivals : dict of (str, str) to int64 array, shape (n,)
         Only with unseen='worst', else empty. (side, setting) -> the number of rivals of each positive if all entities
         compete, also those that do not occur in train. A positive with an entity or relation that does not occur in
@@ -167,7 +169,7 @@ class _Plan:
     all_rivals: dict[tuple[str, str], Ids]
 
     def rows_of(self, side: str) -> Ids:
-        """Return the indices in ``positives.triples`` of a side's rows in the table of ranks, ascending."""
+        """Return the indices in ``positives.triples`` of the triples that are ranked on `side`, ascending."""
         rows = self.chosen if self.protocol.unseen == "worst" else self.kept
         lists = [task for task in self.lists if task.side == side]
         if not lists:
@@ -410,14 +412,14 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
-        """Return the lists of the positives `rows`, one task per side; none if queries share their candidates."""
+        """Return one task per side, with the lists of the positives `rows`; no task if positives have no lists."""
         listed = protocol.candidates
         if not isinstance(listed, Listed):
             return []
         return [ListTask.of(dataset, listed, side, triples, rows, among, indexes[side]) for side in protocol.sides]
 
     def tasks_of(rows: Ids, among: Ids) -> list[Task]:
-        """Return the tasks of the positives `rows`, with the entities `among` as possible candidates."""
+        """Return the tasks of the positives `rows`; the possible candidates are the entities `among`."""
         if isinstance(protocol.candidates, Listed):
             return []
         return [

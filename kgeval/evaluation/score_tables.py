@@ -58,13 +58,13 @@ def evaluate_scores(
     dataset : Dataset
         Its splits define the positives and the known triples.
     protocol : Protocol, optional
-        Without `sides`, the sides are ranked on which the table lists negatives for each positive. With `sides`, a
+        Without `sides`, a side is ranked if every positive has negatives on this side in the table. With `sides`, a
         positive without negatives on a side has no rank there, and the result contains the number of such ranks. Known
         triples are not negatives.
     lists : str, optional
-        ``"query"``: all positives of a query have the same rivals, namely all rows of the query. By default this holds
-        if the rows of the query list every entity that does not form a known triple; if they list fewer entities, and
-        the query has several positives, an error asks what is meant.
+        ``"query"``: all positives of a query have the same rivals, namely all rows of the query. By default, this is
+        assumed if the rows of the query list every entity that does not form a known triple. A query with fewer rows
+        and several positives raises a DataError: set `lists`, or add a column ``positive``.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def evaluate_scores(
     Raises
     ------
     DataError
-        If the table has faulty or repeated rows, lacks a positive, has no negative for any positive, or if its rows
-        could serve several positives or both sides; the message says how to tell what is meant.
+        If the table has faulty or repeated rows, if a positive is not in the table, if no positive has a negative, or
+        if a row could be a negative of several positives or on both sides; the message tells how to choose.
     ProtocolError
         If the protocol sets `unseen` to anything but ``"rank"``, or if `lists` is unknown.
     ScoreError
@@ -107,7 +107,9 @@ def evaluate_scores(
     positives = Positives.of(dataset, given_protocol.resolved(dataset))
     if positive_of is not None:
         if lists == "query":
-            raise ProtocolError("lists='query' contradicts the column 'positive', which gives each positive a list")
+            raise ProtocolError(
+                "lists='query' contradicts the column 'positive', which gives each positive its own list"
+            )
         return _by_positive(dataset, given_protocol, positives, listed, values, positive_of)
     _check_distinct(dataset, listed)
     resolved = _with_lists(given_protocol, dataset, listed[_shares_query(listed, positives.triples)]).resolved(dataset)
@@ -157,7 +159,7 @@ def _listed_sides(has_rivals: Mapping[str, Bools], notes: list[str]) -> tuple[st
         found = ", ".join(f"{count} on the {side} side" for side, count in counts.items())
         raise DataError(
             f"the table lists negatives for {found}; name the sides to rank (sides='object', --side object): positives "
-            "without negatives on them are left out and counted"
+            "without negatives on a named side are left out there, and counted"
         )
     for side, has in has_rivals.items():
         if side not in sides and has.any():
@@ -198,7 +200,7 @@ class TableSource:
 
 
 def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
-    """Return the protocol with candidates of the kind "listed" and a digest (hash) of the listed triples."""
+    """Set the candidates of the protocol: the kind "listed", and a digest (hash) of the triples of the table."""
     digest = fingerprint_triples("kgeval listed 1", dataset.entities, dataset.relations, {"listed": listed})
     candidates = Recorded("listed", digest)
     if protocol.candidates not in (All(), candidates):
@@ -210,7 +212,7 @@ def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
 
 
 def _shares_query(listed: Ids, positives: Ids) -> Bools:
-    """Return, for each listed triple, whether a positive shares its (s, p, ?) or (?, p, o); bool, shape (rows,)."""
+    """Return whether each triple of the table shares a query, (s, p, ?) or (?, p, o), with a positive; bool (rows,)."""
     is_used = np.zeros(len(listed), dtype=bool)
     for side in SIDES:
         (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
@@ -221,9 +223,10 @@ def _shares_query(listed: Ids, positives: Ids) -> Bools:
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores, Ids | None]:
-    """Check the table; return its triples as ids, shape (rows, 3), its scores, shape (rows,), and the column positive.
+    """Check the table; return its triples as ids, its scores, and its column 'positive'.
 
-    The column tells the row of the positive to whose list a row belongs; None if the table has no such column.
+    The triples have shape (rows, 3), the scores shape (rows,). The column 'positive', shape (rows,), contains for each
+    row the row number of its positive in the ranked splits; it is None if the table has no such column.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
@@ -245,7 +248,7 @@ def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores,
     positive_of = frame.iloc[:, lowered.index("positive")].to_numpy()
     if positive_of.dtype.kind not in "iu":
         raise DataError(
-            f"scores: the column 'positive' must hold the rows of the positives (integers); got {positive_of.dtype}"
+            f"scores: the column 'positive' must contain row numbers of positives (integers); got {positive_of.dtype}"
         )
     return triples, values, positive_of.astype(np.int64)
 
@@ -259,21 +262,21 @@ def _check_distinct(dataset: Dataset, triples: Ids) -> None:
         first, second = order[repeated[0]], order[repeated[0] + 1]
         raise DataError(
             f"scores, rows {first} and {second}: {triple_labels(dataset, *triples[first])} occurs twice. If it is a "
-            "negative of two positives, add a column 'positive' with the row of the positive to whose list each row "
-            "belongs; if it is repeated by mistake, remove one"
+            "negative of two positives, add a column 'positive' that contains, for each row of the table, the row "
+            "number of its positive in the ranked split; if it is repeated by mistake, remove one row"
         )
 
 
 def _by_positive(
     dataset: Dataset, protocol: Protocol, positives: Positives, listed: Ids, values: Scores, positive_of: Ids
 ) -> EvaluationResult:
-    """Rank each positive among the rows of the table that name it in the column positive."""
+    """Rank each positive among the rows of its list: those whose column 'positive' contains its row number."""
     n = len(positives.triples)
     wrong = np.flatnonzero((positive_of < 0) | (positive_of >= n))
     if len(wrong):
         row = wrong[0]
         raise DataError(
-            f"scores, row {row}: positive is {positive_of[row]}; expected the row of a positive, 0 to {n - 1}"
+            f"scores, row {row}: column 'positive' contains {positive_of[row]}; expected a row number, 0 to {n - 1}"
         )
     differs = listed != positives.triples[positive_of]  # (rows, 3)
     is_own = ~differs.any(axis=1)
@@ -281,16 +284,16 @@ def _by_positive(
     if (n_own != 1).any():
         i = int(np.argmax(n_own != 1))
         raise DataError(
-            f"scores: positive {i}, {triple_labels(dataset, *positives.triples[i])}, has {n_own[i]} rows of its own in "
-            "its list; expected one"
+            f"scores: the list of positive {i}, {triple_labels(dataset, *positives.triples[i])}, must contain one row "
+            f"with the positive itself; got {n_own[i]}"
         )
     side_of = {"subject": differs[:, 0] & ~differs[:, 2], "object": differs[:, 2] & ~differs[:, 0]}
     is_wrong = differs[:, 1] | (differs[:, 0] & differs[:, 2])
     if is_wrong.any():
         row = int(np.argmax(is_wrong))
         raise DataError(
-            f"scores, row {row}: {triple_labels(dataset, *listed[row])} differs from its positive "
-            f"{triple_labels(dataset, *positives.triples[positive_of[row]])} in more than one entity"
+            f"scores, row {row}: {triple_labels(dataset, *listed[row])} must differ from its positive "
+            f"{triple_labels(dataset, *positives.triples[positive_of[row]])} in the subject alone or the object alone"
         )
     own_scores = np.empty(n, dtype=values.dtype)
     own_scores[positive_of[is_own]] = values[is_own]
@@ -357,13 +360,13 @@ class _Table:
 
     @cached_property
     def is_negative(self) -> Bools:
-        """Whether each row is neither a positive nor known, shape (rows,)."""
+        """Whether the triple of each row is neither a positive nor known, shape (rows,)."""
         is_negative = ~self.is_known
         is_negative[self.rows] = False
         return is_negative
 
     def query_of(self, side: str) -> tuple[Ids, int]:
-        """Return the number (0, 1, ...) of the query of each row, int64 (rows,), and how many queries there are."""
+        """Number the queries; return the query number of each row, int64 (rows,), and how many queries there are."""
         given, _ = given_and_asked(self.listed, side)
         order, starts = group_rows(self.listed[:, 1], given)
         query = np.empty(len(self.listed), dtype=np.int64)
@@ -375,7 +378,10 @@ class _Table:
         return _count_side(side, self.listed, self.values, self.is_known, self.rows)
 
     def is_open(self, side: str) -> tuple[Ids, Bools]:
-        """Return the query of each row, and whether the query lacks an entity that could be a negative, (queries,)."""
+        """Return the query number of each row, int64 (rows,), and whether each query is open, bool (queries,).
+
+        A query is open if some entity neither forms a known triple with the query nor is in a row of the query.
+        """
         query, n_queries = self.query_of(side)
         n_listed = np.bincount(query[~self.is_known], minlength=n_queries)
         (relation, given), _ = query_parts(self.listed, side)
@@ -385,12 +391,12 @@ class _Table:
         return query, n_listed + n_known < len(self.dataset.entities)
 
     def lists_every_entity(self, side: str) -> bool:
-        """Return whether the query of each positive lists every entity that does not form a known triple."""
+        """Return True if the queries of all positives list every entity that does not form a known triple."""
         query, is_open = self.is_open(side)
         return not is_open[query[self.rows]].any()
 
     def check_lists(self, sides: Sequence[str], are_sides_named: bool, are_queries_meant: bool) -> None:
-        """Raise a DataError if negatives could serve both sides, or several positives, and nothing says so."""
+        """Raise a DataError if it is unclear to which side, or to which positive of a query, a negative belongs."""
         parts = {side: self.is_open(side) for side in sides}
         positives = np.unique(self.rows)  # duplicate rows of a split are one triple
         n_positives = {
@@ -407,7 +413,7 @@ class _Table:
                 raise DataError(
                     f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of a "
                     "positive with another subject, and of one with another object. Name the sides to rank "
-                    "(sides='object', --side object; 'both' if the row is meant for both)"
+                    "(sides='object', --side object; 'both' if such rows are meant for both sides)"
                 )
         for side, (query, _) in parts.items():
             shared = serves[side] & (n_positives[side][query] > 1)
@@ -417,9 +423,9 @@ class _Table:
                 names = " and ".join(str(triple_labels(self.dataset, *self.listed[i])) for i in served)
                 raise DataError(
                     f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of "
-                    f"{names}, {side} side, whose query does not list every entity. If all rows of a query are the "
-                    "rivals of all its positives, use lists='query' (--lists query); if each positive has its own "
-                    "list, add a column 'positive' with the row of the positive in the ranked split"
+                    f"{names} ({side} side), and the table does not list every entity for their query. If all rows of "
+                    "a query are the rivals of all its positives, use lists='query' (--lists query); if each positive "
+                    "has its own list, add a column 'positive' with its row number in the ranked split"
                 )
 
 

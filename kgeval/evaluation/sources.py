@@ -24,8 +24,8 @@ class ScorerSource:
     entities : int64 array, shape (n,)
         Sorted ids of all entities that may be candidates.
     positive_rows : int64 array, shape (rows of one side,)
-        Element i is the index, among all positives, of the triple in row i of each side's table of ranks. The indices
-        are those in `Queries.rows`.
+        Row i of each side's table of ranks belongs to the positive with the index ``positive_rows[i]``. These indices
+        count all positives, as in `Queries.rows`.
     """
 
     dataset: Dataset

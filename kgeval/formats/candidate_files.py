@@ -14,7 +14,12 @@ from kgeval.formats.datasets.tab_folder import read_columns
 
 
 def read_candidates(
-    files: str | Path | Sequence[str | Path], dataset: Dataset, *, split: str = "test", duplicates: str = "keep"
+    files: str | Path | Sequence[str | Path],
+    dataset: Dataset,
+    *,
+    split: str = "test",
+    duplicates: str = "keep",
+    header: bool | None = None,
 ) -> Listed:
     """Read lists of negatives, one per positive, from files of blocks of 1 + m lines.
 
@@ -31,6 +36,8 @@ def read_candidates(
         The split whose triples are the positives; it has one block per triple, in any order.
     duplicates : str
         What a repeated entity of a list counts: ``"keep"`` or ``"drop"``; see `kgeval.candidates.Listed`.
+    header : bool, optional
+        Whether the first line of every file names the columns; see `read_dataset`.
 
     Returns
     -------
@@ -46,16 +53,17 @@ def read_candidates(
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
     lists: dict[str, Ids] = {}
     for path in paths:
-        side, ids = _read_blocks(path, dataset, split)
+        side, ids = _read_blocks(path, dataset, split, header)
         if f"{side}s" in lists:
             raise DataError(f"{path}: its negatives replace the {side}, as those of another file do; give one per side")
         lists[f"{side}s"] = ids
     return Listed(**lists, duplicates=duplicates)
 
 
-def _read_blocks(path: Path, dataset: Dataset, split: str) -> tuple[str, Ids]:
+def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:
     """Return the side that the negatives of a file replace, and their ids, int64, shape (positives, m)."""
-    columns = read_columns(path)
+    columns = read_columns(path, header=header)
+    top = 1 + bool(header)  # the line of row 0
     n_lines, positives = len(columns[0]), dataset[split].array
     if not len(positives) or n_lines % len(positives) or n_lines < 2 * len(positives):
         raise DataError(
@@ -69,11 +77,11 @@ def _read_blocks(path: Path, dataset: Dataset, split: str) -> tuple[str, Ids]:
         line, i = np.argwhere(triples < 0)[0]
         kind = "relation" if i == 1 else "entity"
         raise DataError(
-            f"{path}, line {line + 1}: the {kind} {cut_label(columns[i][line])!r} is not in {dataset.name!r}"
+            f"{path}, line {line + top}: the {kind} {cut_label(columns[i][line])!r} is not in {dataset.name!r}"
         )
     blocks = triples.reshape(len(positives), -1, 3)
     size = blocks.shape[1]
-    rows = _rows_of(path, blocks[:, 0], positives, size, dataset, split)
+    rows = _rows_of(path, blocks[:, 0], positives, size, dataset, split, top)
     # differs (blocks, m, 3): in which parts each negative differs from the positive of its block
     differs = blocks[:, 1:] != blocks[:, :1]
     # the side of the file: the part in which the first negative differs that is not a copy of its positive
@@ -84,18 +92,19 @@ def _read_blocks(path: Path, dataset: Dataset, split: str) -> tuple[str, Ids]:
         block, j = wrong[0]
         positive = triple_labels(dataset, *blocks[block, 0])
         raise DataError(
-            f"{path}, line {block * size + j + 2}: expected a negative of {positive} (line {block * size + 1}) with "
-            f"another {side}, as in the lines before; found {triple_labels(dataset, *blocks[block, 1 + j])}"
+            f"{path}, line {block * size + j + 1 + top}: expected a negative of {positive} (line "
+            f"{block * size + top}) with another {side}, as in the lines before; "
+            f"found {triple_labels(dataset, *blocks[block, 1 + j])}"
         )
     negatives = np.empty((len(positives), size - 1), dtype=np.int64)
     negatives[rows] = blocks[:, 1:, 0 if side == "subject" else 2]
     return side, negatives
 
 
-def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Dataset, split: str) -> Ids:
+def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Dataset, split: str, top: int) -> Ids:
     """Return, for the first triple of each block, the row of the same triple in `positives`, int64, shape (blocks,).
 
-    The blocks of a repeated triple belong to its rows in the same order.
+    The blocks of a repeated triple belong to its rows in the same order. `top` is the number of the line of row 0.
     """
     if np.array_equal(firsts, positives):
         return np.arange(len(positives))
@@ -106,7 +115,7 @@ def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Datase
     if len(differs):
         block = orders[0][differs[0]]
         raise DataError(
-            f"{path}, line {block * size + 1}: expected a triple of {split} as the first line of a block of {size} "
+            f"{path}, line {block * size + top}: expected a triple of {split} as the first line of a block of {size} "
             f"lines; found {triple_labels(dataset, *firsts[block])}"
         )
     rows = np.empty(len(positives), dtype=np.int64)

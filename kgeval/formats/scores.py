@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Scores, cut_label
+from kgeval.data import named_columns
 from kgeval.errors import DataError
-from kgeval.formats.datasets.tab_folder import read_columns
+from kgeval.formats.datasets.tab_folder import first_labels, read_columns
 
 NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI]nf(inity)?)"
 INTEGER = r"[+-]?[0-9]+"
@@ -29,7 +30,8 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     file : str or path
         Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`.
     header : bool, optional
-        Whether the first line names the columns; see `read_dataset`.
+        Whether the first line names the columns; see `read_dataset`. By default it does if its fourth label is
+        ``score``, in upper or lower case. No other name is read as the scores.
     columns : str, optional
         The order of the first three columns; see `read_dataset`.
 
@@ -42,9 +44,11 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     Raises
     ------
     DataError
-        If a line does not have four columns or a score is not a number; the message names file and line. Also if
-        float64 would round an integer and the scores are not all integers of 64 bits.
+        If a line does not have four columns or a score is not a number; the message names file and line. Also if a
+        header gives the fourth column another name than ``score``, or if float64 would round an integer and the scores
+        are not all integers of 64 bits.
     """
+    header = _has_header(Path(file), header)
     s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
     texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)
@@ -67,6 +71,37 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
         values = _as_integers(texts, f"{file}, line {row + 1 + bool(header)}: score {str(score[row])!r}")[score.codes]
     labels = {name: np.asarray(column, dtype=object) for name, column in zip("spo", (s, p, o))}
     return pd.DataFrame({**labels, "score": values})
+
+
+def has_named_header(file: str | Path) -> bool:
+    """Tell whether the first line of a file names the columns s, p and o with names that kgeval knows.
+
+    Parameters
+    ----------
+    file : str or path
+        Tab-separated text; the names are those of `kgeval.data.COLUMN_NAMES`.
+    """
+    return named_columns(f"{file}, line 1", first_labels(file)[:3]) is not None
+
+
+def _has_header(file: Path, header: bool | None) -> bool | None:
+    """Return whether the first line of a table is a header; None if this is left to `read_columns`.
+
+    Raise a DataError if a header gives the fourth column another name than score.
+    """
+    labels = first_labels(file)
+    if header is False or len(labels) != 4 or not labels[3]:
+        return header
+    if labels[3].strip().lower() == "score":
+        return True
+    is_number = re.fullmatch(NUMBER, labels[3]) is not None
+    if header or (not is_number and named_columns(f"{file}, line 1", labels[:3]) is not None):
+        remedy = "use header=False if the line is a triple" if is_number else "rename it if higher values are better"
+        raise DataError(
+            f"{file}, line 1: expected a header whose fourth name is score; got {cut_label(labels[3])!r}; {remedy}"
+            + ("" if is_number else ", else negate its numbers first")
+        )
+    return False if is_number and header is None else header  # a line with a number as score is a triple
 
 
 def _is_rounded(text: str, number: float) -> bool:

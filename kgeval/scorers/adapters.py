@@ -234,7 +234,7 @@ class MatrixRows:
 class GeometryRows:
     """The adapter of an embedding model: returns one row of exact scores per query.
 
-    The ranker uses faster kernels, which lead to the same ranks.
+    The ranker does not use these rows: it uses faster kernels, which lead to the same ranks.
     """
 
     model: GeometryScorer
@@ -503,7 +503,7 @@ def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
 
 
 def _are_all(candidates: Ids, n_entities: int) -> bool:
-    """Return whether `candidates` are all ids in order; a list with repeats can have the same length."""
+    """Return whether `candidates` are the ids of all entities in order: 0, 1, ..., n_entities - 1."""
     return len(candidates) == n_entities and bool((candidates == np.arange(n_entities)).all())
 
 
@@ -543,8 +543,9 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 def _naming_the_scorer(name: str, describe_input: Callable[[], str]) -> Iterator[None]:
     """Context for a call of a scorer: an error of the call becomes a ScoreError that names the scorer and its input.
 
-    `describe_input` returns the input as text. Also a call of ``sys.exit`` becomes a ScoreError; otherwise the program
-    would end as if it had succeeded. If torch is imported, it records no gradients during the call.
+    `describe_input` returns the input as text. A call of ``sys.exit`` by the scorer also becomes a ScoreError;
+    otherwise the program would end as if it had succeeded. If torch is imported, it records no gradients during the
+    call.
     """
     torch = sys.modules.get("torch")
     try:
@@ -557,18 +558,18 @@ def _naming_the_scorer(name: str, describe_input: Callable[[], str]) -> Iterator
 
 
 def _triples_text(s: Ids, p: Ids, o: Ids) -> str:
-    """Return the number of triples, and the first and the last of them, as ids, for messages."""
+    """Describe triples for messages: how many there are, and the ids of the first and of the last triple."""
     ends = [f"({s[i]}, {p[i]}, {o[i]})" for i in _ends(len(s))]
     return f"{len(s)} triples, with the ids {' to '.join(ends)}"
 
 
 def _queries_text(side: str, given: Ids, relation: Ids) -> str:
-    """Return the number of queries, and the first and the last of them, as ids, for messages."""
+    """Describe queries for messages: how many there are, and the ids of the first and of the last query."""
     pairs = [(given[i], relation[i]) for i in _ends(len(given))]
     ends = [f"(?, {p}, {e})" if side == "subject" else f"({e}, {p}, ?)" for e, p in pairs]
     return f"{len(given)} queries, with the ids {' to '.join(ends)}"
 
 
 def _ends(n: int) -> list[int]:
-    """Return the first and the last of n positions, once each."""
+    """Return the positions of the first and the last of n elements: one position if n is 1, none if n is 0."""
     return sorted({0, n - 1}) if n else []

@@ -184,7 +184,7 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
             ways = "among many candidates", "among few"
             hint = (
                 "does the score depend on the other candidates, are the columns in another order than the candidates, "
-                "or does the scorer take positions for ids?"
+                "or does the scorer treat positions as ids?"
             )
             notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, ways, hint)
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))

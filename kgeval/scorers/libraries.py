@@ -106,7 +106,7 @@ def _library_of(module: str | None) -> Library | None:
 
 
 def _library_of_class(kind: type) -> Library | None:
-    """Return the library from which a class inherits its call; None if it inherits or defines it elsewhere."""
+    """Return the library that defines the ``forward`` or ``__call__`` of a class; None if no library does."""
     for base in kind.__mro__:
         library = _library_of(base.__module__)
         if library is not None or "forward" in vars(base) or "__call__" in vars(base):

@@ -18,7 +18,7 @@ from kgeval.kernels import Array, fetched, first_nan, is_on_device, is_tensor, k
 
 
 def as_rows(values: Any, name: str) -> Array:
-    """Return scores as a numpy array, or as a detached tensor if they are a tensor on another device than the CPU.
+    """Return scores as a numpy array; a tensor on another device than the CPU is returned as a detached tensor.
 
     Parameters
     ----------
@@ -58,8 +58,7 @@ def as_scores(values: Any, name: str) -> Scores:
     ------
     ScoreError
         If `values` is None or a masked array, if its rows differ in length, or if its dtype is neither float nor
-        integer. Of tensors also if the dtype is an 8-bit float, or if the tensor is sparse, nested or on the device
-        "meta".
+        integer. For a tensor, also if its dtype is an 8-bit float, or if it is sparse, nested or on the device "meta".
     """
     if values is None:
         raise ScoreError(f"{name} returned None; is a return statement missing?")
@@ -106,7 +105,7 @@ def _plain_tensor(tensor: Array, name: str) -> Array:
 
 
 def _stacked(tensors: Sequence[Any], name: str) -> Array:
-    """Return a sequence of tensors of equal shape, dtype and device as one tensor; a ScoreError if they differ."""
+    """Stack tensors into one tensor; raise a ScoreError unless all have the same shape, dtype and device."""
     kinds = {
         f"{_dtype_name(value)} tensor of shape {tuple(value.shape)} on {value.device}"
         if is_tensor(value)

@@ -133,8 +133,8 @@ def test_relations_that_valid_does_not_settle(folder, dataset):
     n = len(set(tested))
     assert result.notes == (
         f"{cut} {len(set(absent))} of {n} relations of test ({len(absent)} triples): valid has no example of them",
-        f"{cut} {len(set(one_sided))} of {n} relations of test ({len(one_sided)} triples): valid has examples of one "
-        "class only",
+        f"{cut} {len(set(one_sided))} of {n} relations of test ({len(one_sided)} triples): valid has only true or "
+        "only false examples of them",
     )
     assert (n, len(set(absent)), len(set(one_sided)), len(absent) + len(one_sided)) == (36, 1, 5, 23)
 

@@ -143,6 +143,7 @@ def test_negatives_elsewhere(tmp_path, capsys):
     assert as_json(capsys, *call)["about"]["n_test_negative"] == 3
 
 
+@pytest.mark.thorough
 def test_uniform_negatives(root, capsys):
     """Seed 0 unless told otherwise; the numbers of kgeval.classify."""
     folder = root / "data" / "countries"

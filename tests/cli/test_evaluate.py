@@ -471,6 +471,20 @@ def test_header(tmp_path, capsys):
     (tmp_path / "scores.tsv").write_text("\n".join(rows))
     found = as_json(capsys, "named", "--scores", "scores.tsv", "--header")["metrics"]["object"]
     assert (found["n"], found["mr"]) == (2, (2 + 1.5) / 2)
+    assert as_json(capsys, "graph", "--scores", "scores.tsv")["metrics"]["object"] == found
+    (tmp_path / "scores.tsv").write_text("\n".join(rows[1:]))
+    assert as_json(capsys, "named", "--scores", "scores.tsv", "--header")["metrics"]["object"] == found
+
+
+def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
+    """--columns is for the table too, unless its header names the columns."""
+    turned = {split: ["\t".join(line.split()[i] for i in (0, 2, 1)) for line in GRAPH[split]] for split in GRAPH}
+    write_graph(tmp_path / "turned", turned)
+    rows = ["a\tr\tc\t1", "a\tr\td\t2", "b\tr\tg\t3", "b\tr\tc\t3"]
+    for lines in (["s\tp\to\tscore", *rows], ["\t".join(row.split("\t")[i] for i in (0, 2, 1, 3)) for row in rows]):
+        (tmp_path / "scores.tsv").write_text("\n".join(lines))
+        found = as_json(capsys, "turned", "--scores", "scores.tsv", "--columns", "htr")["metrics"]["object"]
+        assert (found["n"], found["mr"]) == (2, (2 + 1.5) / 2)
 
 
 @pytest.mark.parametrize(
@@ -588,6 +602,7 @@ def command(root, *arguments, **environment):
     return subprocess.run(call, capture_output=True, env=env)
 
 
+@pytest.mark.thorough
 def test_piped_command_is_silent_on_stderr(root):
     """No progress bar and no warning when nobody looks; the ties are said in the report instead."""
     found = command(root, "evaluate", "graph", "--score", "scorers:constant")

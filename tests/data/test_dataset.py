@@ -214,6 +214,32 @@ def test_g4_masked_arrays_are_refused():
     masked = np.ma.masked_equal([[0, 0, 1], [1, 0, 99]], 99)
     said = refusal(Dataset.from_arrays, test=masked, n_entities=100, n_relations=1)
     assert said == "test must not be a masked array; remove the masked rows first"
+    rows = [np.ma.array([1, 0, 2], mask=[0, 0, 1])]
+    assert refusal(Dataset.from_arrays, test=rows, n_entities=3, n_relations=1) == said
+
+
+def test_columns_that_select_rows_are_refused():
+    """False triples and those of another split would count as true ones of this split; other columns are named."""
+    frame = pd.DataFrame({"s": ["a", "b"], "p": ["r", "r"], "o": ["b", "c"]})
+    false = "marks triples as false, but all rows of the frame would be read as true; keep only the true rows, or drop"
+    for values in ([1, 0], [1.0, -1.0], [True, False], ["False", "true"]):
+        marked = frame.assign(Label=values)
+        said = f"test: the column 'Label' {false} the column if it means something else"
+        assert refusal(Dataset.from_frames, test=marked) == said, values
+        ids = pd.DataFrame({"s": [0, 1], "p": [0, 0], "o": [1, 2], "Label": values})
+        assert refusal(Dataset.from_arrays, test=ids, n_entities=3, n_relations=1) == said, values
+    for name, values, shown in (
+        ("split", ["train", "test"], "'test', 'train'"),
+        ("part", ["valid", "valid"], "'valid'"),
+        ("split", [0, 1], "'0', '1'"),
+    ):
+        assert refusal(Dataset.from_frames, test=frame.assign(**{name: values})) == (
+            f"test: the column {name!r} names splits ({shown}), but all rows of the frame would be read as test; give "
+            "one frame per split, or drop the column if it means something else"
+        )
+    kept = frame.assign(weight=[0, 1], label=[1, 1], split="test", note=[None, "test"])
+    assert Dataset.from_frames(test=kept).observations() == ["columns ignored: weight, label, split, note"]
+    assert Dataset.from_frames(test=frame).observations() == []
 
 
 def test_frames_of_ids_are_read_by_their_names():
@@ -453,6 +479,24 @@ def test_columns_in_another_order_are_suspected():
     assert numbered.observations() == []  # the numbers that are given say the order
 
 
+@pytest.mark.parametrize("columns", ["rht", "rth"])
+def test_the_relation_in_the_first_column_is_suspected(tmp_path, columns):
+    """A ring of six entities: by position, heads are relations, and tails share their labels with them."""
+    facts = pd.DataFrame({"h": list("abcdef"), "r": list("rqrqrq"), "t": list("bcdefa")})
+    rows = facts[list(columns)].set_axis(range(3), axis=1)
+    said = (
+        "the columns look like relation, head, tail: the second and the third column share 100% of their labels, the "
+        "first and the third 0%; say the order: columns='rht' if so (columns='rth' for relation, tail, head), "
+        "columns='hrt' if the second column holds the relations"
+    )
+    assert refusal(Dataset.from_frames, train=rows) == f"train: {said}"
+    rows.to_csv(tmp_path / "train.txt", sep="\t", header=False, index=False)
+    assert refusal(read_dataset, tmp_path) == f"{tmp_path}: {said} (on the command line: --columns)"
+    wanted = Dataset.from_frames(train=facts).fingerprint
+    assert Dataset.from_frames(train=rows, columns=columns).fingerprint == wanted
+    assert read_dataset(tmp_path, columns=columns).fingerprint == wanted
+
+
 def test_s4_ids_in_another_order_are_suspected():
     """Ten entities and four relations as numbers: by position, head and tail share their numbers."""
     rng = random.Random(0)
@@ -484,6 +528,10 @@ def test_real_columns_in_another_order_are_suspected(shared, name):
         other = pd.DataFrame(rows)[[0, 2, 1]].set_axis(range(3), axis=1)
         said = refusal(Dataset.from_frames, train=other)
         assert said.startswith("train: the columns look like head, tail, relation: the first and the second column ")
+        for order in ([1, 0, 2], [1, 2, 0]):
+            other = pd.DataFrame(rows)[order].set_axis(range(3), axis=1)
+            said = refusal(Dataset.from_frames, train=other)
+            assert said.startswith("train: the columns look like relation, head, tail: the second and the third column")
 
 
 def test_fingerprint_knows_neither_order_nor_ids_nor_name():

@@ -211,8 +211,8 @@ def test_vocabulary_equality_is_of_labels_in_order():
 
 def test_vocabulary_repr_shows_three():
     """The first three labels and the number of all."""
-    assert repr(Vocabulary("abcd")) == "Vocabulary(4 labels: 'a', 'b', 'c', ...)"
-    assert repr(Vocabulary("abc")) == "Vocabulary(3 labels: 'a', 'b', 'c')"
+    assert repr(Vocabulary(list("abcd"))) == "Vocabulary(4 labels: 'a', 'b', 'c', ...)"
+    assert repr(Vocabulary(list("abc"))) == "Vocabulary(3 labels: 'a', 'b', 'c')"
 
 
 @pytest.mark.parametrize(

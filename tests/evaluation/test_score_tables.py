@@ -252,10 +252,10 @@ def test_lists_of_positives_are_not_pooled_without_a_word():
     with pytest.raises(DataError) as caught:
         evaluate_scores(pooled, dataset)
     assert str(caught.value) == (
-        "scores, row 1: ('a', 'r', 'e') could be a negative of ('a', 'r', 'c') and ('a', 'r', 'd'), object side, whose "
-        "query does not list every entity. If all rows of a query are the rivals of all its positives, use "
-        "lists='query' (--lists query); if each positive has its own list, add a column 'positive' with the row of the "
-        "positive in the ranked split"
+        "scores, row 1: ('a', 'r', 'e') could be a negative of ('a', 'r', 'c') and ('a', 'r', 'd') (object side), and "
+        "the table does not list every entity for their query. If all rows of a query are the rivals of all its "
+        "positives, use lists='query' (--lists query); if each positive has its own list, add a column 'positive' with "
+        "its row number in the ranked split"
     )
     assert evaluate_scores(pooled, dataset, lists="query")["mrr"] == (1 / 3 + 1 / 2) / 2
     own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"])
@@ -294,8 +294,8 @@ def test_some_positives_without_negatives_on_every_side():
         evaluate_scores(rows, dataset)
     assert str(caught.value) == (
         "the table lists negatives for 1 of 2 positives on the subject side, 1 of 2 positives on the object side; name "
-        "the sides to rank (sides='object', --side object): positives without negatives on them are left out and "
-        "counted"
+        "the sides to rank (sides='object', --side object): positives without negatives on a named side "
+        "are left out there, and counted"
     )
     result = evaluate_scores(rows, dataset, Protocol(sides="both"))
     assert (result["mrr"], result.dropped) == (0.5, {NO_NEGATIVES: 2})
@@ -304,18 +304,22 @@ def test_some_positives_without_negatives_on_every_side():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"positive": [2, 0, 0, 1, 1, 1]}, "scores, row 0: positive is 2; expected the row of a positive, 0 to 1"),
+        (
+            {"positive": [2, 0, 0, 1, 1, 1]},
+            "scores, row 0: column 'positive' contains 2; expected a row number, 0 to 1",
+        ),
         (
             {"positive": [0.0] * 6},
-            "scores: the column 'positive' must hold the rows of the positives (integers); got float64",
+            "scores: the column 'positive' must contain row numbers of positives (integers); got float64",
         ),
         (
             {"positive": [1, 0, 0, 1, 1, 1]},
-            "scores: positive 0, ('a', 'r', 'c'), has 0 rows of its own in its list; expected one",
+            "scores: the list of positive 0, ('a', 'r', 'c'), must contain one row with the positive itself; got 0",
         ),
         (
             {"s": ["a", "e", "a", "a", "a", "a"]},
-            "scores, row 1: ('e', 'r', 'e') differs from its positive ('a', 'r', 'c') in more than one entity",
+            "scores, row 1: ('e', 'r', 'e') must differ from its positive ('a', 'r', 'c') in the subject alone or the "
+            "object alone",
         ),
     ],
 )
@@ -510,7 +514,7 @@ def test_read_scores_names_faulty_lines(tmp_path):
         ("a\tb\tc\t1\na\tb\td\n", "line 2: expected 4 tab-separated columns (s, p, o, score), found 3: 'a\\tb\\td'"),
         ("a\tb\tc\t1\t2\n", "line 1: expected 4 tab-separated columns (s, p, o, score), found 5: "),
         ("a\tb\tc\t1\na\tb\tc\t\n", "line 2: column 4 is empty: 'a\\tb\\tc\\t'"),
-        ("s\tp\to\tscore\na\tb\tc\t1\n", "line 1: looks like a header (s, p, o); use header=True (--header)"),
+        ("s\tp\to\t1\na\tb\tc\t1\n", "line 1: looks like a header (s, p, o); use header=True (--header)"),
         ("", "line 1: 0 triples; the file is empty"),
     ):
         file.write_text(text)
@@ -518,7 +522,35 @@ def test_read_scores_names_faulty_lines(tmp_path):
             read_scores(file)
         assert str(caught.value).startswith(f"{file}, {said}")
     file.write_text("s\tp\to\tscore\na\tb\tc\t1\n")
-    assert read_scores(file, header=True).to_dict("list") == {"s": ["a"], "p": ["b"], "o": ["c"], "score": [1.0]}
+    for header in (None, True):
+        found = read_scores(file, header=header).to_dict("list")
+        assert found == {"s": ["a"], "p": ["b"], "o": ["c"], "score": [1.0]}
+
+
+@pytest.mark.parametrize("header", [None, True])
+def test_the_fourth_name_of_a_header_must_be_score(tmp_path, header):
+    """A distance, a rank or a label is no score of which more is better; a number as name is a triple's score."""
+    file = tmp_path / "scores.tsv"
+    for name in ("distance", "rank", "label"):
+        file.write_text(f"s\tp\to\t{name}\na\tb\tc\t1\n")
+        with pytest.raises(DataError) as caught:
+            read_scores(file, header=header)
+        assert str(caught.value) == (
+            f"{file}, line 1: expected a header whose fourth name is score; got {name!r}; rename it if higher values "
+            "are better, else negate its numbers first"
+        )
+    file.write_text("o\tp\ts\tScore\na\tb\tc\tx\n")
+    with pytest.raises(DataError) as caught:
+        read_scores(file, header=header)
+    assert str(caught.value) == f"{file}, line 2: expected a number as score, found 'x'"
+    file.write_text("from\trel\tto\t1\na\tb\tc\t2\n")
+    if header:
+        with pytest.raises(DataError) as caught:
+            read_scores(file, header=True, columns="hrt")
+        said = "expected a header whose fourth name is score; got '1'; use header=False if the line is a triple"
+        assert str(caught.value) == f"{file}, line 1: {said}"
+    else:
+        assert read_scores(file)["s"].tolist() == ["from", "a"]
 
 
 def test_an_id_beyond_those_listed_is_not_taken_for_another():

@@ -109,7 +109,30 @@ def test_command_line(folder, monkeypatch, capsys):
     captured = capsys.readouterr()
     row = next(line for line in captured.out.splitlines() if line.startswith("object,"))
     assert float(row.split(",")[2]) == pytest.approx(sum(wanted) / 3)
-    assert "1 of 6 listed negatives repeat another one of their list" in captured.err
+    assert "1 of 6 listed negatives repeat another negative of the same list" in captured.err
+
+
+def test_header(folder, capsys):
+    """`header=True` skips the first line; on the command line known names say it, with or without one in train."""
+    dataset = kg.read_dataset(folder)
+    plain = kg.read_candidates(folder / "ranking_head.txt", dataset)
+    (folder / "scorer.py").write_text("def score(s, p, o):\n    return o\n")
+    call = ["evaluate", str(folder), "--score", f"{folder}/scorer.py:score", "--format", "csv", "--candidates"]
+    assert main([*call, str(folder / "ranking_head.txt")]) == 0
+    wanted = capsys.readouterr().out
+    named = write(folder / "ranking_named.txt", ["head relation tail", *TAILS])
+    assert kg.read_candidates(named, dataset, header=True) == plain
+    with pytest.raises(kg.DataError, match=r"looks like a header \(head, relation, tail\); use header=True"):
+        kg.read_candidates(named, dataset)
+    assert main([*call, str(named)]) == 0
+    assert capsys.readouterr().out == wanted
+    write(named, ["head relation tail", *TAILS[:4], "a r d", *TAILS[5:]])
+    with pytest.raises(kg.DataError) as caught:
+        kg.read_candidates(named, dataset, header=True)
+    assert str(caught.value) == (
+        f"{named}, line 6: expected a negative of ('c', 'r', 'd') (line 5) with another object, as in the lines "
+        "before; found ('a', 'r', 'd')"
+    )
 
 
 SCORES = {

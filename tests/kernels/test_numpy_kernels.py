@@ -80,7 +80,7 @@ def test_far_scales(geometry, with_torch, scales):
 WITH_AND_WITHOUT = pytest.mark.parametrize("with_torch", [False, True])
 
 
-@pytest.mark.parametrize(("e", "q"), thinned(UNEQUAL, 3))
+@pytest.mark.parametrize(("e", "q"), thinned(UNEQUAL, 3, unpack=True))
 @WITH_AND_WITHOUT
 def test_products_of_large_and_small(with_torch, e, q):
     """Dot products of ordinary size, although the square of a factor overflows or lies beyond what is screened."""

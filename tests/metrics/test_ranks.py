@@ -194,6 +194,7 @@ def test_large_sums_are_exact():
     assert value("mr", (2**40, 1, 2**41)) == 2**40 + 1.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -215,6 +216,7 @@ def test_chance_of_millions_of_candidates(text, wanted):
     assert parse(text).chance(rivals).value == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_variance_of_millions_of_candidates():
     """Var R = (C^2 - 1) / 12; Var 1/R = H2(C)/C - (H(C)/C)^2, H2(C) = pi^2/6 - 1/C + 1/(2C^2) ...; n = 2."""
     low, high = np.ones(2, dtype=np.int64), np.full(2, MILLIONS, dtype=np.int64)

@@ -93,7 +93,7 @@ def scorer_of(kind, table, seed):
 def test_lists_are_ranked_as_a_loop_does():
     """Functions, rows and embeddings; duplicates kept and dropped; every way to treat unseen triples."""
     met = {"empty": 0, "rows": 0, "known": 0, "answers": 0}
-    for seed in range(size(80, 2000)):
+    for seed in range(size(40, 2000)):
         rng, n, m, splits, lists, table = draw(seed)
         dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
         scorer, score = scorer_of(rng.choice(["function", "rows", "model"]), table, seed)
@@ -112,13 +112,13 @@ def test_lists_are_ranked_as_a_loop_does():
         met["rows"] += len(wanted)
         met["known"] += any("form known triples" in note for note in result.notes)
         met["answers"] += any("answer of their own positive" in note for note in result.notes)
-    assert min(met.values()) >= size(10, 400), met
+    assert min(met.values()) >= size(5, 400), met
 
 
 def test_scores_of_lists_are_ranked_as_a_loop_does():
     """`evaluate_candidates` gives what `evaluate` gives with `Listed`; without ids nothing is filtered."""
     compared = 0
-    for seed in range(size(40, 400)):
+    for seed in range(size(20, 400)):
         _, n, m, splits, lists, table = draw(seed)
         dataset = kg.Dataset.from_arrays(**splits, n_entities=n, n_relations=m)
         candidates, test = Listed(**{f"{side}s": ids for side, ids in lists.items()}), splits["test"]
@@ -142,7 +142,7 @@ def test_scores_of_lists_are_ranked_as_a_loop_does():
         assert any("the filtered setting equals the raw setting" in note for note in bare.notes)
         assert (bare.table[COUNTS[:3]].to_numpy() == bare.table[COUNTS[3:]].to_numpy()).all()
         compared += 1
-    assert compared > size(20, 200)
+    assert compared > size(8, 200)
 
 
 # Three positives among 4 rivals each: ranks 2, 1 and 3 (of the third two rivals tie with it and one is above).
@@ -244,7 +244,7 @@ def test_what_the_lists_hold_is_said():
     result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(candidates=Listed(objects=lists)))
     assert [note.partition("object side: 1 of 6 listed negatives ")[2] for note in result.notes[:3]] == [
         "are the answer of their own positive, and are left out",
-        "repeat another one of their list, and count again (duplicates='drop' drops them)",
+        "repeat another negative of the same list, and count again (duplicates='drop' drops them)",
         "form known triples: they are rivals in the raw setting, not in the filtered one",
     ]
     found = result.table[["better_raw", "better_filtered", "rivals_raw", "rivals_filtered"]]
@@ -256,7 +256,7 @@ def test_what_the_lists_hold_is_said():
 def test_lists_without_any_rival_are_refused():
     """Empty lists, or lists of known triples and of the answer alone: there is nothing to rank."""
     for lists in ([[], [], []], [[1], [1, 3], [3]]):
-        with pytest.raises(kg.DataError, match="no positive has a negative: every list is empty, or holds known"):
+        with pytest.raises(kg.DataError, match="no positive has a negative: every list is empty, or contains only"):
             kg.evaluate(lambda s, p, o: o, graph(), kg.Protocol(candidates=Listed(objects=lists)))
 
 
@@ -276,7 +276,7 @@ def test_notes_count_the_lists_of_triples_that_are_ranked_last():
     protocol = kg.Protocol(candidates=Listed(objects=[[1, 3], [2, 3, 3, 2, 1]]), unseen="worst")
     notes = kg.evaluate(lambda s, p, o: o, dataset, protocol).notes
     assert notes[0] == "object side: 2 of 7 listed negatives are the answer of their own positive, and are left out"
-    assert notes[1].startswith("object side: 1 of 7 listed negatives repeat another one of their list")
+    assert notes[1].startswith("object side: 1 of 7 listed negatives repeat another negative of the same list")
 
 
 def test_many_rivals_are_counted_block_by_block(monkeypatch):
@@ -300,9 +300,12 @@ def test_the_description_is_saved(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"positive": [-1, 0]}, "the column 'positive' must hold the rows of the positives, integers of at least 0"),
-        ({"positive": [0.0, 1.0]}, "the column 'positive' must hold the rows of the positives, integers of at least 0"),
-        ({"positive": [0, 5]}, "the frame has negatives of positive 5; expected 0 to 2"),
+        ({"positive": [-1, 0]}, "the column 'positive' must contain row numbers of positives (integers, at least 0)"),
+        (
+            {"positive": [0.0, 1.0]},
+            "the column 'positive' must contain row numbers of positives (integers, at least 0)",
+        ),
+        ({"positive": [0, 5]}, "the column 'positive' contains 5; expected 0 to 2"),
         ({"side": None}, "the frame of negatives has no column 'side'; sample_negatives makes such frames"),
     ],
 )
@@ -382,8 +385,8 @@ def test_wrong_lists_are_refused(make, message):
         ({}, "evaluate_candidates needs scores: objects=(positives, negatives), subjects=..., or both"),
         (
             {"objects": ([1, 2], [[1], [2]])},
-            "objects has 2 positives, but split test has 3 triples; give one row per triple, in their order, duplicate "
-            "triples included",
+            "objects has 2 positives, but split test has 3 triples; give one row per triple, in the order of the "
+            "triples, including duplicate triples",
         ),
         ({"objects": ([1, 2, 3], [[1], [2]])}, "objects: 3 positives, but 2 lists of negatives"),
         ({"objects": ([1.0, 2, 3], [[1], [2, np.nan], [3]])}, "objects[1]: negative 1 of positive 1 has score NaN"),
@@ -399,8 +402,8 @@ def test_wrong_lists_are_refused(make, message):
         ),
         (
             {"objects": (np.full(3, 0.1, np.float32), np.full((3, 2), 0.1))},
-            "objects has scores of float32 and float64, in which equal scores can differ; give positives and negatives "
-            "in one dtype",
+            "objects has scores of different dtypes, float32 and float64, so ties could be lost; give positives and "
+            "negatives in one dtype",
         ),
         (
             {"objects": ([1, 2, 3], [[1]] * 3), "protocol": kg.Protocol(sides="subject")},
@@ -412,7 +415,7 @@ def test_wrong_lists_are_refused(make, message):
         ),
         (
             {"objects": ([1, 2, 3], [[], [], []])},
-            "no positive has a negative: every list is empty, or holds known triples alone",
+            "no positive has a negative: every list is empty, or contains only known triples",
         ),
         (
             {"objects": ([1, 2, 3], [[1], [2], [3]]), "negatives": {"objects": [[4], [5, 6], [7]]}},

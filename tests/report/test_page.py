@@ -178,6 +178,7 @@ def mean_of(heading, ranks):
 # ---- the data ----
 
 
+@pytest.mark.thorough
 def test_the_metric_table_holds_every_setting_and_side(made, data):
     """Six groups of three models and chance; each value by its definition from the counts."""
     results = made[0]
@@ -241,6 +242,7 @@ def test_the_hits_curve(made, data):
         assert values == pytest.approx([sum(rank <= k for rank in ranks) / len(ranks) for k in cuts], abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_relations(made, data):
     """Each relation of the test split, most ranks first: n, values by their definition, the intervals of `by`."""
     results, dataset, _ = made
@@ -272,6 +274,7 @@ def test_few_of_very_many_relations_are_kept(made, monkeypatch):
     assert min(found["n"][0]) >= sorted(made[0][0].table.groupby("p").size())[-3]
 
 
+@pytest.mark.thorough
 def test_models_with_different_relations_stand_side_by_side():
     """The relations of both; one without a rank has n = 0 and no value."""
     results = []
@@ -406,6 +409,7 @@ def test_the_breakdowns(made, data):
     assert len(starts) > 2
 
 
+@pytest.mark.thorough
 def test_only_the_largest_of_many_groups_are_kept(made):
     """40 of 150 groups of two ranks, and how many there are."""
     result = made[0][0].with_columns({"many": np.arange(2 * N_TEST) % N_TEST})
@@ -416,6 +420,7 @@ def test_only_the_largest_of_many_groups_are_kept(made):
     assert many["n"] == [2] * 40
 
 
+@pytest.mark.thorough
 def test_the_largest_groups_of_an_ordered_column_are_kept(made):
     """Not the first 40 in its order, but those with most ranks, in its order; the share of the others is said."""
     result = made[0][0]
@@ -435,6 +440,7 @@ def test_the_largest_groups_of_an_ordered_column_are_kept(made):
     assert many["values"][0][0][39] == pytest.approx(mean_of("MRR", ranks[288:]), abs=1e-12)
 
 
+@pytest.mark.thorough
 def test_groups_that_are_left_out_cost_no_interval(made, monkeypatch):
     """Of 300 groups 40 times five numbers are computed."""
     from kgeval.results import RankTable
@@ -454,6 +460,7 @@ def test_groups_that_are_left_out_cost_no_interval(made, monkeypatch):
     assert len(computed) - without == 40 * 5
 
 
+@pytest.mark.thorough
 def test_groups_of_several_models_stand_in_one_order(made):
     """One model has the numbers 0, 1, 9, the other 3, 9, 20; both stand among 0, 1, 3, 9, 20."""
     first, second = (
@@ -467,6 +474,7 @@ def test_groups_of_several_models_stand_in_one_order(made):
     assert [model["places"] for model in column["models"]] == [[0, 1, 3], [2, 3, 4]]
 
 
+@pytest.mark.thorough
 def test_sides_stand_in_one_order(made):
     """Both sides first, also where the first result asked one side alone."""
     other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], kg.Protocol(sides="object"), progress=False)
@@ -739,6 +747,7 @@ def test_the_policy_names_each_script_by_its_hash(page):
     assert "plotly.js v" in codes[1][:200]
 
 
+@pytest.mark.thorough
 def test_line_ends_do_not_change_the_hash(monkeypatch, made, tmp_path):
     r"""A browser reads \r\n as \n before it hashes a script."""
     monkeypatch.setattr("kgeval.report.page._plotly_js", lambda: "var a;\r\nvar b;\rvar c;\n")
@@ -895,14 +904,14 @@ def test_an_existing_file_is_kept_unless_overwrite_is_said(made, tmp_path, monke
     path = tmp_path / "page.html"
     path.write_text("mine")
     with pytest.raises(kg.DataError) as caught:
-        write_page(made[0], path)
+        write_page(made[0][:1], path)
     assert str(caught.value) == f"{path} exists; choose another name, or use overwrite=True (--overwrite)"
     assert path.read_text() == "mine"
-    write_page(made[0], path, overwrite=True)
+    write_page(made[0][:1], path, overwrite=True)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
     with pytest.raises(kg.DataError, match="does not exist; create it first"):
-        write_page(made[0], tmp_path / "no" / "page.html")
+        write_page(made[0][:1], tmp_path / "no" / "page.html")
 
 
 def test_without_plotly_the_extra_is_named(made, tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ class Places(Columns):
             Columns(lambda x: x - x.mean(axis=1)[:, None]),
             "among many candidates and .* among few; .* the other candidates",
         ),
-        (Places(), "among many candidates and .* among few; .* take positions for ids?"),
+        (Places(), "among many candidates and .* among few; .* treat positions as ids?"),
         (lambda s, p, o: np.arange(len(s)), "in a batch and .* alone; "),
     ],
     ids=[
@@ -92,7 +92,7 @@ def test_both_scores_are_told():
 def test_places_of_candidates_that_are_not_all():
     """Where unseen entities are no candidates, places and ids part ways for whole rows too."""
     data = dataset(test=TEST, train=[[1, 0, 2], [3, 0, 4], [5, 1, 5]])  # Andorra is unseen
-    with raises("take positions for ids?"):
+    with raises("treat positions as ids?"):
         kg.evaluate(Places(), data, kg.Protocol(sides="object", unseen="drop"))
 
 
@@ -108,7 +108,7 @@ def test_columns_in_reversed_order(n):
     """The reversed first and last candidates would agree with the reversed whole; the last half does not."""
     table = np.random.default_rng(n).permutation(n * n).reshape(n, 1, n) / 1.0
     test = [[s, 0, (s + 1) % n] for s in range(n)]
-    with raises("are the columns in another order than the candidates, or does the scorer take positions for ids?"):
+    with raises("are the columns in another order than the candidates, or does the scorer treat positions as ids?"):
         kg.evaluate(Backwards(table=table), dataset(n, test), kg.Protocol(sides="object"))
 
 

@@ -11,6 +11,7 @@ from kgeval.cli.command import Command
 from kgeval.cli.options import add_input, add_protocol, check_options, given_dataset, protocol_of, scorer_of
 from kgeval.cli.output import add_output, check_output, result_text, with_choices
 from kgeval.files import check_target
+from kgeval.formats import has_named_header
 from kgeval.report import listed_ranks
 from kgeval.scorers import MAX_PAIRS
 
@@ -56,7 +57,8 @@ def _evaluate(options: argparse.Namespace) -> str:
     dataset = given_dataset(options)
     scores = None
     if options.scores is not None:
-        scores = kgeval.read_scores(options.scores, header=options.header)
+        columns = None if has_named_header(options.scores) else options.columns
+        scores = kgeval.read_scores(options.scores, columns=columns)
         result = kgeval.evaluate_scores(scores, dataset, protocol_of(options, dataset), lists=options.lists)
     else:
         scorer = scorer_of(options, dataset)

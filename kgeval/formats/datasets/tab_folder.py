@@ -75,10 +75,7 @@ def _read(
     if header is None and not labelled:
         _check_first_lines([(split, file, len(part[0])) for (split, file), part in zip(parts, read_parts)], dataset)
     if not header and columns is None and dataset.suspicious_order:
-        raise DataError(
-            f"{path}: {dataset.suspicious_order}; say the order: columns='htr' (--columns htr) if so, columns='hrt' "
-            "(--columns hrt) if the second column holds the relations"
-        )
+        raise DataError(f"{path}: {dataset.suspicious_order} (on the command line: --columns)")
     unread = unread_triples(path, files, ignore, dataset, positions)
     return Dataset(dataset.entities, dataset.relations, dataset.splits, dataset.name, [*notes, *unread])
 
@@ -313,6 +310,17 @@ def read_columns(
         if not len(labels[0]):
             raise DataError(f"{path}: no triples below the header line")
     return [*(labels[i] for i in positions), *labels[3:]]
+
+
+def first_labels(file: str | Path) -> list[str]:
+    """Return the labels of the first line of a tab-separated file, for readers that ask whether it is a header.
+
+    Parameters
+    ----------
+    file : str or path
+    """
+    line = _read_lines(Path(file))[0].split(b"\n", 1)[0]
+    return line.decode("utf-8", "replace").removesuffix("\r").split("\t")
 
 
 def _positions(path: Path, labels: list[pd.Categorical], header: bool | None, columns: str | None) -> list[int]:

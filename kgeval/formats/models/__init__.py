@@ -48,7 +48,8 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     ------
     DataError
         If the file contains pickles, if an array is missing or not known, if nothing says a setting that changes the
-        scores, or if the rows cannot be matched to the dataset.
+        scores, if the file and its ``config.json`` say different values and the call says none, if relation labels
+        that the dataset lacks may name inverse relations, or if the rows cannot be matched to the dataset.
     """
     file = Path(path)
     file_format = format_of(file, import_modules(__name__, __path__), npz.FORMAT)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids, check_number, check_one_of
+from kgeval.checks import Ids, check_number, check_one_of, cut_label
 from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import Arrays, read_arrays, read_text
@@ -49,6 +50,7 @@ HOW_TO_SAY = {
     "(--batch-norm-eps)",
 }
 INVERSE_HINT = "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
+SETTING_OPTIONS = {"model": "--model-type"}  # the others: -- and the name of the setting
 NOT_AS_PUBLISHED = {"quate": "the sign of its score differs", "simple": "its score is another formula"}
 
 
@@ -65,13 +67,17 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
     for label_array in set(LABEL_ARRAYS.values()) & set(said):
         arrays[label_array] = _label_array(label_array, said.pop(label_array))
     pykeen, pykeen_notes = _pykeen_settings(file)
-    notes += [note for setting, note in pykeen_notes.items() if setting not in said]
+    if "model" in pykeen and str(said.get("model", pykeen["model"])).lower() != pykeen["model"]:
+        notes.append(f"config.json describes a model {pykeen['model']!r}, not {said['model']!r}; it was left out")
+        pykeen = pykeen_notes = {}
+    pykeen = _without_contradictions(file, arrays, pykeen, said)
+    notes += [note for setting, note in pykeen_notes.items() if setting in pykeen]
     options = {**pykeen, **said}
     text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}  # the settings in the file
     notes += [
         f"the model file says {option}={text[option]!r}; the setting {option}={value!r} replaced this"
         for option, value in said.items()
-        if option in text and arrays[option].item() != value and str(value).lower() != text[option].lower()
+        if option in text and not _is_same(arrays[option], value)
     ]
     name = str(options.pop("model", text.get("model", "")) or "").lower()
     if not name:
@@ -89,6 +95,8 @@ def _read(path: Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
         )
     _check_used(file, arrays, kind)
     values = {name: _scalar(parameters[name]) for name in accepted if name in parameters}
+    if isinstance(values.get("norm"), float) and values["norm"].is_integer():
+        values["norm"] = int(values["norm"])  # 1.0 is 1
     _check_tables(file, values)
     _check_said(file, kind, kind.unsaid(values))
     model = _align_rows(file, kind, values, arrays, dataset)
@@ -191,13 +199,15 @@ def _pykeen_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
     try:
         pipeline = content["pipeline"]
         name = pipeline["model"].lower()
-        is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples", False)
+        is_inverse = pipeline.get("dataset_kwargs", {}).get("create_inverse_triples")
         options = {**pipeline.get("model_kwargs", {})}
     except (KeyError, AttributeError, TypeError):  # not a configuration of PyKEEN
         return {}, {}
     if name in NOT_AS_PUBLISHED:
         raise DataError(f"{config}: PyKEEN's {name} is not that of kgeval.models: {NOT_AS_PUBLISHED[name]}")
-    settings: dict[str, Any] = {"model": name, "inverse_relations": "alternating" if is_inverse else None}
+    settings: dict[str, Any] = {"model": name}
+    if is_inverse is not None:
+        settings["inverse_relations"] = "alternating" if is_inverse else None
     notes = {}
     if name in ("complex", "rotate"):
         settings["layout"] = "interleaved"
@@ -210,6 +220,32 @@ def _pykeen_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
     if name == "tucker" and options.get("apply_batch_normalization", True):
         settings["batch_norm_eps"] = 1e-5  # PyKEEN does not change the default of torch
     return settings, notes
+
+
+def _without_contradictions(file: Path, arrays: Arrays, pykeen: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of ``config.json`` that neither the model file nor the call says.
+
+    Raises a DataError if the model file and ``config.json`` say different values and the call does not decide.
+    """
+    for name, value in pykeen.items():
+        if name in said or name not in arrays or arrays[name].ndim or _is_same(arrays[name], value):
+            continue
+        in_file = f"{name}={arrays[name].item()!r}"
+        option = SETTING_OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        other, remedy = f"{name}={value!r}", f"{in_file} or {name}={value!r} ({option})"
+        if value is None:
+            other = "that there are no inverse relations (create_inverse_triples)"
+            remedy = f"{in_file} ({option}) or ignore={name!r} (--ignore)"
+        raise DataError(f"{file}: says {in_file}, but the config.json beside it says {other}; set {remedy} to decide")
+    return {name: value for name, value in pykeen.items() if name not in said and name not in arrays}
+
+
+def _is_same(array: npt.NDArray[Any], value: Any) -> bool:
+    """Return whether a setting of the file equals `value`; capitals and rounding to single precision do not count."""
+    in_file = array.item()
+    if isinstance(in_file, (int, float)) and isinstance(value, (int, float)):
+        return math.isclose(in_file, value, rel_tol=1e-6)
+    return str(in_file).lower() == str(value).lower()
 
 
 def _batch_norms(
@@ -255,16 +291,14 @@ def _align_rows(
 ) -> EmbeddingModel:
     """Make the model, whose table rows are in id order; an id without a row in the file gets a row of NaN."""
     entity_table = next(name for name in ENTITY_TABLES if name in values)
-    n_rows = len(values["relations"])
     inverse = values.get("inverse_relations")
     if inverse is not None:
         check_one_of("inverse_relations", inverse, INVERSE_ROWS, DataError)
     entity_ids = _row_ids(file, "entities", np.shape(values[entity_table]), arrays, dataset)
-    relation_shape = (n_rows // 2 if inverse else n_rows, *np.shape(values["relations"])[1:])
-    relation_ids = _row_ids(file, "relations", relation_shape, arrays, dataset)
+    relation_ids = _row_ids(file, "relations", np.shape(values["relations"]), arrays, dataset, inverse is not None)
     _check_both_labelled(file, {"entities": entity_ids, "relations": relation_ids}, arrays)
     if inverse is None:
-        _check_inverse_labels(file, arrays, relation_ids)
+        _check_inverse_labels(file, arrays, relation_ids, dataset)
     for name in set(ENTITY_TABLES) & set(values):
         values[name] = _placed(values[name], entity_ids, len(dataset.entities))
     # relation_rows[i], (rows of the file,): the row of the model's relation tables to which row i of the file goes; -1
@@ -295,6 +329,7 @@ def _align_rows(
             model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, in id order",)
         if labels is not None and not labels.ndim:
             model.notes += (f"the rows of {rows} were read as {kept}, in id order ({LABEL_ARRAYS[rows]}='ids')",)
+    model.notes += _unknown_labels(arrays, {"entities": entity_ids, "relations": relation_ids})
     model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
     model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
     return model
@@ -314,44 +349,71 @@ def _check_both_labelled(file: Path, ids: dict[str, Ids], arrays: Arrays) -> Non
     )
 
 
-def _check_inverse_labels(file: Path, arrays: Arrays, relation_ids: Ids) -> None:
-    """Raise a DataError if half of the relation labels are names of inverses, such as ``borders_inverse``."""
-    labels = arrays.get(LABEL_ARRAYS["relations"], np.array(""))
-    known = tuple(labels[relation_ids >= 0].tolist()) if labels.ndim else ()
-    others = labels[relation_ids < 0].tolist() if labels.ndim else []
-    if others and len(others) == len(known) and all(o.startswith(known) or o.endswith(known) for o in others):
+def _unknown_labels(arrays: Arrays, ids: dict[str, Ids]) -> tuple[str, ...]:
+    """Return a note if the file has labels that the dataset lacks, else nothing."""
+    left_out = [
+        f"{(ids[kind] < 0).sum():,} of {len(ids[kind]):,} {kind} "
+        f"(such as {cut_label(str(arrays[name][ids[kind] < 0][0]))!r})"
+        for kind, name in LABEL_ARRAYS.items()
+        if (ids[kind] < 0).any()
+    ]
+    if not left_out:
+        return ()
+    return (f"rows of the model file that were left out, as the dataset lacks their labels: {', '.join(left_out)}",)
+
+
+def _check_inverse_labels(file: Path, arrays: Arrays, relation_ids: Ids, dataset: Dataset) -> None:
+    """Raise a DataError if the relation labels that the dataset lacks may name inverses, such as ``borders_inverse``.
+
+    They may if one of them contains a label that the dataset has, or if they are at least as many as those labels.
+    """
+    if not (relation_ids < 0).any():
+        return
+    labels = arrays[LABEL_ARRAYS["relations"]]
+    known = [label.casefold() for label in labels[relation_ids >= 0].tolist()]
+    unknown = labels[relation_ids < 0].tolist()
+    alike = next((label for label in unknown if any(part and part in label.casefold() for part in known)), None)
+    if alike is not None or len(unknown) >= len(known):
         raise DataError(
-            f"{file}: half of the relation_labels look like inverses of relations of the dataset (such as "
-            f"{others[0]!r}). If they are, keep one label per relation, put the inverse rows after those of "
-            "all relations, and set inverse_relations='after' (--inverse-relations); if not, remove these rows"
+            f"{file}: dataset {dataset.name!r} lacks {len(unknown):,} of the {len(labels):,} relation_labels (such as "
+            f"{cut_label(alike or unknown[0])!r}); they may name inverses of its relations. If they do, keep one label "
+            "per relation, put the inverse rows after those of all relations, and set inverse_relations='after' "
+            "(--inverse-relations); if not, remove these rows"
         )
 
 
-def _row_ids(file: Path, kind: str, shape: tuple[int, ...], arrays: Arrays, dataset: Dataset) -> Ids:
+def _row_ids(
+    file: Path, kind: str, shape: tuple[int, ...], arrays: Arrays, dataset: Dataset, has_inverse: bool = False
+) -> Ids:
     """Return the id of each row, int64 (rows,); -1 if the row's label is not in the dataset.
 
-    `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table, without the rows of inverse
-    relations. If the file has no labels, the rows belong to all ids in order, or only to the ids that occur in train;
-    their number decides which.
+    `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table. With `has_inverse`, half of its rows
+    are of inverse relations, which have no ids. If the file has no labels, the rows belong to all ids in order, or only
+    to the ids that occur in train; their number decides which.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
         if kind == "entities"
         else (dataset.relations, dataset.is_seen_relation)
     )
-    n_rows, name = shape[0], LABEL_ARRAYS[kind]
+    n_rows, name = shape[0] // (1 + has_inverse), LABEL_ARRAYS[kind]
     labels = arrays.get(name)
     if labels is not None and str(labels) != IN_ID_ORDER:
         if labels.ndim == 1 and labels.dtype.kind == "U" and len(set(labels.tolist())) == len(labels) != n_rows:
-            hint = ". Is the table transposed?" if len(labels) in shape[1:] else ""
-            if kind == "relations" and n_rows == 2 * len(labels):
-                hint = f". {INVERSE_HINT}"
+            hint = "row"
+            if has_inverse:
+                hint = f"relation, {n_rows}, as half of the rows are of inverse relations"
+            elif len(labels) in shape[1:]:
+                hint = "row. Is the table transposed?"
+            elif kind == "relations" and n_rows == 2 * len(labels):
+                hint = f"row. {INVERSE_HINT}"
             raise DataError(
-                f"{file}: {kind} has {n_rows} rows, but {name} has {len(labels)} labels; expected one label per row"
-                f"{hint}"
+                f"{file}: {kind} has {shape[0]} rows, but {name} has {len(labels)} labels; expected "
+                f"one label per {hint}"
             )
         if labels.shape != (n_rows,) or labels.dtype.kind != "U" or len(set(labels.tolist())) != n_rows:
-            raise DataError(f"{file}: {name} must be {n_rows} distinct strings, one per row of {kind}")
+            row = "relation, none for its inverse" if has_inverse else f"row of {kind}"
+            raise DataError(f"{file}: {name} must be {n_rows} distinct strings, one per {row}")
         ids = vocabulary.find(labels.tolist())
         _check_normal_forms(file, name, labels, ids, vocabulary, dataset)
         if (ids < 0).all():

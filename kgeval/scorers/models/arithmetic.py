@@ -120,7 +120,7 @@ def check_one_place(**tables: Array) -> None:
 
 
 def plain_parameters(name: str, values: Any) -> Any:
-    """Return `values` as a numpy array in the byte order of the machine, or as a tensor; row i must be that of id i.
+    """Return `values` as a numpy array in the byte order of the machine, or as a tensor; row i belongs to id i.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Raises
     ------
     DataError
-        If the dtype is complex, object or another dtype that is not of real numbers, if the number of dimensions is not
-        `ndim`, if a long double is not a float64, or as for `plain_parameters`.
+        If the dtype is not one of real numbers, if the number of dimensions is not `ndim`, if float64 cannot hold a
+        long double exactly, or in the cases that `plain_parameters` lists.
     """
     array = plain_parameters(name, values)
     if kind_of(array) in ("i", "u"):

@@ -41,10 +41,11 @@ class TransE(EmbeddingModel):
     inverse_relations : str, optional
         See `kgeval.models`.
     normalise : str
-        Which vectors the model divides by their norms before it adds them. ``"none"``: it takes them as they are.
-        ``"entities-l1"`` and ``"entities-l2"``: those of the entities, by their L1 or L2 norms, as PyTorch Geometric
-        (by the norm of the distance) and TorchKGE (L2) do. ``"all-l2"``: those of entities and relations, as OpenKE
-        does.
+        Which vectors the model divides by their norms before it computes the distance.
+        ``"none"``: no vectors.
+        ``"entities-l1"``, ``"entities-l2"``: the entity vectors, by their L1 or L2 norms. TorchKGE uses the L2 norm;
+        PyTorch Geometric uses the same norm as for the distance.
+        ``"all-l2"``: the vectors of entities and relations, by their L2 norms, as in OpenKE.
 
     References
     ----------
@@ -92,7 +93,7 @@ class TransE(EmbeddingModel):
 
 
 def _normalised(table: Array, row_norm: str) -> Array:
-    """Return a float64 copy of `table` with each row divided by its norm, ``"l1"`` or ``"l2"``."""
+    """Return a float64 copy of `table` with each row divided by its norm; `row_norm` is ``"l1"`` or ``"l2"``."""
     table = as_double(table)
     norms = row_sums(library(table).abs(table)) if row_norm == "l1" else square_root(row_sums(table * table))
     return table / library(norms).clip(norms, SMALLEST_NORM, None)[:, None]
@@ -121,7 +122,8 @@ class RotatE(EmbeddingModel):
 
     Notes
     -----
-    A model gets a note, and a KgevalWarning is given, if phases of which nobody says the unit all are small.
+    If `phase_unit` is not given and all phases are small, their unit may not be radians: a KgevalWarning and a note of
+    the model say so.
 
     References
     ----------
@@ -173,7 +175,11 @@ class RotatE(EmbeddingModel):
 
     @classmethod
     def unsaid(cls, values: dict[str, Any]) -> list[str]:
-        """See `EmbeddingModel.unsaid`: phases need their unit, and complex entities with phases need no layout."""
+        """See `EmbeddingModel.unsaid`.
+
+        If the relations are phases, `phase_unit` must be given, and `layout` need not be given when the entity table is
+        complex.
+        """
         names, entities, relations = super().unsaid(values), values["entities"], values["relations"]
         n_numbers = entities.shape[1] // (1 if kind_of(entities) == "c" else 2)
         if not _are_phases(relations, n_numbers):
@@ -194,17 +200,17 @@ class RotatE(EmbeddingModel):
 
 
 def _are_phases(relations: Array, n_numbers: int) -> bool:
-    """Return whether a relation table holds phases: real, with one column for each of the complex numbers."""
+    """Return whether a relation table contains phases: real numbers, with one column per complex dimension."""
     return relations.ndim == 2 and kind_of(relations) == "f" and int(relations.shape[1]) == n_numbers
 
 
 def _small_phases(angles: npt.NDArray[Any]) -> str:
-    """Return a caution if all phases are small, as those of a model in another unit are; else ``""``."""
+    """Return a caution if all phases are so small that their unit may not be radians; else ``""``."""
     largest = float(np.nanmax(np.abs(angles))) if not np.isnan(angles).all() else np.inf
     if angles.size < MIN_PHASES or not 0 < largest < SMALL_PHASE:
         return ""
     return (
         f"RotatE: no phase of the relations is beyond {largest:.2g}, though phases in radians usually lie between "
-        "-3.14 and 3.14. If their unit is another, set phase_unit= (for the paper's code: pi * hidden_dim / "
+        "-3.14 and 3.14. If the phases have another unit, set phase_unit= (for the paper's code: pi * hidden_dim / "
         "(gamma + 2)); phase_unit=1 means radians"
     )

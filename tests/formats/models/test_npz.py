@@ -88,7 +88,7 @@ def failure(path, dataset, **settings):
 
 
 @pytest.mark.parametrize("inverse", light([None, "after", "alternating"], 1))
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", light(MODELS, 4))
 def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
     """Rows in another order, with rows for labels that the dataset lacks, are the model in the order of the ids."""
     values, rng = tables(kind, inverse), np.random.default_rng(9)
@@ -112,7 +112,7 @@ def test_rows_are_matched_by_label(dataset, tmp_path, kind, inverse):
 
 
 @pytest.mark.parametrize("inverse", light([None, "after", "alternating"], 1))
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", light(MODELS, 4))
 def test_rows_that_the_file_lacks(dataset, tmp_path, kind, inverse):
     """Without rows for what train lacks the model says so, and by default its triples are dropped."""
     values, rng = tables(kind, inverse, seed=3), np.random.default_rng(4)
@@ -442,12 +442,72 @@ def test_twice_the_relation_rows(dataset, tmp_path):
     said = f"relations has 6 rows, but relation_labels has 3 labels; expected one label per row. {hint}"
     assert failure(path, dataset) == said
     assert load_model(path, dataset, inverse_relations="after").inverse_relations == "after"
-    labels["relation_labels"] = [label + end for label in RELATIONS for end in ("", "_inverse")]
-    assert failure(saved(tmp_path, **values, **labels), dataset) == (
-        "half of the relation_labels look like inverses of relations of the dataset (such as 'r2_inverse'). If they "
-        "are, keep one label per relation, put the inverse rows after those of all relations, and set "
-        "inverse_relations='after' (--inverse-relations); if not, remove these rows"
+
+
+ASKED = (
+    "they may name inverses of its relations. If they do, keep one label per relation, put the inverse rows after "
+    "those of all relations, and set inverse_relations='after' (--inverse-relations); if not, remove these rows"
+)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([*RELATIONS, "r2_inverse", "r10_inverse", "R_inverse"], "lacks 3 of the 6 relation_labels (such as 'r2_i"),
+        (["<pad>", *RELATIONS, "r2_re", "r10_re", "R_re"], "lacks 4 of the 7 relation_labels (such as 'r2_re')"),
+        ([*RELATIONS, "<pad>", *(f"INVERSE_{x.upper()}" for x in RELATIONS)], "lacks 4 of the 7 relation_labels (such"),
+        ([*RELATIONS, "inv-r2"], "lacks 1 of the 4 relation_labels (such as 'inv-r2')"),
+        (["r2", "r10", "r2^-1", "r10^-1"], "lacks 2 of the 4 relation_labels (such as 'r2^-1')"),
+        ([*RELATIONS, "a", "b", "c"], "lacks 3 of the 6 relation_labels (such as 'a')"),
+    ],
+)
+def test_labels_that_may_name_inverses(dataset, tmp_path, labels, said):
+    """One label more than those of the relations and their inverses, and the inverse rows were left out silently."""
+    values = tables("distmult") | {"relations": np.ones((len(labels), D))}
+    path = saved(tmp_path, model="distmult", **values, entity_labels=ENTITIES, relation_labels=labels)
+    message = failure(path, dataset)
+    assert message.startswith(f"dataset 'seven' {said}")
+    assert message.endswith(f"); {ASKED}")
+
+
+def test_rows_that_are_left_out_are_noted(dataset, tmp_path):
+    """A padding row is no question, but said."""
+    file = reordered(tables("distmult"), range(7), range(3), None) | {"model": "distmult"}
+    file["entities"] = np.vstack([file["entities"], np.ones((2, D))])
+    file["entity_labels"] += ["nobody", "none"]
+    start = "rows of the model file that were left out, as the dataset lacks their labels: "
+    notes = load_model(saved(tmp_path, **file), dataset).notes
+    assert notes == ("DistMult, 4 dimensions, no inverse relations", f"{start}2 of 9 entities (such as 'nobody')")
+    file["relations"] = np.vstack([file["relations"], np.ones((1, D))])
+    file["relation_labels"] += ["<pad>"]
+    notes = load_model(saved(tmp_path, **file), dataset).notes
+    assert notes[1] == f"{start}2 of 9 entities (such as 'nobody'), 1 of 4 relations (such as '<pad>')"
+
+
+@pytest.mark.parametrize("inverse", ["after", "alternating"])
+def test_labels_of_inverse_rows(dataset, tmp_path, inverse):
+    """With declared inverse relations, a label for each row is one too many for each relation."""
+    labels = [label + end for label in RELATIONS for end in ("", "_inverse")]
+    values = tables("distmult", inverse) | {"entity_labels": ENTITIES, "relation_labels": labels}
+    assert failure(saved(tmp_path, model="distmult", inverse_relations=inverse, **values), dataset) == (
+        "relations has 6 rows, but relation_labels has 6 labels; expected one label per relation, 3, as half of the "
+        "rows are of inverse relations"
     )
+    values["relation_labels"] = ["r2", "r2", "R"]
+    assert failure(saved(tmp_path, model="distmult", inverse_relations=inverse, **values), dataset) == (
+        "relation_labels must be 3 distinct strings, one per relation, none for its inverse"
+    )
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.float32(2)])
+def test_a_norm_that_is_a_whole_float(dataset, tmp_path, norm):
+    values = tables("transe")
+    direct = ranks(MODELS["transe"](**values, norm=int(norm)), dataset)
+    path = saved(tmp_path, model="transe", normalise="none", norm=norm, **values)
+    assert ranks(load_model(path, dataset), dataset).equals(direct)
+    assert ranks(load_model(path, dataset, norm=float(norm)), dataset).equals(direct)
+    path = saved(tmp_path, model="transe", normalise="none", norm=1.5, **values)
+    assert failure(path, dataset) == "norm must be 1 or 2; got 1.5"
 
 
 def test_faults_of_tables_are_not_those_of_labels(dataset, tmp_path):
@@ -659,6 +719,88 @@ def test_a_default_of_pykeen_is_noted(dataset, tmp_path):
     pykeen_folder(tmp_path / "run", model="transe")
     assert note in load_model(tmp_path / "run", dataset).notes
     assert note not in load_model(tmp_path / "run", dataset, norm=2).notes
+
+
+INVERTED, PLAIN = {"create_inverse_triples": True}, {"create_inverse_triples": False}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "in_file", "said", "answers"),
+    [
+        (
+            {"model": "distmult"},
+            {"model": "transe", "norm": 1, "normalise": "none"},
+            "says model='transe', but the config.json beside it says model='distmult'; set model='transe' or "
+            "model='distmult' (--model-type) to decide",
+            [{"model": "transe"}, {"model": "distmult", "ignore": "norm,normalise"}],
+        ),
+        (
+            {"model": "transe"},
+            {"norm": 2},
+            "says norm=2, but the config.json beside it says norm=1; set norm=2 or norm=1 (--norm) to decide",
+            [{"norm": 2}, {"norm": 1}],
+        ),
+        (
+            {"model": "transe"},
+            {"normalise": "all-l2"},
+            "says normalise='all-l2', but the config.json beside it says normalise='none'; set normalise='all-l2' or "
+            "normalise='none' (--normalise) to decide",
+            [{"normalise": "all-l2"}, {"normalise": "none"}],
+        ),
+        (
+            {"model": "complex"},
+            {"layout": "halves"},
+            "says layout='halves', but the config.json beside it says layout='interleaved'; set layout='halves' or "
+            "layout='interleaved' (--layout) to decide",
+            [{"layout": "halves"}, {"layout": "interleaved"}],
+        ),
+        (
+            {"model": "distmult", "dataset_kwargs": INVERTED},
+            {"inverse_relations": "after"},
+            "says inverse_relations='after', but the config.json beside it says inverse_relations='alternating'; set "
+            "inverse_relations='after' or inverse_relations='alternating' (--inverse-relations) to decide",
+            [{"inverse_relations": "after"}, {"inverse_relations": "alternating"}],
+        ),
+        (
+            {"model": "distmult", "dataset_kwargs": PLAIN},
+            {"inverse_relations": "after"},
+            "says inverse_relations='after', but the config.json beside it says that there are no inverse relations "
+            "(create_inverse_triples); set inverse_relations='after' (--inverse-relations) or "
+            "ignore='inverse_relations' (--ignore) to decide",
+            [{"inverse_relations": "after"}],
+        ),
+    ],
+)
+def test_a_configuration_that_contradicts_the_file(dataset, tmp_path, pipeline, in_file, said, answers):
+    """The configuration replaced what the file itself says, silently; now the call decides, and its answer counts."""
+    folder, inverse = tmp_path / "run", in_file.get("inverse_relations")
+    rows = pykeen_folder(folder, inverse, **pipeline)
+    path = saved(folder, **rows, **in_file)
+    assert failure(path, dataset) == said
+    for answer in answers:
+        kind = answer.get("model", pipeline["model"])
+        settings = {name: value for name, value in answer.items() if name not in ("model", "ignore")}
+        model = load_model(path, dataset, **answer)
+        assert ranks(model, dataset).equals(ranks(MODELS[kind](**rows, **settings), dataset)), answer
+
+
+def test_a_configuration_that_the_file_completes(dataset, tmp_path):
+    """The same values are no contradiction; what the configuration does not say of inverse rows, the file may say."""
+    folder = tmp_path / "run"
+    rows = pykeen_folder(folder, "after", model="transe")
+    path = saved(folder, **rows, model="TransE", norm=1.0, normalise="none", inverse_relations="after")
+    model = load_model(path, dataset)
+    assert model.description == "TransE, L1, 4 dimensions, inverse relations after"
+    assert not [note for note in model.notes if "config.json" in note]
+    assert ranks(model, dataset).equals(ranks(MODELS["transe"](**rows, inverse_relations="after"), dataset))
+
+
+def test_a_configuration_of_another_model(dataset, tmp_path):
+    """Its settings (the norm of TransE) are not those of the model that the call names."""
+    rows = pykeen_folder(tmp_path / "run", model="transe")
+    model = load_model(tmp_path / "run", dataset, model="distmult")
+    assert "config.json describes a model 'transe', not 'distmult'; it was left out" in model.notes
+    assert ranks(model, dataset).equals(ranks(MODELS["distmult"](**rows), dataset))
 
 
 def test_a_model_of_the_code_of_rotate(shared, tmp_path):

@@ -169,6 +169,7 @@ def test_value_equals_oracle(metric):
     assert defined > len(TABLES) / 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [cls.name for cls in REGISTERED.values() if cls.needs in ("scores", "values")])
 def test_any_real_numbers_equal_oracle(name):
     """Scores and values are not probabilities: integers, negative and infinite scores, real labels."""

@@ -107,7 +107,7 @@ def test_err_of_tied_items_of_one_grade(n, r, t):
 
 
 @pytest.mark.parametrize(
-    ("n", "r", "g_max", "t"), light([(1100, 1000, 10, 20), (1500, 700, 7, 0), (1500, 700, 2, 3)], 1)
+    ("n", "r", "g_max", "t"), light([(1100, 1000, 10, 20), (1500, 700, 7, 0), (1500, 700, 2, 3)], 1, unpack=True)
 )
 def test_err_of_a_thousand_tied_items(n, r, g_max, t):
     """C(n, r) is beyond floats. Of a hits and b others left, the next is a hit with probability a / (a + b).

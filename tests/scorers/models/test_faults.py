@@ -88,7 +88,7 @@ def test_a_buffer_of_query_vectors_may_be_used_again(threads):
 def test_moduli_need_pairs():
     """Three columns are no complex numbers."""
     scorer = with_vectors(lambda q: q[:, :3], lambda e: e[:, :3])
-    scorer.geometry = "modulus"
+    vars(scorer)["geometry"] = "modulus"
     with raises("TransE: geometry 'modulus' needs a multiple of 2 columns; got 3"):
         kg.evaluate(scorer, dataset())
 
@@ -310,8 +310,8 @@ def test_phases_that_are_all_small():
     entities, phases = np.ones((N, 20)), np.linspace(-0.3, 0.2, M * 10).reshape(M, 10)
     caution = (
         "RotatE: no phase of the relations is beyond 0.3, though phases in radians usually lie between -3.14 and 3.14. "
-        "If their unit is another, set phase_unit= (for the paper's code: pi * hidden_dim / (gamma + 2)); phase_unit=1 "
-        "means radians"
+        "If the phases have another unit, set phase_unit= (for the paper's code: pi * hidden_dim / (gamma + 2)); "
+        "phase_unit=1 means radians"
     )
     with pytest.warns(kg.KgevalWarning, match="no phase of the relations is beyond 0.3") as caught:
         model = RotatE(entities, phases)
