@@ -1,4 +1,4 @@
-"""`import_modules`, which imports all modules in the folder of a package.
+"""`import_modules` imports all modules in the folder of a package.
 
 The packages of commands, models, metrics and file formats call it, so that a new module in their folder needs no
 entry in a list.

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from kgeval.errors import DataError
 
 Arrays = dict[str, npt.NDArray[Any]]
-MIN_SIMILARITY = 0.7  # of a missing file's name and the name that an error message suggests
+MIN_SIMILARITY = 0.7  # an error message suggests a name only if it is at least this similar
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
@@ -166,7 +166,7 @@ def check_source(path: str | Path) -> None:
 
 
 def similar_path(path: str | Path, is_folder: bool = False) -> str:
-    """Return a hint for an error message: the file beside a missing file whose name is most similar.
+    """Return a hint for an error message about a missing file: the most similar file name in the same folder.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def similar_path(path: str | Path, is_folder: bool = False) -> str:
 
 
 def _mode_or_none(path: Path, done: str) -> int | None:
-    """Return the mode of a file; None if there is no file. If it cannot be looked up, raise "cannot be {done}"."""
+    """Return the mode of a file, or None if there is no file; raise a DataError "cannot be {done}" for other errors."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character in the name

@@ -40,7 +40,7 @@ from kgeval.results import (
 )
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
-PROBABILITY_METRICS = ("log_loss", "brier", "ece")  # shown too by default if probabilities were calibrated
+PROBABILITY_METRICS = ("log_loss", "brier", "ece")  # added to the default metrics if there are probabilities
 _METHODS = {"platt": "Platt's method", "isotonic": "isotonic regression"}
 PREDICTIONS = {"decisions": "predicted", "scores": "score", "probabilities": "probability", "values": "probability"}
 NO_PROBABILITIES = (
@@ -169,7 +169,7 @@ class ClassificationResult:
         return self._compute(metric, np.arange(len(self.table))) if average == "micro" else self._macro(metric)
 
     def _compute(self, metric: PointMetric, rows: Ids) -> MetricValue:
-        """Return the metric over `rows` of the table."""
+        """Return the value of the metric over the rows of the table with the indices `rows`."""
         if self._needs_probabilities(metric):
             return MetricValue.undefined(NO_PROBABILITIES)
         labels, predictions = (self.table[name].to_numpy()[rows] for name in ("label", PREDICTIONS[metric.needs]))
@@ -196,7 +196,7 @@ class ClassificationResult:
 
     @cached_property
     def _relations(self) -> list[tuple[tuple[str, ...], Ids]]:
-        """The label and the row indices of each test relation; relations with more rows come first."""
+        """One pair per test relation: a tuple with its label, and its row indices. Largest relations come first."""
         return self._groups(["relation"])
 
     def _groups(self, names: Sequence[str]) -> list[tuple[tuple[str, ...], Ids]]:
@@ -216,7 +216,7 @@ class ClassificationResult:
 
     @property
     def default_metrics(self) -> tuple[str, ...]:
-        """The metrics that tables show by default; metrics of probabilities only if `table` has probabilities."""
+        """The metrics that tables show by default; if `table` has probabilities, they include metrics of them."""
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
     def summary(self, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:

@@ -80,15 +80,15 @@ def classify(
         ``kgeval.sample_negatives(dataset, split, seed=seed)``. Negatives that are known triples, or that occur more
         than once, are kept; notes contain their numbers.
     calibrate : str, optional
-        ``"platt"`` or ``"isotonic"``: fit probabilities on the scores of all validation triples together; metrics
-        such as log loss require probabilities. Requires scikit-learn.
+        The method that turns scores into probabilities: ``"platt"`` or ``"isotonic"``. It is fitted on all validation
+        triples together. Metrics such as log loss require probabilities. Requires scikit-learn.
     prior : float, optional
         The share of true triples that the probabilities assume; by default the share of true triples in validation.
         Requires `calibrate`.
     seed : int
         Seed of ``"uniform"`` negatives; not used with other negatives.
     source : str, optional
-        The source of the negatives, which the result names; by default the folder, ``"given"`` or ``"uniform"``.
+        Where the negatives come from, as text for the result; by default the folder, ``"given"`` or ``"uniform"``.
     max_pairs : int
         The largest number of triples in one call of a scoring function.
 
@@ -309,7 +309,7 @@ def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | Non
 
 
 def _about(dataset: Dataset, valid: _Examples, test: _Examples) -> dict[str, Any]:
-    """Return the facts about dataset and examples that are stored in the result."""
+    """Return the facts about the dataset and the examples that the result stores."""
     about: dict[str, Any] = {
         "dataset": dataset.name,
         "dataset_fingerprint": dataset.fingerprint,

@@ -112,7 +112,7 @@ class NegativeSets:
         return cls(triples, source, notes + _cautions(dataset, triples))
 
     def about(self, dataset: Dataset, source: str | None) -> dict[str, Any]:
-        """Return what a result stores about the negatives: `source` (by default `self.source`) and SHA-256."""
+        """Return a dict with the source of the negatives (`source`, by default `self.source`) and their SHA-256."""
         return {"negatives": source or self.source, "negatives_sha256": self.fingerprint(dataset)}
 
     def fingerprint(self, dataset: Dataset) -> str:

@@ -338,7 +338,11 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
 
 
 def _module(name: str) -> Any:
-    """Import a module: `name` is a file if it ends in .py, else a module in the current folder or Python path."""
+    """Import and return a module.
+
+    If `name` ends in .py, it is the path of a file. Otherwise it is the name of a module, which is searched in the
+    current folder and on the Python path.
+    """
     if not name.endswith(".py"):
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)
@@ -357,7 +361,7 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
     options : argparse.Namespace
         The parsed options.
     dataset : Dataset
-        Gives the ids of the entities in files of negatives.
+        Its vocabularies turn the labels in files of candidates into ids.
     """
     _check_splits(options, dataset)
     if not any((options.side, options.split, options.filter, options.unseen, options.candidates)):
@@ -367,7 +371,7 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         split = words(options.split or "test")
         if len(split) != 1:
             raise ProtocolError("--candidates needs one split to rank; --split names several")
-        # Known names say on their own that the files have a header, whatever the files of the dataset have.
+        # Files whose first lines contain known column names have a header, even if the files of the dataset have none.
         header = True if all(has_named_header(file) for file in options.candidates) else None
         if header is None and options.header is False:
             header = False

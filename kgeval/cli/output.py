@@ -37,7 +37,9 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help="metrics, comma-separated (default: %(default)s)",
     )
     output.add_argument(
-        "--ties", choices=TIE_POLICIES, help="tie policy (default: realistic; for query. metrics: expected)"
+        "--ties",
+        choices=TIE_POLICIES,
+        help="tie policy (default: realistic, but expected for keys that start with query.)",
     )
     output.add_argument(
         "--by",
@@ -167,7 +169,9 @@ def result_text(
         parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
         if confidence is not None:
-            reasons.append(f"note: {confidence:.0%} intervals, clustered by triple (query. metrics: by query)")
+            reasons.append(
+                f"note: {confidence:.0%} intervals, clustered by triple (keys that start with query.: by query)"
+            )
         split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
         if split_columns and not says_splits(result.notes):
             reasons.append(

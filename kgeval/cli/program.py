@@ -20,7 +20,7 @@ from kgeval.cli.commands import all_commands
 from kgeval.errors import KgevalError, KgevalWarning, ProtocolError
 from kgeval.report import printable
 
-MIN_SIMILARITY = 0.7  # of an unknown option and the option that an error message suggests
+MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> tuple[str, int]:
-    """Run a command; return its text and the exit code. An error is printed in one line, and the text is empty."""
+    """Run a command; return its text and the exit code.
+
+    If the command raises an error, print the error message, and return an empty text with the exit code.
+    """
     aside = _stdout_to_stderr() if options.runs_scorer else contextlib.nullcontext()
     try:
         with warnings.catch_warnings(), aside:
@@ -72,7 +75,7 @@ def _run(options: argparse.Namespace) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Send to standard error what is written to standard output: a scorer must not print among the numbers.
+    """Redirect standard output to standard error, so that the scorer's output does not mix with the printed numbers.
 
     ``sys.stdout`` is replaced. Its file descriptor (if it has one) is redirected too, because libraries in C and
     subprocesses write to the descriptor.
@@ -160,7 +163,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Return the parser of the program, and a dict: name of a command -> parser of the command."""
+    """Return the parser of the program, and a dict from the name of each command to its parser."""
     parser = _Parser(prog="kgeval", description="Exact evaluation of knowledge-graph embedding models.")
     parser.add_argument("--version", action="version", version=f"kgeval {kgeval.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

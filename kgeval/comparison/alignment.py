@@ -278,20 +278,21 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Return the candidates of each protocol, changed so that missing digests do not count as a difference.
+    """Return `values`, the candidates of each protocol, such that a missing digest does not count as a difference.
 
-    A digest is a hash of the lists of candidates. Files of version 0.1.0 have no digest; their lists are unknown and
-    cannot be compared. A value without a digest is replaced by the first value of the same kind that has a digest.
+    A digest is a hash of the lists of candidates. Results that version 0.1.0 saved have no digest; their lists are
+    unknown and cannot be compared. Therefore an element without a digest is replaced by the first element of the same
+    kind that has a digest, if there is one.
     """
     with_content = {value.kind: value for value in reversed(values) if value.digest}
     return [value if value.digest else with_content.get(value.kind, value) for value in values]
 
 
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
-    """Check for each metric in `keys` that the results have ranked the sides that the metric needs.
+    """Check that every result has ranked the sides that the metrics in `keys` need.
 
     A metric of one side needs this side in every result. A metric of both sides needs the same sides in every result.
-    Return a list with one mismatch, for the first metric that lacks a side; return an empty list if none lacks one.
+    Return a list with one mismatch, for the first metric whose need is not met; return an empty list if all are met.
     """
     ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
@@ -412,8 +413,8 @@ def _rival_mismatches(
     shared : int64 array, shape (shared, results)
         Row i is a ranked triple that all results contain; column j holds its index in the table of result j.
     causes : tuple of str
-        Overrides that accept the mismatch. Each of them also accepts another difference between the results, and this
-        other difference can be the reason for the different numbers of rivals.
+        Overrides that accept the mismatch. Each of them also accepts a second difference between the results, such as
+        different filters; the second difference can be the reason why the numbers of rivals differ.
     """
     differing = []
     for setting in SETTINGS:

@@ -54,7 +54,8 @@ class Comparison:
         The compared metrics: text of the key -> key.
     results : tuple of EvaluationResult
     alignment : Alignment
-        The rows that were compared, and the differences that were overridden.
+        The rows that were compared, and the mismatches between the results (for example in the protocol) that
+        `override` accepted.
     terms : Terms
         Confidence, clusters, number of swaps and seed.
     notes : tuple of str
@@ -80,13 +81,14 @@ class Comparison:
 
     @property
     def alpha(self) -> float:
-        """The significance level, 1 - confidence: a difference is undecided unless its ``p_holm`` is at most this."""
+        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
         return self.terms.alpha
 
     def best(self, metric: str | Metric) -> str:
-        """Return the name of the model with the best value; if several models have it, the first of these models.
+        """Return the name of the model with the best value. If several models share it, return the first in `names`.
 
-        The value may be the best by chance; the column ``better`` of `table` names only models that the test decides.
+        The value may be the best by chance. The column ``better`` of `table` names a model only if the difference is
+        significant.
 
         Parameters
         ----------
@@ -124,8 +126,8 @@ class Comparison:
         metric : str or Metric
             One of the compared metrics.
         first, second : str, optional
-            Names of two models. By default the first two models. If only `first` is passed, `second` is the first of
-            the other models.
+            Names of two models; by default ``names[0]`` and ``names[1]``. If only `first` is passed, the second model
+            is ``names[0]``, or ``names[1]`` if `first` is ``names[0]``.
 
         Returns
         -------
@@ -260,8 +262,8 @@ def compare(
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
         Holm's method, is at most ``1 - confidence``.
     cluster : str
-        ``"triple"`` or ``"query"``: ranks of the same triple, or of the same query, depend on each other and are
-        swapped together. For ``query.`` metrics each query is one cluster.
+        Which ranks are swapped together, because they depend on each other. ``"triple"``: the ranks of the same triple.
+        ``"query"``: the ranks of the same query. For ``query.`` metrics each query is one cluster.
     n_resamples : int
         Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
         use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).

@@ -45,7 +45,7 @@ class Terms:
 
     @property
     def alpha(self) -> float:
-        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most this."""
+        """The significance level, 1 - confidence: a difference is decided if its ``p_holm`` is at most `alpha`."""
         return round(1.0 - self.confidence, 12)  # 0.05, not 0.050000000000000044
 
 
@@ -58,8 +58,8 @@ class Sample:
     rows : tuple of int64 arrays, shape (ranks,)
         One array per result: the indices of the shared ranks in its table.
     orders : tuple of int64 arrays, shape (observations,), or None
-        Only for query-level metrics, else None. Each result lists the shared queries in its own order (by ids, which
-        differ between results). One array per result: element q is the position of shared query q in this list.
+        None unless the metric is query-level. Then there is one array per result, because each result sorts the shared
+        queries by its own ids. Element q of the array is the position of shared query q in the order of that result.
     clusters : int64 array, shape (observations,)
         The number (0, 1, ...) of the cluster of each observation.
     relations : int64 array, shape (observations,)
@@ -78,7 +78,7 @@ class Sample:
 
     @classmethod
     def of(cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, cluster: str) -> Sample:
-        """Return the observations that `key` uses among the shared rows.
+        """Return the sample for the metric `key`: its observations, taken from the rows that all results share.
 
         Parameters
         ----------
@@ -432,12 +432,16 @@ def _difference_of_moments(first: Moments, second: Moments) -> Moments:
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:
     """Return the contribution of each observation to ``first - second``, and whether the contributions are exact.
 
-    The mean of the contributions is the difference of both metrics. A metric is ``finish(means)``; `finish` is
-    approximated by a linear function, whose gradient is that of `finish` half-way between the means of both metrics.
-    Let ``d = first.values - second.values``. The contribution of observation i is
-    ``difference + gradient @ (d[i] - d.mean(axis=0))``. If ``d[i]`` is 0, the contribution is only the error of the
-    approximation (of third order). The contributions are exact if `finish` is linear between the means, for example
-    for a plain mean.
+    The mean of the contributions is the difference of both metrics. The contribution of observation i is
+    ``difference + gradient @ (d[i] - d.mean(axis=0))``, where
+
+    - ``difference`` is the value of the first metric minus the value of the second,
+    - ``gradient`` is the gradient of `finish` half-way between the means of both metrics (a metric is
+      ``finish(means)``; the gradient gives a linear approximation of `finish`),
+    - ``d`` is ``first.values - second.values``.
+
+    If ``d[i]`` is 0, the contribution is only the error of the approximation (of third order). The contributions are
+    exact if `finish` is linear between the means, for example for a plain mean.
 
     Parameters
     ----------

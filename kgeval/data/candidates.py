@@ -323,7 +323,7 @@ def candidates_from_json(value: Any) -> Candidates:
 
 
 def _id_lists(name: str, value: Any) -> Lists:
-    """Return lists of ids from an array of shape (n, m) or a sequence of arrays; raise a ProtocolError for no ids."""
+    """Return lists of ids from an array of shape (n, m) or a sequence of arrays; raise a ProtocolError if not valid."""
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
         raise ProtocolError(f"{name} must be an array of ids (n, m), or n arrays of ids; got {type(value).__name__}")
     if isinstance(value, np.ndarray) and value.ndim == 2:

@@ -151,7 +151,8 @@ def sample_negatives(
     rng = np.random.default_rng(check_seed(seed))
     positives = dataset[split].array
     known = known_triples(dataset, [*_known_splits(dataset, filter_splits), split])
-    # coin[i], (positives,): the index of the side with one more negative of positive i; for two sides and odd n.
+    # coin[i], (positives,): the index of the side on which positive i gets one negative more than on the other side.
+    # Used only if there are two sides and n is odd.
     coin = rng.integers(0, 2, size=len(positives))
     # Lists with one array per side. parts: the negatives, int64 (negatives, 3). positive_rows: for each negative, the
     # row of its positive. side_codes: for each negative, the index of its side.
@@ -204,8 +205,8 @@ def _draw_unknown(queries: Queries, index: KnownIndex, n_entities: int, rng: np.
         # n_allowed_before[j], (known answers,): how many allowed entities have a lower id than known answer j; these
         # counts never decrease.
         n_allowed_before = known_answers - np.arange(len(known_answers))
-        # (draws,): for each k, how many known answers have a lower id than allowed entity number k. The id of this
-        # entity is k plus this count.
+        # (draws,): for each k, how many known answers have a lower id than the allowed entity at position k. The id of
+        # this entity is k plus this count.
         n_known_before = np.searchsorted(n_allowed_before, positions, side="right")
         drawn[first : first + len(positions)] = positions + n_known_before
     return drawn

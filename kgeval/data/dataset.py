@@ -93,8 +93,9 @@ class Dataset:
         train, valid, test : pandas.DataFrame, optional
             Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
             ``h, r, t``, in any order; other columns are ignored, and the observations name them. Three columns without
-            names (0, 1, 2) are subject, relation, object. Integers become their decimal string, unless they may also
-            be ids; floats, missing values and blank labels raise an error.
+            names (0, 1, 2) are subject, relation, object. Integers become their decimal string; but if the id of such
+            a label is another integer, an error is raised, because the integer may be meant as an id. Floats, missing
+            values and blank labels raise an error too.
         columns : str, optional
             The order of the columns of frames with exactly three columns and other names: ``"hrt"`` (head, relation,
             tail), ``"htr"`` or another order of these letters.
@@ -283,22 +284,23 @@ class Dataset:
 
     @cached_property
     def suspicious_order(self) -> str:
-        """Why the columns look like another order, and what to say; an empty string if they do not.
+        """A sentence that says which other order the columns seem to have, and why; empty if the order seems right.
 
-        The two columns of entities share their labels: the first and the third column; the first and the second in
-        the order head, tail, relation (OpenKE's files); the second and the third if the relation is first. The order is
-        suspicious if such two columns share at least three labels, at least a quarter of their labels, and at least 2.5
-        times as large a part as the first and the third column. (Ten real graphs in the order head, tail, relation
-        share 31% or more, and 2.9 times as large a part or more.) If all labels of the second column are numbers, they
-        may be ids, which relations share with entities by chance. Then there must be at least `MIN_NUMBERS` shared
-        labels, and twice as many triples as labels in the second column.
+        The two columns of entities usually share many labels. These are the first and the third column in the order
+        head, relation, tail; the first and the second in the order head, tail, relation (OpenKE's files); and the
+        second and the third if the relation comes first. The order is suspicious if the second column and one of the
+        others share at least three labels, at least a quarter of their labels, and at least 2.5 times as large a part
+        of their labels as the first and the third column share. (In ten real graphs in the order head, tail, relation,
+        this part was at least 31%, and at least 2.9 times as large.) If all labels of the second column are numbers,
+        they may be ids, and ids of relations equal ids of entities by chance. Then the two columns must also share at
+        least `MIN_NUMBERS` labels, and there must be twice as many triples as distinct labels in the second column.
         """
         # Bool, (entities,): whether each entity label occurs in the first and in the third column.
         is_first, is_third = np.zeros((2, len(self.entities)), dtype=bool)
         for triples in self.splits.values():
             is_first[triples.s] = True
             is_third[triples.o] = True
-        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column; or -1
+        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column, else -1
         n_second = len(self.relations)
         found = []
         for other, is_other in (("first", is_first), ("third", is_third)):
@@ -333,7 +335,7 @@ class Dataset:
 
     @cached_property
     def _says_numbers(self) -> str:
-        """A sentence if the entity labels are the numbers 0, 1, ... but not in the order of the ids, else empty."""
+        """A sentence if the entity labels are numbers that do not grow with the ids (0, 1, 10, 2, ...); else empty."""
         labels = self.entities.labels
         if not all(len(label) < 19 and label.isascii() and label.isdecimal() for label in labels):
             return ""

@@ -62,7 +62,7 @@ def check_columns(columns: str) -> list[int]:
 
 
 def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
-    """Return the positions of s, p and o among column names, or None if `COLUMN_NAMES` does not have the names.
+    """Return the positions of s, p and o among column names, or None if these are not names in `COLUMN_NAMES`.
 
     Parameters
     ----------
@@ -200,7 +200,8 @@ def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None)
     Raises
     ------
     DataError
-        If such a column selects rows: it marks triples as false, or names another split or several.
+        If such a column shows that some rows do not belong in this frame: it marks triples as false, or it names splits
+        other than `split`.
 
     Examples
     --------
@@ -226,7 +227,8 @@ def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None)
         elif lowered in SPLIT_NAMES or is_split_name:
             texts = sorted({str(value).lower() for value in column})
             meant = {SPLIT_VALUES.get(text) for text in texts}
-            # unknown values select rows if there are several, and if the column's name says so
+            # A column with a value that is no split raises an error only if the column is named like a column of
+            # splits and has at least two distinct values.
             if meant != {split} and (None not in meant or (lowered in SPLIT_NAMES and len(texts) > 1)):
                 shown = ", ".join(repr(text) for text in texts[:3])
                 raise DataError(
@@ -241,8 +243,8 @@ def check_integers(
 ) -> None:
     """Raise a DataError if a frame holds an integer that is a label with another id.
 
-    An integer may stand for a label or for an id. If both are the same, nothing has to be said; if not, the caller
-    has to say which is meant: strings are labels.
+    An integer may be meant as a label or as an id. If the label and its id are the same integer, the meaning does not
+    matter. Otherwise an error is raised, and the caller must convert labels to strings.
 
     Parameters
     ----------
@@ -254,7 +256,7 @@ def check_integers(
     vocabularies : sequence of three Vocabulary
         The vocabularies of s, p and o.
     for_ids : str
-        What to do if the integers are ids, for the message.
+        The advice that the message gives for integers that are ids.
 
     Raises
     ------
@@ -345,7 +347,7 @@ def as_labels(what: str, values: npt.NDArray[Any], column: int) -> pd.Categorica
     values : object array, shape (n,)
         Strings or integers.
     column : int
-        The number of the column, for error messages.
+        The position of the column, for error messages.
 
     Returns
     -------

@@ -52,14 +52,14 @@ class Lists:
         return cls(_ends(lengths), np.concatenate(arrays) if len(arrays) else np.zeros(0, dtype=np.int64))
 
     def elements(self, chosen: Ids) -> Ids:
-        """Return the positions in `values` of all elements of the lists with the numbers `chosen`, list after list."""
+        """Return the positions in `values` of the elements of the lists at the indices `chosen`, list after list."""
         lengths = self.lengths[chosen]
         ends = np.cumsum(lengths)
         # The elements of list i of `chosen` have consecutive indices that start at offsets[chosen[i]].
         return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.offsets[chosen] - ends + lengths, lengths)
 
     def take(self, chosen: Ids) -> Lists:
-        """Return the lists with the numbers `chosen`, in this order."""
+        """Return the lists at the indices `chosen`, in this order."""
         return Lists(_ends(self.lengths[chosen]), self.values[self.elements(chosen)])
 
     def where(self, is_kept: npt.NDArray[np.bool_]) -> Lists:

@@ -1,4 +1,4 @@
-"""`Protocol`: exactly those settings of an evaluation that change its numbers.
+"""`Protocol` holds the settings of an evaluation that change its numbers, and no other settings.
 
 Users pass a protocol to `kgeval.evaluate`; every result holds its protocol, and comparisons check the protocols of
 both results.

@@ -107,7 +107,7 @@ class RowKeys:
         return cls(tuple(parts), n_used), keys
 
     def encode(self, *columns: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-        """Return the key that each row has in this layout, and whether the row can be an indexed row.
+        """Return the key of each row in this layout, and whether the row can be one that `RowKeys.of` received.
 
         Parameters
         ----------
@@ -118,8 +118,8 @@ class RowKeys:
         -------
         keys : int64 array, shape (n,)
         is_possible : bool array, shape (n,)
-            False where an id does not fit the layout: the row is certainly not an indexed row, and its key has no
-            meaning.
+            False where an id does not fit the layout: the row is certainly not one of the indexed rows (those that
+            `RowKeys.of` received), and its key has no meaning.
         """
         # After each step, `keys`, (n,), holds the key of each row's columns so far; keys of impossible rows have no
         # meaning.
@@ -155,7 +155,7 @@ class RowKeys:
         return least, least | self._last_mask, is_possible
 
     def last_ids(self, keys: Ids) -> Ids:
-        """Return the id in the last column of each row, int64 (n,); `keys` are the keys of these (indexed) rows."""
+        """Return the id in the last column of each row, int64 (n,); `keys` are keys that `RowKeys.of` returned."""
         codes = keys & self._last_mask
         ids = self.parts[-1].ids
         return codes if ids is None else ids[codes]

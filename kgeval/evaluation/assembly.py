@@ -99,7 +99,7 @@ class RankedSide:
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
-        """Keep only the positives `rows`; `scores` and `counts` have one element for each of all positives."""
+        """Make a `RankedSide` of the positives `rows`; `scores` and `counts` have one element for every positive."""
         return cls(rows, scores[rows], {setting: part.take(rows) for setting, part in counts.items()})
 
 
@@ -128,9 +128,10 @@ def assemble(
     dropped : dict of str to int
         For each reason, the number of ranks that were left out; reasons with 0 ranks are not stored.
     about : dict
-        ``scorer``, ``n_queries`` and perhaps ``row_order``; this function adds dataset, version and counts.
+        The entries ``scorer``, ``n_queries`` and, if there is one, ``row_order`` of the result's `about`. This function
+        adds the entries about the dataset, the version and the counts.
     source : Source
-        Re-scores a query to explain a rank.
+        The object that returns the scores of a query when the user asks for the explanation of a rank.
     notes : sequence of str
         Further notes for the result.
     chosen : int64 array, optional
@@ -181,7 +182,7 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
     Parameters
     ----------
     tasks : sequence of ListTask
-        One per side; none if the positives have no lists of their own.
+        One per side; an empty sequence if the positives have no lists of their own.
     unseen : str, optional
         The protocol's `unseen`.
     """
@@ -206,7 +207,8 @@ def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str
 def _cautions(result: EvaluationResult) -> list[str]:
     """Return one caution for each reason why the metrics may be misleading."""
     cautions = []
-    # Where train triples were ranked, they tell more about the order of rows than the ranks of this result.
+    # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
+    # result, so the caution about ranks near chance is given only if that check ranked too few triples.
     is_order_checked = result.about.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
     if result.tie_rate > TIE_RATE_SAID_ALOUD:
         cautions.append(

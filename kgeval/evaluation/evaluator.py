@@ -150,12 +150,12 @@ class _Plan:
     lists : list of ListTask
         One for each side if each positive has its own list of negatives, else empty.
     noted_lists : list of ListTask
-        The lists that the notes of the result describe. With unseen='worst', they include the lists of those triples of
-        the sample that are not ranked; otherwise they equal `lists`.
+        The lists that the notes of the result describe. With unseen='worst', these are the lists of all triples of the
+        sample, including those with an entity or relation that does not occur in train; otherwise they equal `lists`.
     all_rivals : dict of (str, str) to int64 array, shape (n,)
-        Only with unseen='worst', else empty. (side, setting) -> the number of rivals of each positive if all entities
-        compete, also those that do not occur in train. A positive with an entity or relation that does not occur in
-        train gets the last rank.
+        Empty unless unseen='worst'. Each key is (side, setting). The value holds, for each positive, the number of its
+        rivals when all entities compete, including those that do not occur in train. `_ranked_side` needs these numbers
+        to give the last rank to a positive with an entity or relation that does not occur in train.
     """
 
     protocol: Protocol
@@ -412,14 +412,14 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
-        """Return one task per side, with the lists of the positives `rows`; no task if positives have no lists."""
+        """Return one task per side, with the lists of the positives `rows`; none if positives have no lists."""
         listed = protocol.candidates
         if not isinstance(listed, Listed):
             return []
         return [ListTask.of(dataset, listed, side, triples, rows, among, indexes[side]) for side in protocol.sides]
 
     def tasks_of(rows: Ids, among: Ids) -> list[Task]:
-        """Return the tasks of the positives `rows`; the possible candidates are the entities `among`."""
+        """Return the tasks of the positives `rows`, with candidates from `among`; none if positives have own lists."""
         if isinstance(protocol.candidates, Listed):
             return []
         return [

@@ -1,7 +1,8 @@
-"""The row order check: does the scorer know the train triples, as it does if its rows belong to the dataset's ids?
+"""The row order check tests whether the rows of a model are in the order of the dataset's ids.
 
 A trained model ranks the triples that it was trained on near the top. If its rows are in another order than the ids of
-the dataset, or are read with a wrong layout, it does not. `Evaluator.evaluate` calls `check_row_order`.
+the dataset, or are read with a wrong layout, it ranks these triples lower. `Evaluator.evaluate` calls
+`check_row_order`.
 """
 
 from __future__ import annotations
@@ -42,16 +43,17 @@ def check_row_order(
     threads: int = 1,
     kept: KeptTasks | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Rank a sample of train triples, filtered, among all entities; return the statistic and a caution.
+    """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
-    The check may cost 5% of the run, counted in scored pairs of query and candidate. Where this is little, it ranks at
-    least 100 triples on each side (among fewer than 1,000 entities more), or at least 50, the fewest that can give a
-    caution, if run and check together take less than a minute; if the run scored fewer candidates than all entities, as
-    with lists of negatives, the check must also take less than 5 seconds. Its time is estimated by its pairs and the
-    time of the run. It never ranks more than 500 triples.
+    The cost is counted in scored pairs of query and candidate. The check ranks as many triples on each side as 5% of
+    the cost of the run allows. If this is a small number, and the time allows more triples, the check ranks at least
+    100 on each side (100,000 / number of entities, if this is greater); or at least 50, the smallest number that can
+    give a caution. The time allows them if run and check together take less than a minute. If the run scored fewer
+    candidates than all entities, as with lists of negatives, the check must also take less than 5 seconds. The time of
+    the check is estimated from its pairs and the time of the run. It never ranks more than 500 triples on a side.
 
-    The number of triples, the dataset and the side determine the sample, so that two runs give the same statistic,
-    unless their times are on both sides of one of these limits.
+    The number of triples, the dataset and the side determine the sample. Two equal runs therefore give the same
+    statistic, unless one of these time limits lies between their times.
 
     Parameters
     ----------
@@ -60,22 +62,23 @@ def check_row_order(
     entities : int64 array, shape (n,)
         Sorted ids of the candidates: all entities, or those of train.
     tasks : sequence of Task or sequence of ListTask
-        What the run ranked. The check ranks the same sides.
+        The tasks that the run ranked. The check ranks the same sides.
     seconds : float
-        How long ranking the tasks took.
+        The time that the run needed to rank the tasks.
     limits : Limits
     threads : int
         The number of worker threads for embedding models.
     kept : dict, optional
-        The tasks of earlier checks of this dataset, which need not be made again; this check adds its own.
+        The tasks of earlier checks of this dataset. The check reuses them, and adds the tasks that it makes.
 
     Returns
     -------
     statistic : dict
-        JSON can store it. ``triples``: how many train triples were ranked; for each side, ``amri`` (1 is best, 0 is
-        chance) and ``mrr`` under realistic ties; or ``reason``: why nothing was ranked.
+        A dict that JSON can store. ``triples``: the number of train triples that were ranked on each side. For each
+        side, a dict with ``amri`` (1 is best, 0 is chance) and ``mrr``, both with realistic ties. If nothing was
+        ranked, ``reason`` says why.
     caution : str
-        Empty if the train triples rank as they do for a trained model, or if the sample is too small to tell.
+        Empty if the train triples rank as high as for a trained model, or if the sample has fewer than 50 triples.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int
 
 
 def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
-    """Return the task that ranks `n` train triples on `side`, from `kept` if it is there."""
+    """Return the task that ranks `n` train triples on `side`: take it from `kept`, or make it and add it to `kept`."""
     key = (side, n, len(entities))
     if key not in kept:
         kept[key] = _task(dataset, n, side, entities)
@@ -146,7 +149,7 @@ def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: I
 
 
 def _task(dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
-    """Return the task that ranks `n` random train triples on `side`; the known triples of all splits are filtered."""
+    """Return the task that ranks `n` random train triples on `side`; the filter uses all splits."""
     train = dataset["train"].array
     triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
     known = known_triples(dataset, tuple(dataset.splits))

@@ -1,4 +1,4 @@
-"""evaluate_scores(): rank each positive among the rows of a table of scores that have the same query.
+"""evaluate_scores() ranks each positive among those rows of a table of scores that have the same query.
 
 Users and the command ``kgeval evaluate --scores`` call `evaluate_scores`.
 """
@@ -125,7 +125,7 @@ def evaluate_scores(
         )
     if not given_protocol.names_sides and len(sides) == 2:
         full = [side for side in sides if table.lists_every_entity(side)]
-        if len(full) == 1:  # the other side only seems to have negatives: the rows of one side's queries
+        if len(full) == 1:  # on the other side, rows only seem to be negatives: they belong to this side's queries
             notes += [
                 f"the {side} side is not ranked: the table lists every entity on the {full[0]} side alone "
                 "(sides= ranks it)"
@@ -149,7 +149,7 @@ def evaluate_scores(
 
 
 def _listed_sides(has_rivals: Mapping[str, Bools], notes: list[str]) -> tuple[str, ...]:
-    """Return the sides on which each positive has a negative; add a note about a side that is left out.
+    """Return the sides on which every positive has a negative; add a note about a side where only some have one.
 
     Raise a DataError if there is no such side, although some positives have negatives.
     """
@@ -391,7 +391,7 @@ class _Table:
         return query, n_listed + n_known < len(self.dataset.entities)
 
     def lists_every_entity(self, side: str) -> bool:
-        """Return True if the queries of all positives list every entity that does not form a known triple."""
+        """Return whether each query of a positive lists every entity that does not form a known triple."""
         query, is_open = self.is_open(side)
         return not is_open[query[self.rows]].any()
 
@@ -422,10 +422,11 @@ class _Table:
                 served = positives[query[positives] == query[row]][:2]
                 names = " and ".join(str(triple_labels(self.dataset, *self.listed[i])) for i in served)
                 raise DataError(
-                    f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of "
-                    f"{names} ({side} side), and the table does not list every entity for their query. If all rows of "
-                    "a query are the rivals of all its positives, use lists='query' (--lists query); if each positive "
-                    "has its own list, add a column 'positive' with its row number in the ranked split"
+                    f"scores, row {row}: is {triple_labels(self.dataset, *self.listed[row])} a negative of one of "
+                    f"{names}, or of both? They have the same query ({side} side), and the table lists only some of "
+                    "the entities for it. If the positives of a query share all its rows, use lists='query' (--lists "
+                    "query); if each has its own list, add a column 'positive': for each row of the table, the row "
+                    "of its positive in the ranked split"
                 )
 
 

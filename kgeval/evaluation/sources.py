@@ -23,9 +23,9 @@ class ScorerSource:
         The protocol's candidates.
     entities : int64 array, shape (n,)
         Sorted ids of all entities that may be candidates.
-    positive_rows : int64 array, shape (rows of one side,)
-        Row i of each side's table of ranks belongs to the positive with the index ``positive_rows[i]``. These indices
-        count all positives, as in `Queries.rows`.
+    positive_rows : int64 array, shape (rows,)
+        For each `row` that `candidate_scores` accepts, the index of its positive among all positives (as in
+        `Queries.rows`). `row` counts the rows of the table of ranks, or only those of one side.
     """
 
     dataset: Dataset

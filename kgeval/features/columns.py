@@ -37,7 +37,8 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     Returns
     -------
     ordered pandas.Categorical, shape (n,)
-        The categories are all buckets from 0 to the bucket of the largest count, including buckets without a count.
+        The categories are all buckets from 0 to the bucket of the largest count, including the empty
+        ones.
 
     Raises
     ------
@@ -111,7 +112,7 @@ class FeatureSource:
     ----------
     rows : TripleRows
     known_splits : tuple of str
-        The splits whose triples are known answers.
+        The splits whose triples are the known triples.
     splits_for_means : tuple of str
         The splits from which cardinality and pattern are computed.
     types : pandas.Categorical or None
@@ -257,7 +258,7 @@ def features_of(
         Columns s, p, o (ids) and side, as in `EvaluationResult.table`. The column side is optional, but some
         features need it. Not modified.
     protocol : Protocol, optional
-        The triples of its `filter_splits` are the known answers. Without a protocol, the triples of all splits are.
+        Known answers are looked up in the triples of its `filter_splits`; without a protocol, in those of all splits.
     dataset : Dataset
         The dataset that was ranked.
     names : sequence of str, optional
@@ -331,7 +332,7 @@ def features_at_hand(dataset: Dataset, types: pd.Categorical | None = None, has_
 
 
 def _missing_needs(dataset: Dataset, types: pd.Categorical | None, has_sides: bool) -> dict[str, str]:
-    """Return a dict: name of a feature that cannot be computed -> text for an error message: what the feature lacks."""
+    """Return a dict: name of a feature that cannot be computed -> what it lacks, as text for an error message."""
     missing = {
         TRAIN: "" if "train" in dataset else f"a train split; dataset {dataset.name!r} has none",
         TYPES: "types=; see read_types (result.with_features(types=read_types(file, result.entities)[0]))"

@@ -27,8 +27,9 @@ def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, 
     Parameters
     ----------
     file : str or path
-        UTF-8. A file named ``.json`` contains an object; its keys are labels of entities, its values a type or a list
-        of types. Any other file contains lines ``entity<TAB>type``; an entity with several types has several lines.
+        UTF-8. A file named ``.json`` contains a JSON object: each key is the label of an entity, each value a type or a
+        list of types. Any other file contains lines ``entity<TAB>type``; an entity with several types has several
+        lines.
     entities : Vocabulary
         The entities of the dataset.
 

@@ -22,13 +22,13 @@ MAX_BETA = 1000
 def popularity_weights(
     table: pd.DataFrame, dataset: Dataset, beta_entity: float = 1.0, beta_relation: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """Return the weight of each rank in a popularity-stratified metric; by default, rare answers weigh more.
+    """Return the weight of each rank in a popularity-stratified metric; by default, ranks of rare answers weigh more.
 
     The weight of a rank is ``count(answer) ** -beta_entity * count(relation) ** -beta_relation``, divided by the mean
-    of all weights. ``count(answer)`` is the number of distinct triples of train with the answer as subject or object;
-    ``count(relation)`` is the number of distinct triples of train with the relation. A count of 0 is replaced by 1, and
-    a `KgevalWarning` says in how many ranks. The weighted metric is ``result.weighted(key, weights)``; see
-    `EvaluationResult.weighted`.
+    of this product over all ranks. ``count(answer)`` is the number of distinct triples of train with the answer as
+    subject or object; ``count(relation)`` is the number of distinct triples of train with the relation. A count of 0 is
+    replaced by 1, and a `KgevalWarning` says for how many ranks. The weighted metric is
+    ``result.weighted(key, weights)``; see `EvaluationResult.weighted`.
 
     If both betas are 0, all weights are 1 and the metric is the ordinary mean.
 

@@ -141,7 +141,7 @@ def patterns(
     n = _counts(pairs.p, n_relations)  # the number of pairs of each relation, (n_relations,)
 
     def fits(n_matched: Ids) -> npt.NDArray[np.bool_]:
-        """Return, for each relation, whether n_matched / n is at least `share`, bool (n_relations,)."""
+        """Return, for each relation, whether at least `share` of its n pairs are matched, bool (n_relations,)."""
         # dtype object holds Python integers, since products with the exact fraction `share` may not fit 64 bits.
         is_enough = n_matched.astype(object) * share.denominator >= n.astype(object) * share.numerator
         return np.asarray((n > 0) & is_enough.astype(bool))
@@ -198,7 +198,7 @@ def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str,
     def has(subjects: Ids, objects: Ids, is_same: bool) -> npt.NDArray[np.bool_]:
         """Return, for each row, whether `pairs` contains (subject, object).
 
-        If `is_same`, it must occur under the relation of the row, otherwise under another relation.
+        If `is_same`, the pair must occur under the relation of the row, otherwise under another relation.
         """
         counts, relations = pairs.between(subjects, objects)
         row_of = np.repeat(np.arange(len(rows)), counts)  # (relations,): the row of each relation that was found
@@ -341,7 +341,7 @@ def _most_matches(relations: Ids, matches: Ids, n_relations: int) -> Ids:
 
 
 def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) -> Ids:
-    """Return the size of the greatest group of each relation, int64 (n_relations,).
+    """Return the size of the largest group of each relation, int64 (n_relations,).
 
     A group is all rows of one relation that have equal values in all `columns`. A relation without rows gets 0.
     """
@@ -354,7 +354,7 @@ def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) 
 
 @dataclass(frozen=True)
 class _FirstSteps:
-    """For each triple (s, p, o): the triples with which the search for paths of two triples from s to o begins.
+    """The triples with which, for each triple (s, p, o), the search for paths of two triples from s to o begins.
 
     These first steps are the triples that start at s (the search then goes forward) or the triples that end at o (the
     search then goes backward), whichever are fewer.
@@ -366,8 +366,8 @@ class _FirstSteps:
     orders : two int64 arrays, shape (triples,)
         The row numbers of the triples, sorted by subject (for forward) and by object (for backward).
     starts, counts : int64 arrays, shape (triples,)
-        The first steps of row i are the rows ``order[starts[i]:starts[i] + counts[i]]``, with ``orders[0]`` as order
-        for a forward search and ``orders[1]`` for a backward search.
+        The first steps of row i are the rows ``order[starts[i]:starts[i] + counts[i]]``, where `order` is
+        ``orders[0]`` for a forward search and ``orders[1]`` for a backward search.
     """
 
     is_forward: npt.NDArray[np.bool_]
@@ -470,5 +470,5 @@ def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[
     # One path for each distinct (row, p1, p2): a pair counts once, even if it is joined through several entities x.
     order, groups = group_rows(rows, p1, p2)
     distinct = order[groups[:-1]]
-    # The rows of a relation p with equal (p1, p2) form a group, so the count is the size of the greatest group.
+    # The rows of a relation p with equal (p1, p2) form a group, so the count is the size of the largest group.
     return _greatest_group(pairs.p[rows[distinct]], (p1[distinct], p2[distinct]), len(is_searched))

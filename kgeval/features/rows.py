@@ -22,7 +22,7 @@ class TripleRows:
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. The column side is optional: it
+        Columns s, p, o (ids of the dataset), as in `EvaluationResult.table`. The column `side` is optional: it
         tells which side of each row is the answer of its query. Not modified.
     dataset : Dataset
 
@@ -31,7 +31,7 @@ class TripleRows:
     triples : int64 array, shape (rows, 3)
         Columns s, p, o.
     has_sides : bool
-        Whether the table has the column side.
+        Whether the table has the column `side`.
     is_subject : bool array, shape (rows,)
         True where the query is (?, p, o), with the subject as its answer. False everywhere if the table has no column
         side.
@@ -79,7 +79,7 @@ class TripleRows:
         return np.asarray(is_side[SIDES.index("subject")])
 
     def _check_sides(self) -> None:
-        """Raise a DataError if the table has no column side."""
+        """Raise a DataError if the table has no column `side`."""
         if not self.has_sides:
             raise DataError("a table of ranks needs the column side; this table has none. Pass the .table of a result")
 
@@ -93,13 +93,13 @@ class TripleRows:
 
     @cached_property
     def given(self) -> Ids:
-        """The given entity of each row, int64 (rows,); raises a DataError if the table has no column side."""
+        """The given entity of each row, int64 (rows,); raises a DataError if the table has no column `side`."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[0] for side in SIDES))
 
     @cached_property
     def asked(self) -> Ids:
-        """The true answer of each row, int64 (rows,); raises a DataError if the table has no column side."""
+        """The true answer of each row, int64 (rows,); raises a DataError if the table has no column `side`."""
         self._check_sides()
         return np.where(self.is_subject, *(given_and_asked(self.triples, side)[1] for side in SIDES))
 

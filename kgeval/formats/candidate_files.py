@@ -35,7 +35,7 @@ def read_candidates(
     split : str
         The split whose triples are the positives; it has one block per triple, in any order.
     duplicates : str
-        What a repeated entity of a list counts: ``"keep"`` or ``"drop"``; see `kgeval.candidates.Listed`.
+        Whether an entity that a list contains twice counts as two rivals (``"keep"``) or as one (``"drop"``).
     header : bool, optional
         Whether the first line of every file names the columns; see `read_dataset`.
 
@@ -47,15 +47,17 @@ def read_candidates(
     Raises
     ------
     DataError
-        If a file cannot be divided into such blocks, a line differs from its positive in more than one entity, a label
-        is not in `dataset`, or two files are for the same side. The message names file and line.
+        If a file cannot be divided into such blocks, if a line differs from its positive in more than one entity, if a
+        label is not in `dataset`, or if two files are for the same side. The message names file and line.
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
     lists: dict[str, Ids] = {}
     for path in paths:
         side, ids = _read_blocks(path, dataset, split, header)
         if f"{side}s" in lists:
-            raise DataError(f"{path}: its negatives replace the {side}, as those of another file do; give one per side")
+            raise DataError(
+                f"{path}: this file and an earlier one both have negatives for the {side}; give one per side"
+            )
         lists[f"{side}s"] = ids
     return Listed(**lists, duplicates=duplicates)
 
@@ -63,7 +65,7 @@ def read_candidates(
 def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:
     """Return the side that the negatives of a file replace, and their ids, int64, shape (positives, m)."""
     columns = read_columns(path, header=header)
-    top = 1 + bool(header)  # the line of row 0
+    top = 1 + bool(header)  # the number of the first line with a triple
     n_lines, positives = len(columns[0]), dataset[split].array
     if not len(positives) or n_lines % len(positives) or n_lines < 2 * len(positives):
         raise DataError(
@@ -84,7 +86,8 @@ def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) 
     rows = _rows_of(path, blocks[:, 0], positives, size, dataset, split, top)
     # differs (blocks, m, 3): in which parts each negative differs from the positive of its block
     differs = blocks[:, 1:] != blocks[:, :1]
-    # the side of the file: the part in which the first negative differs that is not a copy of its positive
+    # The side of the file is the side on which a negative differs from its positive. The first negative that is not a
+    # copy of its positive decides.
     first = differs[differs.any(axis=2)][:1]
     side = "subject" if first.size and first[0, 0] else "object"
     wrong = np.argwhere(differs[..., 1] | (differs[..., 2] if side == "subject" else differs[..., 0]))
@@ -104,7 +107,8 @@ def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) 
 def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Dataset, split: str, top: int) -> Ids:
     """Return, for the first triple of each block, the row of the same triple in `positives`, int64, shape (blocks,).
 
-    The blocks of a repeated triple belong to its rows in the same order. `top` is the number of the line of row 0.
+    If a triple is repeated, its first block belongs to its first row, its second block to its second row, and so on.
+    `top` is the number of the first line of the file that holds a triple; messages need it.
     """
     if np.array_equal(firsts, positives):
         return np.arange(len(positives))

@@ -31,7 +31,7 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
         Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`.
     header : bool, optional
         Whether the first line names the columns; see `read_dataset`. By default it does if its fourth label is
-        ``score``, in upper or lower case. No other name is read as the scores.
+        ``score``, in upper or lower case. A header with another fourth name raises an error.
     columns : str, optional
         The order of the first three columns; see `read_dataset`.
 
@@ -85,7 +85,7 @@ def has_named_header(file: str | Path) -> bool:
 
 
 def _has_header(file: Path, header: bool | None) -> bool | None:
-    """Return whether the first line of a table is a header; None if this is left to `read_columns`.
+    """Return whether the first line of a table is a header; None if `read_columns` must decide.
 
     Raise a DataError if a header gives the fourth column another name than score.
     """
@@ -105,14 +105,14 @@ def _has_header(file: Path, header: bool | None) -> bool | None:
 
 
 def _is_rounded(text: str, number: float) -> bool:
-    """Tell whether `text` is an integer and `number`, its float64, another one."""
+    """Tell whether `text` is an integer that differs from `number`, the float64 nearest to it."""
     return np.isfinite(number) and re.fullmatch(INTEGER, text) is not None and Decimal(text) != Decimal(number)
 
 
 def _as_integers(texts: pd.Series, place: str) -> Scores:
-    """Return the scores as int64 or uint64; raise a DataError if one of them is not such an integer.
+    """Return the scores as one int64 or uint64 array; raise a DataError if neither dtype can hold all scores.
 
-    `place` names, for the message, the line whose score float64 would round.
+    `place` is the start of the message: the file, a line, and the score of this line, which float64 would round.
     """
     if texts.str.fullmatch(INTEGER).all():
         integers = [int(Decimal(text)) for text in texts]

@@ -1,4 +1,4 @@
-"""Which files of a folder hold the splits of a dataset, and which other files hold triples that nobody reads.
+"""Find the files of a folder that hold the splits of a dataset, and other files with triples that were not read.
 
 The readers of dataset folders call `find_split_files` before they read, and `unread_triples` afterwards.
 """
@@ -24,19 +24,20 @@ from kgeval.errors import DataError
 SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
 # The names of files that are read, without suffix.
 STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "test": ("test",)}
-# The split of each word that the name of a part of a split may contain.
+# Words in file names, and the split for which each word stands. A file with such a name may be a part of that split.
 SPLIT_OF_WORD = {stem: split for split, stems in STEMS.items() for stem in stems}
 SPLIT_OF_WORD |= {"training": "train", "facts": "train", "testing": "test"}
 SUFFIXES = (".txt", ".tsv")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-CLOSED = (".zst", ".zip", ".parquet")  # what is in such files is not looked at
+CLOSED = (".zst", ".zip", ".parquet")  # the contents of such files are never read
 # Files of these kinds may be a split in a format that the reader does not know.
 DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *OPENERS, *CLOSED)
-# Negatives are no facts. Candidates repeat a triple of a split at the start of each block, OpenKE's class files
-# (1-1.txt, n-1.txt, ...) on every line; tables of scores and of ranks have more columns.
+# Names of files that are usually no parts of a split. Files of negatives do not contain facts. Files of candidates
+# repeat a triple of a split at the start of each block; OpenKE's class files (1-1.txt, n-1.txt, ...) repeat one on
+# every line. Tables of scores and of ranks have more than three columns.
 NEGATIVES = re.compile(r"negative")
 COMPANIONS = re.compile(r"candidate|rank|^[1n]-(to-)?[1nm]\b|score|predict")
-SAMPLE_BYTES = 1 << 16  # how much of a file is looked at
+SAMPLE_BYTES = 1 << 16  # only this many bytes of a file are examined
 
 
 def find_split_files(
@@ -52,7 +53,7 @@ def find_split_files(
     ignore : sequence of str
         Names of files in the folder that are not read.
     ending : str
-        What follows the name of a split: ``"_negatives"`` for files of negatives.
+        What follows the name of a split in the names of its files; for example ``"_negatives"`` for files of negatives.
 
     Returns
     -------
@@ -62,8 +63,9 @@ def find_split_files(
     Raises
     ------
     DataError
-        If a split has two files, if `splits` or `ignore` name something unknown, or if the only file that looks like a
-        split has a name that is not read, such as ``Train.txt`` or ``valid.csv``.
+        If two files have names of the same split, if `splits` is not valid, if `ignore` names a file that is not in the
+        folder, or if the only file that looks like a split has a name that is not read, such as ``Train.txt`` or
+        ``valid.csv``.
     """
     names = sorted(child.name for child in folder.iterdir())
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)
@@ -114,7 +116,7 @@ def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
 
 
 def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None:
-    """Raise a DataError if a file looks like a split that has no file, but has another case of letters or suffix."""
+    """Raise a DataError if a file looks like `split`, but has a suffix or capital letters that are not read."""
     for name in names:
         is_stem = name.lower().split(".")[0] in STEMS[split]
         if is_stem and Path(name).suffix.lower() in DATA_SUFFIXES and not (folder / name).is_dir():
@@ -126,7 +128,7 @@ def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None
 
 
 def assumptions(folder: Path, files: Mapping[str, Sequence[Path]], splits: SplitFiles | None) -> list[str]:
-    """Return one sentence for each thing that the reader assumed about the files of the splits.
+    """Return one sentence for each assumption that the reader made about the files of the splits.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def assumptions(folder: Path, files: Mapping[str, Sequence[Path]], splits: Split
     files : mapping of str to sequence of Path
         The files of each split, from `find_split_files`.
     splits : mapping, optional
-        What the caller said; see `find_split_files`.
+        The files that the caller named; see `find_split_files`.
 
     Returns
     -------
@@ -156,12 +158,12 @@ def unread_triples(
     dataset: Dataset,
     positions: Sequence[int],
 ) -> list[str]:
-    """Return one sentence for each file beside the splits that holds triples of the same labels.
+    """Return one sentence for each file that was not read although it holds triples of the dataset's labels.
 
     A file holds such triples if at least half of its first lines have three columns, a relation of the dataset, and an
-    entity of the dataset. If the file is named like a part of a split, more columns, other separators than tabs, JSON
-    and packed files count too. Files of negatives are left out, and files of candidates and of classes if they repeat
-    triples of the splits.
+    entity of the dataset. For a file whose name looks like a part of a split, lines with more columns or with other
+    separators than tabs count too, and so do JSON and packed files. There is no sentence about files of negatives, nor
+    about files of candidates and of OpenKE's classes that repeat triples of the splits.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def unread_triples(
         Names of files that the caller leaves out.
     dataset : Dataset
     positions : sequence of three int
-        The columns that hold s, p and o.
+        The positions of the columns that hold s, p and o.
 
     Returns
     -------
@@ -181,8 +183,8 @@ def unread_triples(
     Raises
     ------
     DataError
-        If such a file is named like a split or a part of one; for example ``facts.txt`` or ``test_2.txt``. Also if a
-        file is named so and cannot be looked at, as ``test_2.zip``.
+        If the name of such a file looks like a part of a split; for example ``facts.txt`` or ``test_2.txt``. Also if a
+        file with such a name cannot be unpacked here, for example ``test_2.zip``.
     """
     read = {path.resolve() for paths in files.values() for path in paths}
     left_out = {ignore} if isinstance(ignore, str) else set(ignore)
@@ -194,7 +196,8 @@ def unread_triples(
         if not path.is_file():
             continue
         words = re.split(r"[^a-z]+", name.lower())
-        # if the words are of several splits, the last one: nobody should be advised to add a part of test to train
+        # If the name contains words of several splits, the last split counts: the message must never advise the user to
+        # add a part of test to train.
         of = max((SPLIT_OF_WORD[word] for word in words if word in SPLIT_OF_WORD), key=SPLITS.index, default=None)
         text = _sample(path)
         is_packed = path.suffix.lower() in OPENERS
@@ -223,7 +226,7 @@ def unread_triples(
 
 
 def _sample(path: Path) -> str:
-    """Return the first lines of a file, which may be packed, as text; an empty text if it cannot be read."""
+    """Return the first lines of a file, unpacked if necessary, as text; an empty text if it cannot be read."""
     try:
         with OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
             sample: bytes = stream.read(SAMPLE_BYTES)
@@ -236,9 +239,10 @@ def _sample(path: Path) -> str:
 
 
 def _known_triples(text: str, separator: str, most: int, dataset: Dataset, positions: Sequence[int]) -> Ids | None:
-    """Return the triples of a text, ids, shape (n, 3), -1 for unknown labels; None if they are not of the dataset.
+    """Return the ids of the triples in a text, shape (n, 3); None if the text does not hold triples of the dataset.
 
-    They are if at least half of the lines have 3 to `most` columns, a known relation and a known entity.
+    Unknown labels get the id -1. The text holds triples of the dataset if at least half of its lines have 3 to `most`
+    columns, a known relation and at least one known entity.
     """
     rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
     triples = [[row[i] for i in positions] for row in rows if 3 <= len(row) <= most]
@@ -257,7 +261,7 @@ def _known_triples(text: str, separator: str, most: int, dataset: Dataset, posit
 
 
 def _is_other_format(path: Path, text: str, dataset: Dataset, positions: Sequence[int]) -> bool:
-    """Return whether a file named like a part of a split holds triples of the dataset in another format, or may."""
+    """Return whether a file holds, or may hold, triples of the dataset in a format that kgeval does not read."""
     suffix = path.suffix.lower()
     if suffix in CLOSED or (suffix in OPENERS and not text):
         return True
@@ -271,7 +275,10 @@ def _is_other_format(path: Path, text: str, dataset: Dataset, positions: Sequenc
 
 
 def _repeats(triples: Ids, dataset: Dataset) -> bool:
-    """Return whether the first triple of each block is one of a split; a block keeps its relation and one entity."""
+    """Return whether each block of triples starts with a triple of a split.
+
+    A block is a run of triples with the same relation and the same subject, or with the same relation and object.
+    """
     known = np.concatenate([_keys(part.array, dataset) for part in dataset.splits.values()])
     for kept in ([0, 1], [1, 2]):
         is_first = np.append(True, (triples[1:, kept] != triples[:-1, kept]).any(axis=1))
@@ -282,7 +289,7 @@ def _repeats(triples: Ids, dataset: Dataset) -> bool:
 
 
 def _keys(triples: Ids, dataset: Dataset) -> Ids:
-    """Return one number for each triple, int64, shape (n,)."""
+    """Return one integer for each triple, int64, shape (n,); distinct triples of known ids get distinct integers."""
     s, p, o = triples.astype(np.int64).T
     keys: Ids = (p * len(dataset.entities) + s) * len(dataset.entities) + o
     return keys

@@ -222,7 +222,7 @@ def on_host(array: Array) -> Any:
     Returns
     -------
     array
-        An array is returned unchanged. A float64 tensor stays float64; a tensor of another dtype becomes float32.
+        A numpy array is returned unchanged. A float64 tensor stays float64; a tensor of another dtype becomes float32.
     """
     if not is_tensor(array):
         return array
@@ -231,7 +231,9 @@ def on_host(array: Array) -> Any:
 
 
 def address(array: Array) -> tuple[Any, ...]:
-    """Return a key; two arrays have equal keys if, and only if, they are the same view of the same memory.
+    """Return a key that identifies the memory of an array.
+
+    Two arrays have equal keys if, and only if, they are the same view of the same memory.
 
     Parameters
     ----------

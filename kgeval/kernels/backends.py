@@ -1,6 +1,7 @@
-"""The choice of the counter: `NumpyCounter` (with or without torch's products of 8-bit integers), or `TorchCounter`.
+"""`make_counter` chooses the counter for a matrix of candidate vectors: a `NumpyCounter` or a `TorchCounter`.
 
-The ranker calls `make_counter` once for each matrix of candidate vectors.
+A `NumpyCounter` may use torch's products of 8-bit integers (see `multiplies_bytes`). The ranker calls
+`make_counter` once for each matrix of candidate vectors.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Counter(typing.Protocol):
 
     @property
     def batch_size(self) -> int:
-        """The number of queries in a call of `count` at which the time per query is shortest."""
+        """The best number of queries for one call of `count`: with it, the time per query is shortest."""
 
     def count(self, queries: Array, places: Places) -> Counts:
         """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.

@@ -95,12 +95,14 @@ class PreparedBytes:
     vectors : int8 array, shape (queries, d)
         The rounded queries (the integers a in the proof, see the module docstring).
     step : float64 array, shape (queries,)
-        ``dot``: the rounding step of each query. ``l1``: the l1 distance of each query from the range of the grid.
+        ``dot``: the rounding step of each query. ``l1``: instead of a step, the l1 distance of each query from the
+        grid (X in the proof); all vectors share the step `Grid.step`.
     sizes, errors : float64 arrays, shape (queries,)
         `sizes`: the norm of each query; for ``l1``, twice the norm of the centre of the grid is added. `errors`: the
         norm of each query's rounding error. Norms are Euclidean for ``dot``, and l1 norms for ``l1``.
     is_usable : bool array, shape (queries,)
-        False for a query with a component out of range; all its candidates are undecided.
+        False for a query in one of the cases under **Ranges** in the module docstring: all its candidates are
+        undecided.
     buffer : TileBuffer
         The buffer for the tiles.
     """
@@ -306,9 +308,10 @@ class ByteL1Pass:
 
 @dataclass(frozen=True)
 class Grid:
-    """The grid to which an l1 pass rounds: ``centre + step * b`` with integers b in -`MAX_MULTIPLE`..`MAX_MULTIPLE`.
+    """The grid to which `ByteL1Pass` rounds each component of a vector.
 
-    A component beyond the grid is rounded to the nearest end of the grid.
+    The grid points for component k are ``centre[k] + step * b`` with integers b in -`MAX_MULTIPLE`..`MAX_MULTIPLE`. A
+    component beyond the grid is rounded to the nearest end of the grid.
 
     Parameters
     ----------

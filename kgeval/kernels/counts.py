@@ -33,7 +33,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Counts:
-    """For each positive: how many candidates and how many known answers score higher, and how many score equal.
+    """The result of a counter: how many candidates and known answers score higher than each positive, or equal to it.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ class DotPass:
     def around(
         self, prepared: Prepared, rows: Ids, scores: Reals, largest: Any, unit_roundoff: float
     ) -> tuple[Reals, Reals]:
-        """Return two arrays: the positives' scores on the scale of screening scores, and bounds on the screening error.
+        """Convert the positives' scores to the scale of the screening scores, and bound the screening errors.
 
         Parameters
         ----------
@@ -219,8 +219,9 @@ class DotPass:
         Returns
         -------
         thresholds, radius : float64 arrays, shape (positives,)
-            `thresholds`: the scores of the positives on the scale of screening scores. A candidate is undecided if its
-            screening score is within `radius` of the threshold.
+            `thresholds`: the scores of the positives, converted to the scale of the screening scores. `radius`: for
+            each positive, a bound on the error of a screening score. A candidate is undecided if its screening score
+            differs from the threshold by at most `radius`.
         """
         d = self.vectors.shape[1]
         norms = prepared.scale[rows]
@@ -377,7 +378,7 @@ class DistancePass:
 
 
 def _largest(norms: Reals, block: slice | Ids) -> Any:
-    """Return the largest norm in `block` if `block` is a slice; the norm of each candidate if `block` is an array."""
+    """Return the norm of each candidate if `block` is an array of indices; if it is a slice, only the largest norm."""
     return norms[block].max() if isinstance(block, slice) else norms[block]
 
 

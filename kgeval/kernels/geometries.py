@@ -20,26 +20,26 @@ Root = Callable[[Any], Any]
 
 
 def _products(candidates: Any, queries: Any, root: Root) -> Any:
-    """Return ``e_k * q_k``, shape (pairs, d)."""
+    """Return the products ``e_k * q_k`` of the components of candidate e and query q, shape (pairs, d)."""
     candidates *= queries
     return candidates
 
 
 def _distances(candidates: Any, queries: Any, root: Root) -> Any:
-    """Return ``|e_k - q_k|``, shape (pairs, d)."""
+    """Return the absolute differences ``|e_k - q_k|`` between candidate e and query q, shape (pairs, d)."""
     candidates -= queries
     return abs(candidates)
 
 
 def _squares(candidates: Any, queries: Any, root: Root) -> Any:
-    """Return ``(e_k - q_k)^2``, shape (pairs, d)."""
+    """Return the squared differences ``(e_k - q_k)^2`` between candidate e and query q, shape (pairs, d)."""
     candidates -= queries
     candidates *= candidates
     return candidates
 
 
 def _moduli(candidates: Any, queries: Any, root: Root) -> Any:
-    """Return the modulus of each complex number in e - q, shape (pairs, d / 2)."""
+    """Return the moduli of the d / 2 complex differences between candidate and query, shape (pairs, d / 2)."""
     squares = _squares(candidates, queries, root)
     half = squares.shape[1] // 2
     return root(squares[:, :half] + squares[:, half:])

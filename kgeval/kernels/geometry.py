@@ -28,7 +28,7 @@ Vectors = npt.NDArray[np.floating[Any]]
 MAX_DIMENSION = 100_000
 U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
 MAX_MAGNITUDE = 1e100  # products of two numbers between 1 / this and this neither overflow nor underflow float64
-MAX_RATIO = 1e15  # a query more than about this many times larger than the candidates is not screened for distances
+MAX_RATIO = 1e15  # distance passes do not screen queries more than about this many times larger than the candidates
 _PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; fits a processor's cache
 _SHORT = 16  # rows with at most this many terms are added column by column
 _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
@@ -189,7 +189,7 @@ def pair_parts(n: int, d: int) -> list[slice]:
 
 
 def is_in_range(size: Any) -> Any:
-    """Tell which sizes are between 1e-100 and 1e100; products of such sizes neither underflow nor overflow.
+    """Tell which sizes are between 1e-100 and 1e100; the product of two such sizes neither underflows nor overflows.
 
     Parameters
     ----------

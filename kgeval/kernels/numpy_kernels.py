@@ -1,4 +1,4 @@
-"""The counter for embedding vectors in numpy: `NumpyCounter`, and `decide`, which compares screening scores.
+"""`NumpyCounter` counts candidates for embedding vectors in numpy; `decide` compares screening scores.
 
 `backends.make_counter` makes the counter, and the ranker calls its `count` once for each batch of queries.
 """
@@ -191,8 +191,9 @@ class NumpyCounter:
         """Count, for each positive, the known answers of its query that score higher, and those that score equal.
 
         `screened` holds the screening scores from `_count_all`; this method computes the missing ones (NaN). The known
-        answers of a query are scored exactly only if screening leaves at least one of them, other than the positive,
-        undecided. Returns two arrays of counts, better and equal, int64, shape (positives,).
+        answers of a query are scored exactly only if, for at least one positive of the query, screening leaves a known
+        answer other than the positive itself undecided. Returns two arrays of counts, better and equal, int64, shape
+        (positives,).
         """
         of_pairs, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
         missing = np.flatnonzero(np.isnan(screened))
@@ -232,7 +233,9 @@ class _Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """The result of a pass for a tile: counts of decided candidates, and the candidates that it left undecided.
+    """The result of `decide` for a tile: how many candidates certainly score higher, and which pairs are undecided.
+
+    A pair is a positive and the column of a candidate.
 
     Parameters
     ----------
@@ -393,7 +396,7 @@ def _short_buffers() -> Iterator[None]:
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Return two arrays: the distinct values of the sorted array `rows`, and for each row the index of its value.
+    """Return the distinct values of the sorted array `rows`, and the index of each element among these values.
 
     Examples
     --------

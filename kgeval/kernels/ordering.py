@@ -71,7 +71,7 @@ class Order:
         saved_score : float
             The saved score of the answer.
         saved_counts : tuple of int
-            How many candidates scored above the answer, and how many rivals tied with it.
+            How many candidates scored above the answer, and how many candidates other than the answer tied with it.
         share : float
             Rounding may change a score by at most this share of the largest finite absolute score.
 

@@ -28,7 +28,7 @@ class Pass(typing.Protocol):
     """
 
     def prepare(self, queries: Reals) -> Any:
-        """Convert queries, float64, shape (queries, d), to the form that `tile` and `interval` take as `prepared`."""
+        """Convert queries, float64, shape (queries, d), to the argument `prepared` of `tile` and `interval`."""
 
     def tile(self, prepared: Any, rows: Ids | None, block: slice) -> Scores:
         """Return the screening scores of a tile, shape (rows, candidates of the block); higher is better.
@@ -36,7 +36,7 @@ class Pass(typing.Protocol):
         Parameters
         ----------
         prepared : object
-            As `prepare` returned it.
+            The result of `prepare`.
         rows : int64 array, optional
             The queries of the tile; None means all queries.
         block : slice
@@ -54,7 +54,7 @@ class Pass(typing.Protocol):
         Parameters
         ----------
         prepared : object
-            As `prepare` returned it.
+            The result of `prepare`.
         rows : int64 array, shape (positives,)
             The query of each positive.
         scores : float64 array, shape (positives,)
@@ -96,7 +96,7 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
     Returns
     -------
     order : int64 array, shape (candidates,)
-        Column j of the tiles, taken together, is the candidate ``order[j]``.
+        If the columns of all tiles are numbered one tile after another, column j is the candidate ``order[j]``.
     passes : list of Pass
         The passes, the cheapest first.
     of_pairs : PairPass
@@ -132,7 +132,8 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
 def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
     """Return the passes of ``dot``: 8-bit products (only if `with_bytes`), then the passes of `product_passes`.
 
-    Candidates are sorted by their largest number, since the candidates of a tile share a rounding step.
+    For 8-bit products, candidates are sorted by their largest absolute component, since the candidates of a tile share
+    a rounding step.
 
     Parameters
     ----------
@@ -180,7 +181,9 @@ def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: b
 
 
 def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the only pass of ``modulus``: float32 distances (for ``l1``, the same pass is the second pass).
+    """Return the only pass of ``modulus``: float32 distances.
+
+    `l1_passes` uses the same pass after its 8-bit pass.
 
     Parameters
     ----------

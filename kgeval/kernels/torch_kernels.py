@@ -183,7 +183,7 @@ class TorchCounter:
     def _screen_fused(
         self, job: _TensorJob, block: slice, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-        """Compute the result of `_count_tile` by the fused kernel, for which no positive is crowded.
+        """Return the same four arrays as `_count_tile`, computed by the fused kernel; no positive is marked as crowded.
 
         Returns None if there is no fused kernel, or if more pairs are undecided than the kernel's list can hold.
         """
@@ -330,7 +330,8 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
 def _parts(matrix: Tensor, n: int) -> list[slice]:
     """Return slices that cut `n` positives into parts whose rows of `matrix` are small enough to copy.
 
-    The rows of a part take at most as many bytes as `matrix` has cells, or 4 MiB if this is more.
+    Let n_cells be the number of cells of `matrix`. The copied rows of a part take at most n_cells bytes or 4 MiB,
+    whichever is more; but a part has at least one row.
     """
     row_bytes = max(1, matrix.shape[1] * matrix.element_size())
     max_rows = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)

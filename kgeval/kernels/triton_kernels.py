@@ -9,8 +9,8 @@
    `torch_screens` proves the intervals.
 
 Groups: a row of a tile is not a query but a group of at most four positives of one query (a query with more positives
-has several rows). The number of comparisons of a tile is the size of its largest group, so groups are sorted
-by size.
+has several rows). A program compares as often as its largest group has positives. So groups are sorted by size, and
+the groups of a tile have about equal sizes.
 
 The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves slots in the
 list. When the list is full, the cursor goes on counting, so at the end it is the total number of pairs.
@@ -90,7 +90,7 @@ def make_groups(rows: Ids, device: torch.device) -> RowGroups:
 
 
 def is_available(device: torch.device) -> bool:
-    """Tell whether the kernel runs on `device`: triton is installed, and CUDA has compute capability 8.0 or higher.
+    """Tell whether the kernel runs on `device`: it needs triton, and a GPU with CUDA compute capability 8.0 or higher.
 
     On older GPUs triton does not use the tensor cores; there, torch's matrix product is faster.
 

@@ -119,16 +119,16 @@ def quotient(above: Reals, below: Reals, is_defined: npt.NDArray[np.bool_], noth
 
     Parameters
     ----------
-    above, below : float64 arrays, both of one shape
+    above, below : float64 arrays of equal shape
         Numerators and denominators.
-    is_defined : bool array, in the shape of `above`
+    is_defined : bool array, same shape as `above`
         True where the quotient is defined.
     nothing : float
         The result where `is_defined` is False.
 
     Returns
     -------
-    float64 array, in the shape of `above`
+    float64 array, same shape as `above`
     """
     result = np.full(np.shape(below), nothing)
     np.divide(above, below, out=result, where=is_defined)
@@ -145,7 +145,7 @@ class Family(Generic[M]):
     Parameters
     ----------
     what : str
-        The words by which error messages name a metric of this family, such as ``"list metric"``.
+        What error messages call a metric of this family, such as ``"list metric"``.
     base : type
         The base class of all metrics of this family.
     """
@@ -156,7 +156,7 @@ class Family(Generic[M]):
         self._classes: dict[str, type[M]] = {}
 
     def register(self, metric: type[M]) -> type[M]:
-        """Register a metric class under its name and synonyms; used as a decorator."""
+        """Register a metric class under its name and synonyms, and return the class; used as a decorator."""
         for name in (metric.name, *metric.synonyms):
             self._classes[name] = metric
         return metric

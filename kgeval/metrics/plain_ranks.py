@@ -85,8 +85,8 @@ def from_ranks(
     metrics : sequence of str or Metric, or one string with commas
         Metrics of ranks, such as ``"mrr,hits@10,amri"``.
     n_candidates : int or array_like of int, shape (n,), optional
-        Number of candidates of each positive, including the positive; an integer is the number for all positives. If
-        None, the metrics that need this number (``amri``, ``adjusted(...)``, ``z(...)``) are NaN.
+        Number of candidates of each positive, including the positive itself. A single integer applies to all
+        positives. If None, the metrics that need this number (``amri``, ``adjusted(...)``, ``z(...)``) are NaN.
 
     Returns
     -------
@@ -112,7 +112,8 @@ def from_ranks(
     values = _checked_ranks(ranks)
     rivals = None if n_candidates is None else _checked_rivals(n_candidates, values)
     better = np.floor(values).astype(np.int64) - 1
-    tied = (2 * values).astype(np.int64) % 2  # 1 where the rank is a half number: the same rank as with one tied rival
+    # (n,): 1 where the rank is a half number, else 0. Under realistic ties, one tied rival adds one half to the rank.
+    tied = (2 * values).astype(np.int64) % 2
     by_key = {}
     for metric in parse_all(metrics):
         if not isinstance(metric, RankMetric):

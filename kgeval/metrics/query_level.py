@@ -24,8 +24,8 @@ class QueryLevel(Metric):
     """A list metric, such as MAP, where each query is one ranked list and all answers of the query are relevant.
 
     Every query (s, p, ?) or (?, p, o) is one list. The list has all candidates of the query; the query's answers in
-    the evaluated split are the relevant items. In the filtered setting, the list leaves out all other known answers
-    of the query. The key of the metric is ``query.map``, or ``query.micro.map`` for micro averages.
+    the evaluated split are the relevant items. In the filtered setting, known answers that are not in the evaluated
+    split are left out of the list. The key of the metric is ``query.map``, or ``query.micro.map`` for micro averages.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class QueryLevel(Metric):
 
     @property
     def heading(self) -> str:
-        """The name in printed tables and charts: the same text as the key."""
+        """The name in printed tables and charts, which is the same text as the key."""
         return str(self)
 
 
@@ -129,8 +129,8 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
     query, better, tied, rivals = query[order], better[order], tied[order], rivals[order]
     # (answers,): whether an answer starts a new tie group, because its query or a count differs from the row above.
     is_new = np.append(True, (query[1:] != query[:-1]) | (better[1:] != better[:-1]) | (tied[1:] != tied[:-1]))
-    # (groups,): the row of the first answer of each tie group; the slice makes the array empty when there are no
-    # answers.
+    # (groups,): the row of the first answer of each tie group. If there are no answers, the slice removes the
+    # initial True of `is_new`.
     starts = np.flatnonzero(is_new[: len(query)])
     # (groups,): how many answers each tie group has.
     n_here = np.diff(np.append(starts, len(query)))
@@ -140,7 +140,8 @@ def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: 
     n_answers = np.bincount(query, minlength=n_queries)
     first = np.searchsorted(query, np.arange(n_queries))
     if is_removed:
-        # Filtered counts leave out the query's other answers: add the answers above and within the group.
+        # Filtered counts leave out the query's other answers, so add them: those in higher groups to `before`, those in
+        # the group itself to `size`.
         before, size = better[starts] + n_higher_answers, tied[starts] + n_here
         length = rivals[first] + n_answers
     else:

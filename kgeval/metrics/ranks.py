@@ -54,7 +54,7 @@ class RankMetric(Metric):
 
         Returns
         -------
-        float64 array, in the shape of `rank`
+        float64 array, same shape as `rank`
         """
         raise TypeError(f"{type(self).__name__} does not define value(rank)")
 
@@ -149,8 +149,7 @@ class RankMetric(Metric):
     def spread(self, low: Ids, high: Ids) -> Moments:
         """Return the variance of the metric for independent random ranks.
 
-        The ranks are random as in `expectation`, which has the same parameters. The attribute `number` of the result
-        is the variance.
+        The parameters are those of `expectation`. The attribute `number` of the result is the variance.
         """
         first, n = mean_over_range(self.value, low, high), len(low)
         second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
@@ -223,7 +222,7 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
     >>> mean_over_range(lambda rank: 1.0 / rank, np.array([1, 3]), np.array([2, 3])).round(4)
     array([0.75  , 0.3333])
     """
-    # (n,): value(low). This is the mean if low == high; the other elements are overwritten below.
+    # (n,): value(low), which is the mean where low == high; the elements where low < high are overwritten below.
     result = value(low.astype(np.float64))
     is_range = high > low
     if is_range.any():
@@ -237,7 +236,7 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
 
 
 def _exp_of_mean(means: Reals) -> Reals:
-    """Return exp of the first mean; this is a geometric mean, because the first mean is a mean of logarithms."""
+    """Return exp of the first mean. The first mean is a mean of logarithms, so the result is a geometric mean."""
     return np.exp(first_mean(means))
 
 
@@ -390,7 +389,7 @@ class GMR(_RankAverage):
     """Geometric mean rank: exp of the mean of ln(rank); 1 is best. A few very bad ranks have little effect on it.
 
     With n positives, the expectation under random tie breaking or random ranking is the product of
-    E[rank ** (1 / n)] over the positives. This is the exact expectation of the geometric mean.
+    E[rank ** (1 / n)] over the positives, where E is the expectation. This is exact, since the ranks are independent.
 
     References
     ----------
@@ -438,7 +437,7 @@ class GMR(_RankAverage):
         return Moments(np.stack([first, second - 2.0 * first]).T, finish)
 
     def _log_moments(self, low: Ids, high: Ids, power: int) -> Reals:
-        """Return n * ln E[rank ** (power / n)] for each of the n positives, float64 (n,).
+        """Return n * ln E[rank ** (power / n)] for each of the n positives, float64 (n,); E is the expectation.
 
         The mean of these n numbers is ln E[GMR ** power]. Logarithms, expm1 and log1p prevent overflow and
         cancellation.

@@ -24,7 +24,7 @@ MIN_ROOM = 1e-15
 MIN_VARIANCE = 1e-30
 
 
-SHORTHANDS = {"amri": "adjusted(mr)"}  # from a short text to the text of the same metric
+SHORTHANDS = {"amri": "adjusted(mr)"}  # maps a short text to the full text of the same metric
 
 
 class AgainstChance(RankMetric):
@@ -132,8 +132,9 @@ class Adjusted(AgainstChance):
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         """The smallest and the largest possible value.
 
-        For ``adjusted(mr)`` the smallest is -1. If positive i has C_i candidates, MR is at most the mean of C_i, and
-        E[MR] is the mean of (C_i + 1) / 2. So (MR - 1) / (E[MR] - 1) is at most 2. Other metrics have no such bound.
+        For ``adjusted(mr)``, which is 1 - (MR - 1) / (E[MR] - 1), the smallest value is -1: if positive i has C_i
+        candidates, MR is at most the mean of C_i, and E[MR] is the mean of (C_i + 1) / 2, so the quotient is at most 2.
+        For other wrapped metrics, the lower bound is -infinity.
         """
         return (-1.0 if isinstance(self.metric, MR) else -UNBOUNDED, 1.0)
 
@@ -194,17 +195,17 @@ class ZScore(AgainstChance):
         return _together([self.metric.moments(better, tied, rivals, ties), level, variance], standardised)
 
     def is_weightable(self, ties: str) -> bool:
-        """Return False: the variance of a weighted mean is not a weighted mean of variances."""
+        """Return False, because the variance of a weighted mean is not a weighted mean of variances."""
         return False
 
     @property
     def best(self) -> float:
-        """Infinity: the largest value depends on the number of candidates and has no bound."""
+        """Infinity, because no upper bound holds for all numbers of positives and candidates."""
         return UNBOUNDED
 
     @property
     def heading(self) -> str:
-        """The name in printed tables and charts: the same text as the key."""
+        """The name in printed tables and charts, which is the same text as the key."""
         return str(self)
 
 
@@ -214,8 +215,8 @@ def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
     Parameters
     ----------
     parts : list of Moments
-        The moments of each of the other values, all for the same positives. ``parts[i].values`` has one row per
-        positive and k_i columns.
+        The moments of each value from which the new value is computed, all for the same positives.
+        ``parts[i].values`` has one row per positive and k_i columns.
     combine : function
         Computes the value from the finished values of the parts: takes one array per part, all of one shape, and
         returns an array of that shape.

@@ -90,15 +90,15 @@ class Corner:
 
 @dataclass(frozen=True)
 class Line:
-    """A linear bound: MR + slope * MRR is at least (or at most) `total`, so MR is at least (or at most) `mr`.
+    """A linear bound on MR and MRR: ``MR + slope * MRR`` is at least `total` (or at most, for an upper bound).
 
     Parameters
     ----------
     slope, total : Fraction
     mr : Fraction
-        The bound on MR for one given MRR: ``total - slope * MRR``.
+        The bound on MR that follows for one given MRR: ``total - slope * MRR``.
     corner : Corner
-        A distribution that reaches `total`.
+        A distribution of ranks for which ``MR + slope * MRR`` equals `total`.
     """
 
     slope: Fraction
@@ -201,14 +201,15 @@ class Bands:
     def most_mr_given(self, mrr: Fraction) -> Line | None:
         """Return the line that gives the largest MR of all distributions whose MRR is at least `mrr`.
 
-        None if MR has no upper bound. `mrr` must not exceed the largest possible MRR.
+        Returns None if MR has no upper bound. `mrr` must not exceed the largest possible MRR.
         """
         return None if self.top is None else self._line(mrr, -1, None)
 
     def _line(self, mrr: Fraction, sense: int, enough: Fraction | None) -> Line:
         """Return the line that bounds MR from below (sense 1) or from above (sense -1) at the MRR `mrr`.
 
-        The line is the border of S, the set of possible points (MRR, MR), at x = `mrr`; see the module docstring.
+        The line is the border of S, the set of possible points (MRR, MR), at x = `mrr`; see the module docstring. If a
+        line proves MR > `enough`, the search stops early and returns that line.
         """
         slope, near = Fraction(0), self._corner(Fraction(0), sense)
         if sense * (near.mrr - mrr) <= 0:
@@ -233,7 +234,7 @@ class Bands:
                 far = corner
 
     def _corner(self, slope: Fraction, sense: int) -> Corner:
-        """Return the corner at which sense * (MR + slope * MRR) is least."""
+        """Return the corner at which MR + slope * MRR is least (if `sense` is 1) or largest (if `sense` is -1)."""
         choose = _nearest if sense > 0 else _furthest
         ranks = [choose(slope, start, end, self.step) for start, end in zip(self.starts, self.ends)]
         return Corner(self._shares([sense * (rank + slope / rank) for rank in ranks]), tuple(ranks))
@@ -243,7 +244,7 @@ class Bands:
 
         The loop runs over the cut-offs; H_i is the hits@k at cut-off i, and `values` holds the ends of all ranges.
         After cut-off i, ``best[v]`` is a pair: the least cost of any H_1 .. H_i with H_i <= values[v], and the
-        H_1 .. H_i with this cost. It is None if there are no such H_1 .. H_i.
+        H_1 .. H_i with this cost. ``best[v]`` is None if there are no such H_1 .. H_i.
         """
         values = sorted({*self.low, *self.high})
         best: list[tuple[Fraction, tuple[Fraction, ...]] | None] = [(Fraction(0), ())] * len(values)

@@ -63,12 +63,12 @@ class Setting:
 
     @property
     def proviso(self) -> str:
-        """Text for the message of an inequality that holds for integer ranks only; empty if `ties` is set."""
+        """The condition to add to a message if its inequality holds for integer ranks only; empty if `ties` is set."""
         return " if ranks are integers (no ties)" if self.ties is None else ""
 
 
 def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
-    """Return the inequalities that the numbers of one row violate; an empty list if some ranks give these numbers.
+    """Return the inequalities that the numbers of one row violate; empty if some list of ranks gives all of them.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _mrr_or_hmr(values: dict[str, Value]) -> tuple[Value | None, list[Finding]]:
 def _mr_or_amri(values: dict[str, Value], setting: Setting) -> tuple[Value | None, list[Finding]]:
     """Combine the reported MR and AMRI; return a tuple (MR, findings).
 
-    The first part is the range of MR that both numbers allow; None if they say nothing about MR. `findings` is empty
+    The first part is the range of MR that both numbers allow; None if neither number limits MR. `findings` is empty
     unless MR and AMRI contradict each other; then it contains one finding, and the first part is the reported MR.
 
     AMRI = 1 - (MR - 1) / (E[MR] - 1), where E[MR] is the MR of random scores. E[MR] - 1 is half the mean number of

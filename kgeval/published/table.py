@@ -1,6 +1,6 @@
-"""check_table(): whether reported rows of hits@k, MRR and MR are possible, and hints for those that are not.
+"""`check_table` checks whether reported rows of hits@k, MRR and MR are possible, and gives hints for impossible rows.
 
-Users and ``kgeval check-table`` call it. Rows come from `kgeval.published.reading`, verdicts from
+Users and ``kgeval check-table`` call `check_table`. Rows come from `kgeval.published.reading`, verdicts from
 `kgeval.published.rules`; this module tries the ways to read a row (shares or percentages), and looks for known
 mistakes.
 """
@@ -325,9 +325,10 @@ class _Table:
             yield "MRR equals hits@1, as if each 1/rank below 1 had been cut to 0"
 
     def _unit_or_count_hints(self, row: Row, kinds: Kinds) -> list[str]:
-        """Return a hint for each known mistake in units or in counting that would make the row possible if corrected.
+        """Return a hint for each known mistake in units or in counting whose correction would make the row possible.
 
-        Mistakes in units confuse shares and percentages; mistakes in counting count ranks from 0.
+        A mistake in units: a share was read as a percentage, or the reverse. A mistake in counting: the ranks start at
+        0 instead of 1.
         """
         changed = (*_counting(row.cells), *_units(row, kinds))
         return [f"possible if {hint}" for hint, cells in changed if self._allows(row, cells)]
@@ -416,8 +417,8 @@ def _counting(cells: dict[str, ReportedCell]) -> Iterator[tuple[str, dict[str, R
 def _units(row: Row, kinds: Kinds) -> Iterator[tuple[str, dict[str, ReportedCell]]]:
     """Yield a tuple (hint, corrected cells) for each mistake in units that is plausible.
 
-    Either all numbers of the row have the wrong unit (share or percentage), or a single number is a share although the
-    others are percentages.
+    There are two kinds of mistakes: all numbers of the row have the wrong unit (share or percentage); or a single
+    number is a share although the others are percentages.
     """
     names = [name for name in row.cells if kind_of_metric(name) in SHARES]
     small = [name for name in names if abs(row.cells[name].number) <= 1 and kinds[kind_of_metric(name)]]

@@ -37,11 +37,11 @@ class ListTask:
     is_known : bool array, shape (rivals,)
         Whether the rival forms a known triple.
     kept : int64 array, shape (rivals,)
-        The user gave one `Lists` object for this side; `kept` holds the position of each rival in its ``values``.
+        For each rival, its position in the ``values`` of the `Lists` object that the user gave for this side.
     counts : dict of str to int
-        How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: the answer of the
-        positive itself; it is removed from the list. ``"absent"``: entities that do not occur in train and are
-        therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list;
+        How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: entities
+        that are the answer of their own positive; they are removed. ``"absent"``: entities that do not occur in train
+        and are therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list;
         they are removed if `has_dropped_duplicates`. ``"known"``: rivals that form known triples.
     has_dropped_duplicates : bool
         Whether repeated entities were removed from the lists.
@@ -127,7 +127,7 @@ class ListTask:
         return cls(dataset, side, triples[rows], rows, lists, is_known, kept, counts, listed.duplicates == "drop")
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return the number of rivals of each positive, int64 (positives,), under the keys "raw" and "filtered"."""
+        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64 (positives,)."""
         n_known = np.bincount(self.rivals.list_of[self.is_known], minlength=len(self.rivals))
         return {"raw": self.rivals.lengths, "filtered": self.rivals.lengths - n_known}
 

@@ -87,7 +87,7 @@ class Task:
 
     @property
     def side(self) -> str:
-        """The missing side of the queries."""
+        """The side that the queries ask for: ``"subject"`` or ``"object"``."""
         return self.queries.side
 
     @property
@@ -101,14 +101,14 @@ class Task:
         return len(self.queries)
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return the rivals of each positive as counts, int64 (positives,); the keys are "raw" and "filtered"."""
+        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64 (positives,)."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the number of known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known
         return {"raw": raw, "filtered": raw - n_known}
 
     def positions(self, ids: Ids) -> Ids:
-        """Return the position of each of `ids` in `candidates`; every id must be a candidate."""
+        """Return the index in `candidates` of each entity id in `ids`; every id must be a candidate."""
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:

@@ -20,9 +20,9 @@ def available_threads() -> int:
 
 @contextmanager
 def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Context manager that provides a function like `map`, which runs on worker threads.
+    """Provide, in a ``with`` statement, a function like `map` that runs on worker threads.
 
-    The results of this function are in the order of its inputs. Matrix products (BLAS, torch) use a single thread
+    The function returns its results in the order of its inputs. Matrix products (BLAS, torch) use a single thread
     within each worker, so that workers do not compete.
 
     Parameters

@@ -35,7 +35,7 @@ TIDY_COLUMNS = ("model", "setting", "side", "ties", "metric", "value", "low", "h
 
 
 def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
-    """Return the ranks of a result as a table, with labels in place of ids, and with the columns in ``result.columns``.
+    """Return the ranks of a result as a table, with labels in place of ids and, if wanted, with additional columns.
 
     Parameters
     ----------

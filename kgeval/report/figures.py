@@ -93,7 +93,7 @@ def shorten(label: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def as_text(*texts: Text) -> None:
-    """Make matplotlib draw these texts literally: a dollar sign starts no formula, whatever the user's settings are."""
+    """Make matplotlib draw these texts literally; a dollar sign never starts a formula, whatever the settings are."""
     for text in texts:
         text.set_parse_math(False)
         text.set_usetex(False)
@@ -118,7 +118,7 @@ def set_ticks(axes: Axes, labels: Sequence[str], along: str) -> None:
     ----------
     axes : matplotlib.axes.Axes
     labels : sequence of str
-        As from `shorten`.
+        As returned by `shorten`.
     along : str
         ``"x"`` or ``"y"``.
     """

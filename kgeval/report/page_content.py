@@ -231,7 +231,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
 
 
 def _largest_contributions(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
-    """Return the `MAX_CONTRIBUTIONS` relations that contribute most (in absolute value) to a difference of two models.
+    """Return the `MAX_CONTRIBUTIONS` relations with the largest absolute contributions to the difference of two models.
 
     The list is empty if the difference in `metric` cannot be split into contributions of the relations.
     """
@@ -246,7 +246,7 @@ def _largest_contributions(comparison: Comparison, metric: str, first: str, seco
 
 
 def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one dict per row of `frame`, from column name to value."""
+    """Return one dict per row of `frame`; each dict maps column names to values."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -297,7 +297,8 @@ def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[
 def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return the metrics of the `MAX_RELATIONS` relations with the most ranks, for each model.
 
-    ``values[i][j]`` holds the four lists of `_frame_cells` for model i and metric j; ``n_all`` counts all relations.
+    ``values[i][j]`` holds the four lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number
+    of all relations.
     """
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
@@ -388,7 +389,7 @@ def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[A
 
 
 def _triples(result: EvaluationResult) -> dict[str, Any]:
-    """Return the triples with the worst and with the best filtered ranks, each with its best rivals.
+    """Return the triples with the worst and with the best filtered ranks, and the best rivals of each.
 
     ``"rivals"`` is ``"kept"`` if the result contains rivals, ``"not kept"`` if it does not, and ``"none"`` if no triple
     has a rival.
@@ -444,9 +445,10 @@ def _check_dataset(dataset: Dataset, results: Sequence[EvaluationResult], names:
 
 
 def _over_splits(result: EvaluationResult) -> str:
-    """Return the note that cardinality and pattern are computed from all splits.
+    """Return a note which says that the columns cardinality and pattern are computed from all splits.
 
-    The note is empty if the result has neither column, or if the notes of the result already name the splits.
+    The note names only the columns that the result has. It is empty if the result has neither of the two, or if the
+    notes of the result already name the splits.
     """
     names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
     return names and f"{names} {'are' if ' ' in names else 'is'} computed from all splits"

@@ -39,7 +39,7 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
     overwrite : bool
         Whether an existing file may be replaced.
     spreadsheet : bool
-        As in `format_csv`. For ``.csv`` only, because it changes labels.
+        As in `format_csv`; allowed only for ``.csv``. The other formats never change labels.
 
     Raises
     ------
@@ -104,9 +104,9 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 def format_json(frame: pd.DataFrame) -> str:
     """Return a table as strict JSON: a list with one object per row, ASCII only.
 
-    NaN, infinite and missing values become null. The row then has a field ``"reason"`` with the text of the
-    table's column ``"reason"``. If that text is missing or empty, the field names the columns that are undefined. In
-    both cases it also names the columns that are infinite.
+    NaN, infinite and missing values become null. The object of such a row has the field ``"reason"``. It contains the
+    text in the column ``"reason"`` of the table or, if there is no such text, a list of the columns that are undefined.
+    In both cases a list of the columns that are infinite follows, if there are any.
 
     Parameters
     ----------

@@ -231,7 +231,7 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
     """Return the values of the compared models as a table; the best value of each metric is bold.
 
     A mark means that the model differs significantly from every other model. A line below the table names the metrics
-    whose best value has no mark: there the comparison is undecided.
+    whose best value has no mark; for these metrics the comparison is undecided.
 
     Parameters
     ----------
@@ -273,7 +273,8 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        An undefined or infinite number is None, and ``"reason"`` tells why.
+        One dict per row. An undefined or infinite number is None; the key ``"reason"`` then holds the reason, if the
+        table gives one or the number is infinite.
     """
     records = []
     for label, row in _table_rows(frame):
@@ -409,9 +410,10 @@ def _best_text(column: pd.Series[Any], higher_is_better: bool, digits: int | Non
 
 
 def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[list[str]]:
-    """Return one list per row of the table: the value of the metric as text and, if possible, its interval as text.
+    """Return one list of texts per row of the table.
 
-    The list contains the interval, such as ``"[0.21, 0.35]"``, if both ends of the interval are finite.
+    The list contains the value of the metric and, if both ends of its interval are finite, the interval, such as
+    ``"[0.21, 0.35]"``.
     """
     ends = [f"{metric} low", f"{metric} high"]
     texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]

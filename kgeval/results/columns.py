@@ -125,8 +125,8 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
 def by_position(frame: pd.DataFrame) -> pd.DataFrame:
     """Return `frame` with the index 0, 1, 2, ..., rows in the same order.
 
-    The values of a column belong to the rows of a table of results by position. pandas matches rows by index, so a
-    table with another index would get wrong values.
+    Value i of a column belongs to row i of the table of a result. pandas matches rows by index instead of position.
+    With another index, it would therefore assign values to wrong rows.
     """
     return frame if frame.index.equals(pd.RangeIndex(len(frame))) else frame.reset_index(drop=True)
 

@@ -36,7 +36,7 @@ def _heading(column: str) -> str:
 
 
 def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return one text: the header lines, then the table; numbers have four decimals.
+    """Return the header lines and, below them, the table as one text; numbers have four decimals.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
 
 
 def show_html(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return HTML: the header lines, then the table; numbers have four decimals, and all texts are escaped.
+    """Return the header lines and, below them, the table as HTML; numbers have four decimals, and texts are escaped.
 
     Parameters
     ----------

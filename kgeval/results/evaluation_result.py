@@ -240,7 +240,7 @@ class EvaluationResult:
             ``"robust"``: cluster-robust standard error, with Student's t (Wilson's interval for shares);
             ``"percentile"``, ``"bca"``: bootstrap of whole clusters.
         cluster : str
-            Which ranks may depend on each other: ``"triple"``: the ranks of both sides of a triple; ``"query"``: the
+            Which ranks may depend on each other. ``"triple"``: the ranks of both sides of a triple. ``"query"``: the
             ranks of all answers of a query. For query-level metrics each query is one cluster.
         n_resamples, seed : int
             Number of resamples and seed of the bootstrap.
@@ -594,8 +594,8 @@ class EvaluationResult:
             (``"above"``, ``"tied"``, or ``"answer"`` for the positive), ``known_in`` (the filter splits that contain
             the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank). The
             attribute ``attrs`` of the table has numbers that do not depend on `limit`: ``n_candidates``; ``n_above``
-            and ``n_tied``, the candidates above the positive and those tied with it; ``n_above_counting`` and
-            ``n_tied_counting``, those of them that count in the filtered rank.
+            and ``n_tied``, the numbers of candidates above the positive and tied with it; ``n_above_counting`` and
+            ``n_tied_counting``, the numbers of those among them that count in the filtered rank.
 
         Raises
         ------
@@ -714,7 +714,7 @@ class EvaluationResult:
 
 
 def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | str) -> list[str]:
-    """Return the cautions that apply to metrics of a result, for example to hits@10 among at most 10 candidates.
+    """Return cautions about metrics of a result, for example about hits@10 if some queries have 10 candidates or fewer.
 
     Parameters
     ----------
@@ -792,7 +792,7 @@ def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) 
 
 
 def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
-    """Return the best rivals, without known answers, for the rows with the worst and the best ranks.
+    """Return the best rivals for the rows with the worst and the best ranks; known answers are left out.
 
     Parameters
     ----------

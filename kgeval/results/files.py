@@ -187,7 +187,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     arrays : dict of str to array
     header : dict
     version : int
-        Version of the file format. In version 1, ``n_read`` is a key of the header; in later versions, of ``about``.
+        Version of the file format. In version 1 the header contains ``n_read``; later, ``header["about"]`` does.
 
     Returns
     -------
@@ -297,7 +297,8 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
     for name in ("side", "split"):
         check_ids(name, arrays[name], len(header[f"categories_{name}"]), (None,))
-    # A list of a positive may repeat entities, and then be longer than the number of entities.
+    # If each positive has its own list of candidates, a list may contain an entity more than once. Its length may
+    # then exceed the number of entities.
     lists_repeat = isinstance(header["protocol"], dict) and _kind(header["protocol"]) == PER_POSITIVE
     most = np.iinfo(np.int64).max if lists_repeat else n_entities
     for setting in SETTINGS:

@@ -45,7 +45,7 @@ def no_lists(protocol: Protocol, setting: str) -> str:
 
 
 def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, pd.DataFrame]:
-    """Return one ranked list per query (s, p, ?) or (?, p, o); its relevant items are the ranked answers of the query.
+    """Return one ranked list per query (s, p, ?) or (?, p, o); the ranked answers of the query are the relevant items.
 
     Parameters
     ----------

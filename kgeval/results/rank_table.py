@@ -87,7 +87,7 @@ class RankTable:
 
     @property
     def sampled_share(self) -> float:
-        """The share of the triples that was drawn at random and ranked; 0 if the ranks are not of a random sample."""
+        """The share of the triples that were drawn at random to be ranked; 0 if no random sample was drawn."""
         return 0.0 if self.protocol.sample is None else self.protocol.sample.share
 
     def rows_of(self, side: str) -> Ids:
@@ -307,7 +307,7 @@ class RankTable:
             return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed)
         try:
             moments = self.moments(key, rows, lists)
-        except MetricError as error:  # no value, so no interval: both for the same reason
+        except MetricError as error:  # the metric has no value; for the same reason it has no interval
             return Interval(np.nan, np.nan, np.nan, confidence, method, 0, reason=str(error))
         if isinstance(key.metric, QueryLevel):
             clusters = np.arange(len(moments))

@@ -54,7 +54,7 @@ class TripleScorer(typing.Protocol):
 
 
 class GeometryScorer(typing.Protocol):
-    """An embedding model: gives vectors of queries and candidates; kgeval computes and ranks their exact scores.
+    """An embedding model that returns vectors of queries and candidates; kgeval computes exact scores from them.
 
     ``geometry`` names the formula that computes a score from two vectors: ``"dot"``, ``"l1"``, ``"l2"`` or
     ``"modulus"`` (see `kgeval.kernels.geometry`). The methods are never called in parallel. Candidate vectors must not
@@ -370,7 +370,7 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
 
 
 def pair_side(rows: RowScorer) -> str:
-    """Return the missing side of the queries with which `score_triples` scores single triples.
+    """Return the side that `score_triples` treats as missing by default when it scores a triple.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def pair_side(rows: RowScorer) -> str:
     Returns
     -------
     str
-        ``"subject"`` for an object that has only ``score_subjects``, else ``"object"``.
+        ``"subject"`` if the scorer has ``score_subjects`` but not ``score_objects``, else ``"object"``.
     """
     return "subject" if isinstance(rows, MatrixRows) and not hasattr(rows.scorer, "score_objects") else "object"
 
@@ -387,8 +387,8 @@ def pair_side(rows: RowScorer) -> str:
 def score_triples(rows: RowScorer, triples: Ids, side: str | None = None) -> Scores:
     """Return the score of each triple.
 
-    The score equals the score that the triple gets in ranking when `side` is missing. A function is called with at
-    most ``max_pairs`` triples at a time. Other scorers get each distinct query once, in batches. The scores of
+    Each triple gets the same score as in a ranking of queries whose missing side is `side`. A function is called with
+    at most ``max_pairs`` triples at a time. Other scorers get each distinct query once, in batches. The scores of
     embedding models are exact, in float64.
 
     Parameters
@@ -541,7 +541,7 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 @contextmanager
 def _naming_the_scorer(name: str, describe_input: Callable[[], str]) -> Iterator[None]:
-    """Context for a call of a scorer: an error of the call becomes a ScoreError that names the scorer and its input.
+    """Use as ``with`` context of a call of a scorer: an error becomes a ScoreError that names scorer and input.
 
     `describe_input` returns the input as text. A call of ``sys.exit`` by the scorer also becomes a ScoreError;
     otherwise the program would end as if it had succeeded. If torch is imported, it records no gradients during the

@@ -175,8 +175,8 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
             ways = "in a batch", "alone"
             hint = "does the scorer normalise over the batch?"
             notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, ways, hint)
-        # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. Their mirror
-        # image are the first candidates, so that a scorer which answers in another order gets other scores.
+        # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. This finds a
+        # scorer that returns the columns in reverse order: in step 1, it gave the scores of the first candidates here.
         end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
             end_scores = _fetched(rows, queries, end_columns)
@@ -199,7 +199,7 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
-    """Score each query with the candidates `columns`; return a numpy array, shape (queries, columns)."""
+    """Score each query with the candidates in `columns`; return a numpy array, shape (queries, columns)."""
     return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
 
 

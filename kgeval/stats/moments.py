@@ -171,7 +171,7 @@ class Interval:
     reason: str = ""
 
     def of_sample(self, share: float) -> Interval:
-        """Return the narrower interval that results if the observations are a random sample of a finite population.
+        """Return a narrower interval, for observations that are a random sample of a finite population.
 
         The sample is drawn without replacement, and the result is an interval for the statistic of the whole
         population. The standard error, and the distances of the limits from the value, are multiplied by

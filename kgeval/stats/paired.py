@@ -55,7 +55,7 @@ class Difference:
     is_exact : bool
         Whether all possible swap patterns were tried, so that the p-value has no simulation error.
     confidence, power : float
-        The coverage of the interval, and the power that defines `detectable`.
+        `confidence`: the nominal coverage of the interval. `power`: the probability in the definition of `detectable`.
     reason : str
         Why there is no interval; empty if there is an interval.
     """
@@ -177,7 +177,7 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
 
 @dataclass(frozen=True)
 class _Pair:
-    """One statistic of both systems: the difference, and the sums that its interval and its test need.
+    """One statistic of both systems: the difference, and the sums from which its interval and p-value are computed.
 
     Parameters
     ----------
@@ -185,8 +185,8 @@ class _Pair:
     value : float
         The difference, first minus second.
     gaps : float64 array, shape (clusters, k)
-        For each cluster, the sum of the values of `first` minus the sum of the values of `second`; 0 if the two sums
-        differ only by rounding errors, or if `value` is undefined.
+        For each cluster and each of the k columns of ``Moments.values``, the sum of `first` minus the sum of `second`;
+        0 if the two sums differ only by rounding errors, or if `value` is undefined.
     influence_sums : float64 array, shape (clusters,)
         For each cluster, the sum of the influences of its observations on the difference.
     """

@@ -155,7 +155,7 @@ def _measures_of(text: str) -> Sequence[TrecMeasure | ListMetric]:
     return [metric]
 
 
-Maker = Callable[[str, str], list[TrecMeasure]]  # takes the name and the text of its parameters
+Maker = Callable[[str, str], list[TrecMeasure]]  # arguments: the measure's name, the text of its parameters
 
 
 def _plain_measure(ratio: Ratio, total: str = "mean", has_expectation: bool = True) -> Maker:
@@ -223,7 +223,10 @@ def _hits(lists: Lists) -> Reals:
 
 
 def _relative_precision(k: int) -> Ratio:
-    """Return the ratio of a measure: hits among the first k documents / largest possible number of such hits."""
+    """Return a function that computes the numerators and denominators of the measure ``relative_P``.
+
+    A numerator is the number of relevant documents among the first k, a denominator the largest possible such number.
+    """
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 
 
@@ -236,10 +239,10 @@ def _set_map(lists: Lists) -> tuple[Reals, Reals]:
 
 
 def _precision_at_share(share: float) -> Ratio:
-    """Return the ratio of a measure: the precision among the first ``share * R`` documents.
+    """Return a function that computes the numerators and denominators of the precision at ``share * R``.
 
-    R is the number of relevant documents of the query. ``share * R`` is rounded up to an integer, but rounded down if
-    it is less than 0.1 above an integer.
+    This is the precision among the first ``share * R`` documents, where R is the number of relevant documents of the
+    query. ``share * R`` is rounded up to an integer, but rounded down if it is less than 0.1 above an integer.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
@@ -250,11 +253,12 @@ def _precision_at_share(share: float) -> Ratio:
 
 
 def _interpolated_precision(recalls: Sequence[float]) -> Ratio:
-    """Return the ratio of a measure: the interpolated precision, averaged over `recalls`.
+    """Return a function that computes the numerators and denominators of the interpolated precision.
 
-    Let R be the number of relevant documents of a query. The interpolated precision at recall c is the largest
-    precision at any position up to which at least ``c * R`` relevant documents are retrieved. trec_eval rounds
-    ``c * R`` to the nearest integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it up.
+    The interpolated precision is averaged over `recalls`. At recall c, it is the largest precision at any position up
+    to which at least ``c * R`` relevant documents are retrieved, where R is the number of relevant documents of the
+    query. trec_eval rounds ``c * R`` to the nearest integer; `kgeval.metrics.retrieval.InterpolatedPrecision` rounds it
+    up.
     """
 
     def ratio(lists: Lists) -> tuple[Reals, Reals]:
@@ -276,7 +280,11 @@ def _mean_over_recalls(name: str, text: str) -> Ratio:
 
 
 def _f_of_set(name: str, text: str) -> Ratio:
-    """Return the ratio of F-beta, ``(1 + x) * P * R / (R + x * P)``: precision P, recall R, parameter x = beta ** 2."""
+    """Return a function that computes the numerators and denominators of F-beta.
+
+    F-beta is ``(1 + x) * P * R / (R + x * P)``, where P is the precision, R is the recall, and ``x = beta ** 2`` is the
+    number in `text` (by default 1).
+    """
     weights = _numbers(name, text or "1", float, "a positive number", lambda x: 0 < x < math.inf)
     if len(weights) > 1:
         raise MetricError(f"expected one number after '{name}.'; got '{name}.{text}'")

@@ -103,8 +103,8 @@ def _read_without_comments(path: Path) -> bytes:
 
 
 def _parse_lines(path: Path, raw: bytes, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the columns of the file that are used, as strings; values missing from a short line are empty."""
-    header = " ".join(columns).encode() + b"\n"  # pandas takes the number of columns from this line
+    """Return the columns that kgeval uses, as strings; if a line has too few columns, the missing ones are empty."""
+    header = " ".join(columns).encode() + b"\n"  # pandas counts the columns of this line
     used = [name for name in columns if name not in ("iteration", "Q0", "rank")]
     try:
         frame = pd.read_csv(

@@ -67,10 +67,10 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     Parameters
     ----------
     qrels : DataFrame
-        Columns query, item, grade, as from `kgeval.trec.run_files.read_qrels`. Documents without a grade or with a
-        negative grade are not judged and count as irrelevant.
+        Columns query, item, grade, as returned by `kgeval.trec.run_files.read_qrels`. A document without a
+        grade, or with a negative grade, is not judged and counts as irrelevant.
     run : DataFrame
-        Columns query, item, score, as from `kgeval.trec.run_files.read_run`.
+        Columns query, item, score, as returned by `kgeval.trec.run_files.read_run`.
     options : TrecOptions
 
     Returns
@@ -223,7 +223,7 @@ def trec_table(
     Parameters
     ----------
     lists : Lists
-        The result of `trec_lists`, called with the same `ties`.
+        The result of `trec_lists`, called with options that have the same `ties`.
     measures : sequence of TrecMeasure or ListMetric
         See `kgeval.trec.measures.parse_measures`.
     ties : str
@@ -266,7 +266,7 @@ def trec_table(
 
 
 def format_trec(table: TrecTable, per_query: bool = True) -> str:
-    """Return a table as trec_eval prints it: each line holds name, query and value.
+    """Return a table as text in the format of trec_eval; each line has a measure's name, a query and a value.
 
     Parameters
     ----------

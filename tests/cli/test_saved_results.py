@@ -78,7 +78,7 @@ def test_show_prints_what_the_result_says(capsys):
     lines = printed(capsys, "show", "near.kgeval", "--metrics", "mr", "--by", "side").splitlines()
     low, value, high = result.by("side", metrics="mr").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in lines
-    assert "note: 95% intervals, clustered by triple (query. metrics: by query)" in lines
+    assert "note: 95% intervals, clustered by triple (keys that start with query.: by query)" in lines
 
 
 def test_breakdown_by_types_of_a_file(capsys):

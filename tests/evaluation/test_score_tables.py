@@ -252,10 +252,10 @@ def test_lists_of_positives_are_not_pooled_without_a_word():
     with pytest.raises(DataError) as caught:
         evaluate_scores(pooled, dataset)
     assert str(caught.value) == (
-        "scores, row 1: ('a', 'r', 'e') could be a negative of ('a', 'r', 'c') and ('a', 'r', 'd') (object side), and "
-        "the table does not list every entity for their query. If all rows of a query are the rivals of all its "
-        "positives, use lists='query' (--lists query); if each positive has its own list, add a column 'positive' with "
-        "its row number in the ranked split"
+        "scores, row 1: is ('a', 'r', 'e') a negative of one of ('a', 'r', 'c') and ('a', 'r', 'd'), or of both? "
+        "They have the same query (object side), and the table lists only some of the entities for it. If the "
+        "positives of a query share all its rows, use lists='query' (--lists query); if each has its own list, add a "
+        "column 'positive': for each row of the table, the row of its positive in the ranked split"
     )
     assert evaluate_scores(pooled, dataset, lists="query")["mrr"] == (1 / 3 + 1 / 2) / 2
     own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"])

@@ -89,7 +89,7 @@ def write_dataset(tmp_path):
 
 def test_two_files_of_one_side(folder):
     dataset = kg.read_dataset(folder)
-    message = "its negatives replace the object, as those of another file do; give one per side"
+    message = "this file and an earlier one both have negatives for the object; give one per side"
     with pytest.raises(kg.DataError, match=message):
         kg.read_candidates([folder / "ranking_head.txt"] * 2, dataset)
 

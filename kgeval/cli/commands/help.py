@@ -41,7 +41,7 @@ _WORDS = {
     "models": tuple(MODELS),
     "other-tools": ("pykeen", "libkge", "openke", "ogb", "torchkge", "ampligraph", "dgl-ke", "anyburl", "simkgc"),
 }  # fmt: skip
-_SIMILAR = 0.7  # at a lower similarity no word is suggested
+_SIMILAR = 0.7  # an error message suggests only words that are at least this similar to the unknown word
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -88,10 +88,10 @@ def _text(topic: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
 
 
 def _metric_texts(key: str) -> list[str]:
-    """Return the meaning of each metric with the name `key`, one text per metric.
+    """Return one text for each metric that is named `key`; the text explains the metric.
 
-    A name can belong to a metric of ranks, one of ranked lists and one of labelled predictions. `key` may be a synonym;
-    each text starts with the usual name of the metric and its key.
+    Up to three metrics can share a name: a metric of ranks, a metric of ranked lists, and a metric of labelled
+    predictions. `key` may be a synonym. Each text starts with the usual name of the metric, and also gives its key.
     """
     families: dict[str, tuple[str, Callable[[str], Metric]]] = {
         "metrics": ("a metric of ranks", parse),
@@ -128,7 +128,7 @@ def _overview() -> str:
 
 
 def _pages() -> dict[str, str]:
-    """Return a dict from each topic of the guide to the text of its page, in alphabetical order."""
+    """Return a dict from topic of the guide to the text of its page; the topics are in alphabetical order."""
     files = (resources.files("kgeval") / "guide").iterdir()
     pages = {file.name.removesuffix(".md"): file for file in files if file.name.endswith(".md")}
     return {topic: pages[topic].read_text(encoding="utf-8").rstrip("\n") for topic in sorted(pages)}
@@ -140,7 +140,7 @@ def _question(page: str) -> str:
 
 
 def _lines(entries: dict[str, str]) -> str:
-    """Return one line per entry: its name, and its text in an aligned column."""
+    """Return one line per entry: the name, then the text. The texts of all lines are aligned."""
     width = max(map(len, entries))
     return "\n".join(f"  {name:{width}}  {text}" for name, text in entries.items())
 

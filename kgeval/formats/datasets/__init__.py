@@ -36,7 +36,7 @@ def read_dataset(
         final newline are accepted.
     header : bool, optional
         Whether the first line of every file names the columns. Known names (such as head, relation,
-        tail) also determine the order of the columns; other names need `columns`. If None (not said), a first line
+        tail) also determine the order of the columns; other names need `columns`. By default (None), a first line
         that looks like a header raises an error.
     columns : str, optional
         The order of the columns: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or another order of
@@ -45,8 +45,8 @@ def read_dataset(
         The files of a split, relative to the folder, if they have other names: ``{"train": ["facts.txt",
         "train.txt"], "valid": "dev.tsv"}``. Several files are read one after the other.
     ignore : sequence of str
-        Names of files that are not read. All other files beside the splits that hold triples of the same labels are
-        observations of the dataset, or an error if they are named like a split.
+        Names of files that are not read. If another file beside the splits holds triples of the same labels, an
+        observation of the dataset names this file; if its name looks like a part of a split, an error is raised.
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain

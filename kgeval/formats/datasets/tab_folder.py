@@ -34,7 +34,7 @@ IS_IT_A_HEADER = "use header=True (--header) if it is one, header=False (--no-he
 N_TRIPLE = re.compile(rb'(<[^>\t]*>|_:\S+)[ \t]+<[^>\t]*>[ \t]+(<|_:|").*\.[ \t\r]*')
 TRUTH_LABELS = ({"1": True, "-1": False}, {"1": True, "0": False}, {"true": True, "false": False})
 _TAB, _NEWLINE, _RETURN = b"\t\n\r"
-_MAX_N_TRIPLE = 100_000  # bytes of a line that are looked at
+_MAX_N_TRIPLE = 100_000  # only this many bytes of a line are examined
 
 
 def _sniff(path: Path) -> bool:
@@ -90,9 +90,11 @@ def _joined(parts: Sequence[Sequence[pd.Categorical]]) -> list[pd.Categorical]:
 def _check_first_lines(files: Sequence[tuple[str, Path, int]], dataset: Dataset) -> None:
     """Raise a DataError if the first line of a file is a header of unknown words.
 
-    It is one if its labels occur nowhere else, and either several files start with it, or there are at least 100
-    triples and 10 for each relation, so that a relation with one triple is an exception. Each item of `files` is a
-    split, a file of it and the number of triples in the file, in the order in which they were read.
+    The line counts as a header if no other line contains its labels, and one of two conditions holds: several files
+    start with the same line, and such lines are at most a quarter of all lines; or there are at least 100 triples, and
+    at least 10 times as many triples as relations, so that a relation with only one triple is unusual. Each item of
+    `files` is a tuple (split, one of its files, number of triples in this file). The items are in the order in which
+    the files were read.
     """
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     n_relation = np.bincount(triples[:, 1], minlength=len(dataset.relations))
@@ -313,7 +315,7 @@ def read_columns(
 
 
 def first_labels(file: str | Path) -> list[str]:
-    """Return the labels of the first line of a tab-separated file, for readers that ask whether it is a header.
+    """Return the labels of the first line of a tab-separated file; readers use them to recognise a header.
 
     Parameters
     ----------
@@ -324,21 +326,22 @@ def first_labels(file: str | Path) -> list[str]:
 
 
 def _positions(path: Path, labels: list[pd.Categorical], header: bool | None, columns: str | None) -> list[int]:
-    """Return the columns of s, p and o.
+    """Return the positions of s, p and o among the first three columns, as a list of three int.
 
     Parameters
     ----------
     path : Path
         The file, for messages.
     labels : list of three pandas.Categorical of str, shape (lines,)
-        The first three columns, with the first line.
+        The first three columns, including the first line.
     header, columns : optional
-        What the caller says; see `read_dataset`.
+        The arguments of the caller; see `read_dataset`.
 
     Raises
     ------
     DataError
-        If the first line contradicts what the caller says, or leaves it open.
+        If the first line contradicts `header` or `columns`, if it looks like a header and `header` is None, or if it is
+        a header with unknown names and `columns` is None.
     """
     said = None if columns is None else check_columns(columns)
     first = [str(column[0]) for column in labels]

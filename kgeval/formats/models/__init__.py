@@ -29,15 +29,15 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
         tensors) needs no change.
     dataset : Dataset
     **settings
-        What the file does not say: ``model``, ``inverse_relations``, and everything that changes the scores and has a
-        default in `kgeval.models` (``norm``, ``layout``, ``normalise``, ``phase_unit``; ``batch_norm_eps`` for the
-        tensors ``bn_0.*`` and ``bn_1.*`` of TuckER). A file is never read with these defaults: what neither the file
-        nor the call says is an error. A setting that is passed here replaces the value in the file; if the two values
-        differ, the ``notes`` of the model mention this.
+        Settings that the file does not contain: ``model``, ``inverse_relations``, and everything that changes the
+        scores and has a default in `kgeval.models` (``norm``, ``layout``, ``normalise``, ``phase_unit``;
+        ``batch_norm_eps`` for the tensors ``bn_0.*`` and ``bn_1.*`` of TuckER). A file is never read with these
+        defaults: if neither the file nor the call gives one of these settings, an error is raised. A setting that is
+        passed here replaces the value in the file; if the two values differ, the ``notes`` of the model mention this.
 
-        ``entity_labels`` and ``relation_labels`` are the labels of the rows, or the word ``"ids"``: the rows are in id
-        order. A file with only one of them needs the other. ``ignore`` names arrays of the file that do not belong to
-        the scores, comma-separated or as a list.
+        ``entity_labels`` and ``relation_labels`` are the labels of the rows; the word ``"ids"`` instead of labels means
+        that the rows are in id order. If the file contains only one of the two, pass the other. ``ignore`` names arrays
+        of the file that do not change the scores, comma-separated or as a list.
 
     Returns
     -------
@@ -47,9 +47,10 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     Raises
     ------
     DataError
-        If the file contains pickles, if an array is missing or not known, if nothing says a setting that changes the
-        scores, if the file and its ``config.json`` say different values and the call says none, if relation labels
-        that the dataset lacks may name inverse relations, or if the rows cannot be matched to the dataset.
+        If the file contains pickles, if an array is missing or not known, if neither the file nor the call
+        gives a setting that changes the scores, if the file and its ``config.json`` give different values for a setting
+        and the call gives none, if relation labels that the dataset lacks may name inverse relations, or if the rows
+        cannot be matched to the dataset.
     """
     file = Path(path)
     file_format = format_of(file, import_modules(__name__, __path__), npz.FORMAT)

@@ -50,7 +50,7 @@ HOW_TO_SAY = {
     "(--batch-norm-eps)",
 }
 INVERSE_HINT = "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
-SETTING_OPTIONS = {"model": "--model-type"}  # the others: -- and the name of the setting
+SETTING_OPTIONS = {"model": "--model-type"}  # for all other settings, the option is -- and the name of the setting
 NOT_AS_PUBLISHED = {"quate": "the sign of its score differs", "simple": "its score is another formula"}
 
 
@@ -118,7 +118,7 @@ def _arrays(file: Path) -> Arrays:
 
 
 def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
-    """Leave out the arrays named by the setting `ignore`; return the other arrays, and a note if there are any."""
+    """Return the arrays that the setting `ignore` does not name, and a note about the others, if there are any."""
     names = [word.strip() for word in ignore.split(",")] if isinstance(ignore, str) else list(ignore)
     for name in names:
         if name not in arrays:
@@ -128,7 +128,7 @@ def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[A
 
 
 def _label_array(name: str, labels: str | Iterable[str]) -> npt.NDArray[Any]:
-    """Return the labels of the rows, as the call gives them, in the form that they have in a file."""
+    """Return the labels of the rows, which the caller passed, as an array like the label arrays of a file."""
     if isinstance(labels, str):
         return np.array(labels)
     listed = list(labels)
@@ -154,7 +154,7 @@ def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
 
 
 def _check_said(file: Path, kind: type[EmbeddingModel], unsaid: list[str]) -> None:
-    """Raise a DataError if neither the file nor the call says a setting that changes the scores."""
+    """Raise a DataError if `unsaid` names settings: they change the scores, but nobody has given their values."""
     if unsaid:
         raise DataError(
             f"{file}: does not say {' and '.join(unsaid)}, which {'changes' if len(unsaid) == 1 else 'change'} the "
@@ -184,7 +184,7 @@ def _npz_file(path: Path) -> Path:
 def _pykeen_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the settings from PyKEEN's ``config.json`` in the folder of the model, and notes about some settings.
 
-    Both are empty without such a file.
+    If there is no such file, both dicts are empty. The keys of both are names of settings.
     """
     config = file.parent / "config.json"
     if not config.is_file():
@@ -223,9 +223,10 @@ def _pykeen_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _without_contradictions(file: Path, arrays: Arrays, pykeen: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of ``config.json`` that neither the model file nor the call says.
+    """Return the settings of ``config.json`` that neither the model file nor the caller gives.
 
-    Raises a DataError if the model file and ``config.json`` say different values and the call does not decide.
+    Raise a DataError if the model file and ``config.json`` give different values for a setting and the caller gives
+    none. `pykeen` holds the settings of ``config.json``, and `said` those of the caller.
     """
     for name, value in pykeen.items():
         if name in said or name not in arrays or arrays[name].ndim or _is_same(arrays[name], value):
@@ -241,7 +242,7 @@ def _without_contradictions(file: Path, arrays: Arrays, pykeen: dict[str, Any], 
 
 
 def _is_same(array: npt.NDArray[Any], value: Any) -> bool:
-    """Return whether a setting of the file equals `value`; capitals and rounding to single precision do not count."""
+    """Return whether a setting of the file equals `value`, except for case and for rounding to single precision."""
     in_file = array.item()
     if isinstance(in_file, (int, float)) and isinstance(value, (int, float)):
         return math.isclose(in_file, value, rel_tol=1e-6)
@@ -253,7 +254,8 @@ def _batch_norms(
 ) -> dict[str, BatchNorm]:
     """Return the batch normalisations of a TuckER model, from its tensors ``bn_0.*`` and ``bn_1.*``.
 
-    Their epsilon is taken out of `options`, or is an array of the file.
+    Their epsilon is the setting ``batch_norm_eps``, which is removed from `options`. If `options` lacks it, the epsilon
+    is the array of this name in the file.
     """
     tensors = {}
     for prefix, setting in BATCH_NORMS.items():
@@ -289,7 +291,7 @@ def _scalar(value: Any) -> Any:
 def _align_rows(
     file: Path, kind: type[EmbeddingModel], values: dict[str, Any], arrays: Arrays, dataset: Dataset
 ) -> EmbeddingModel:
-    """Make the model, whose table rows are in id order; an id without a row in the file gets a row of NaN."""
+    """Put the rows of the tables in id order and make the model; an id without a row in the file gets a row of NaN."""
     entity_table = next(name for name in ENTITY_TABLES if name in values)
     inverse = values.get("inverse_relations")
     if inverse is not None:
@@ -350,7 +352,7 @@ def _check_both_labelled(file: Path, ids: dict[str, Ids], arrays: Arrays) -> Non
 
 
 def _unknown_labels(arrays: Arrays, ids: dict[str, Ids]) -> tuple[str, ...]:
-    """Return a note if the file has labels that the dataset lacks, else nothing."""
+    """Return a tuple with one note if the file has labels that the dataset lacks, else an empty tuple."""
     left_out = [
         f"{(ids[kind] < 0).sum():,} of {len(ids[kind]):,} {kind} "
         f"(such as {cut_label(str(arrays[name][ids[kind] < 0][0]))!r})"
@@ -363,9 +365,10 @@ def _unknown_labels(arrays: Arrays, ids: dict[str, Ids]) -> tuple[str, ...]:
 
 
 def _check_inverse_labels(file: Path, arrays: Arrays, relation_ids: Ids, dataset: Dataset) -> None:
-    """Raise a DataError if the relation labels that the dataset lacks may name inverses, such as ``borders_inverse``.
+    """Raise a DataError if unknown relation labels of the file may name inverses, such as ``borders_inverse``.
 
-    They may if one of them contains a label that the dataset has, or if they are at least as many as those labels.
+    A label is unknown if the dataset lacks it. The unknown labels may name inverses if one of them contains a known
+    label of the file, or if the file has at least as many unknown labels as known ones.
     """
     if not (relation_ids < 0).any():
         return
@@ -387,9 +390,9 @@ def _row_ids(
 ) -> Ids:
     """Return the id of each row, int64 (rows,); -1 if the row's label is not in the dataset.
 
-    `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table. With `has_inverse`, half of its rows
-    are of inverse relations, which have no ids. If the file has no labels, the rows belong to all ids in order, or only
-    to the ids that occur in train; their number decides which.
+    `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table. With `has_inverse`, half of the rows
+    of the table belong to inverse relations; the result does not contain them. If the file has no labels, the number of
+    rows decides: the rows belong to all ids in order, or to those ids, in order, that occur in train.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
@@ -434,7 +437,7 @@ def _row_ids(
 def _check_normal_forms(
     file: Path, name: str, labels: npt.NDArray[Any], ids: Ids, vocabulary: Vocabulary, dataset: Dataset
 ) -> None:
-    """Raise a DataError if an unknown label and a label of the dataset without a row are canonically equivalent."""
+    """Raise a DataError if an unknown label equals a dataset label that has no row, except for the Unicode form."""
     lacking = np.setdiff1d(np.arange(len(vocabulary)), ids)
     unknown = labels[ids < 0].tolist()
     if not len(lacking) or not unknown:

@@ -77,7 +77,7 @@ class PointMetric(Metric):
         raise TypeError(f"{type(self).__name__} does not define read(labels, predictions)")
 
     def measure(self, labels: npt.NDArray[Any], predictions: npt.NDArray[Any]) -> MetricValue:
-        """Return the metric over at least one example; `labels` and `predictions` come from `read`."""
+        """Return the value of the metric for labels and predictions that `read` returned; at least one example."""
         raise TypeError(f"{type(self).__name__} does not define measure(labels, predictions)")
 
 

@@ -22,7 +22,7 @@ MAX_STEPS, GRADIENT = 200, 1e-14  # max_iter and tol (largest allowed gradient) 
 
 
 class Calibrator:
-    """A monotone function from scores to probabilities, which `calibrate` fits; ``calibrator(scores)`` applies it."""
+    """A monotone function that `calibrate` fits; ``calibrator(scores)`` returns the probability of each score."""
 
     method: ClassVar[str]
 
@@ -98,7 +98,7 @@ class IsotonicCalibrator(Calibrator):
     method: ClassVar[str] = "isotonic"
 
     def transform(self, values: Reals) -> Reals:
-        """Return the linear interpolation at each score."""
+        """Return the probability at each score, interpolated linearly between the points."""
         return np.interp(values, self.scores, self.probabilities)
 
 
@@ -132,7 +132,7 @@ def calibrate(
     Raises
     ------
     DataError, ScoreError, MetricError
-        If scores, labels, method or prior are not as described above. If all labels are of one class. With
+        If scores, labels, method or prior are not as described above, or if all labels are of one class. With
         ``"platt"``, also if a threshold on the scores separates all, or almost all, positives from the negatives: the
         likelihood then has no maximum, or its maximum cannot be computed precisely.
     MissingExtra

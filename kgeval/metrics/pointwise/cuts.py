@@ -127,7 +127,8 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     (array([0]), array([0.9]))
     """
     steps = count_steps(labels, scores, groups)
-    # (groups,): the first step of each group, and its number of steps (distinct scores, descending).
+    # (groups,) each: the index of the group's first step, and how many steps the group has. A step is one distinct
+    # score of a group; the first step has the highest score.
     begins = np.flatnonzero(steps.first)
     sizes = np.diff(np.append(begins, len(steps.first)))
     # (groups,): the number of negatives of each group, which is fp at the last step of the group.
@@ -136,8 +137,8 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     n_correct = steps.tp - steps.fp + np.repeat(n_negatives, sizes)
     # (groups,): the largest number of correct decisions.
     most_correct = np.maximum.reduceat(n_correct, begins)
-    # best: the indices of all steps that reach the largest number of their group. Scores descend within a group, so the
-    # first of these steps has the highest score. chosen (groups,): this score.
+    # best: the indices of all steps with as many correct decisions as `most_correct` of their group. Scores descend
+    # within a group, so the first of these steps has the highest score. chosen (groups,): this score.
     best = np.flatnonzero(n_correct == np.repeat(most_correct, sizes))
     chosen = steps.threshold[best[np.searchsorted(best, begins)]]
     highest = steps.threshold[begins]

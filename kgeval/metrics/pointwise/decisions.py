@@ -341,9 +341,10 @@ class FBeta(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class MCC(DecisionMetric):
-    """Matthews correlation of labels and decisions: 1 if all decisions are right, 0 if unrelated, -1 if all are wrong.
+    """Matthews correlation of labels and decisions: 1 if all decisions are right, -1 if all are wrong.
 
-    The value is (tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).
+    The value is (tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)). It is 0 if decisions and
+    labels are unrelated.
 
     References
     ----------

@@ -299,7 +299,7 @@ class FieldECE(ProbabilityMetric):
         groups: Sequence[Hashable] | npt.ArrayLike | None = None,
         weights: Mapping[Any, float] | None = None,
     ) -> MetricValue:
-        """As `PointMetric.compute`; `groups` must have one hashable value per example, `weights` must be None."""
+        """See `PointMetric.compute`; `groups` must have one hashable value per example, `weights` must be None."""
         if weights is not None:
             raise MetricError(f"{self} takes no weights: the weight of a group is its number of examples")
         actual, predicted = self.read(labels, predictions)

@@ -77,7 +77,7 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Average precision: the precision with the score of a positive as the threshold, averaged over all positives.
+    """Average precision: the mean over all positives of the precision if the positive's score is the threshold.
 
     Examples with equal scores have the same precision; if all scores are equal, the value is the share of positives.
     The value is also the area below the precision-recall curve drawn as steps. This area is the sum of (increase of
@@ -148,7 +148,7 @@ class GAUC(ScoreMetric):
         groups: Sequence[Hashable] | npt.ArrayLike | None = None,
         weights: Mapping[Any, float] | None = None,
     ) -> MetricValue:
-        """See `PointMetric.compute`.
+        """Return the weighted mean of the groups' AUCs; for the errors, see `PointMetric.compute`.
 
         Parameters
         ----------

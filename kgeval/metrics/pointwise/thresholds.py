@@ -116,7 +116,7 @@ def count_pairs(steps: Steps) -> tuple[Ids, Ids, Ids]:
     begins = np.flatnonzero(steps.first)
     ends = np.append(begins[1:], len(steps.first)) - 1
     # (steps,): each negative of the step forms pairs with all positives above the step (each pair counts 2) and with
-    # all positives of the step (each pair counts 1); this is tp of the previous step + tp of this step. The return
-    # statement sums these numbers per group.
+    # all positives of the step (each pair counts 1). So one negative adds tp of the previous step + tp of this step.
+    # The return statement sums the numbers of all steps of a group.
     doubled = (steps.fp - steps.before(steps.fp)) * (steps.tp + steps.before(steps.tp))
     return steps.group[begins], np.add.reduceat(doubled, begins), steps.tp[ends] * steps.fp[ends]

@@ -118,7 +118,7 @@ class ListMetric(Metric):
     def per_query(self, lists: Lists, ties: str = "expected") -> Reals:
         """Return the metric of each list, float64 (queries,).
 
-        A list without a value gets NaN, or 0 if the metric has ``empty="zero"``.
+        For a list without a value, the result is NaN, or 0 if the metric has ``empty="zero"``.
         """
         if self.lacking(lists, ties):
             return np.full(len(lists), np.nan)
@@ -151,12 +151,15 @@ class ListMetric(Metric):
 
     @property
     def _empty(self) -> str:
-        """What to do with a query without a value: the parameter `empty`; ``"skip"`` if there is no such parameter."""
+        """How averages treat queries that have no value.
+
+        This is the metric's parameter `empty`, or ``"skip"`` if the metric has no such parameter.
+        """
         return getattr(self, "empty", "skip")
 
     @property
     def _reach(self) -> int:
-        """The cut-off k; `INFINITY` if the metric has no cut-off."""
+        """The cut-off k, but at most `INFINITY`; `INFINITY` if the metric has no cut-off."""
         k: int | None = getattr(self, "k", None)
         return INFINITY if k is None else min(k, INFINITY)
 

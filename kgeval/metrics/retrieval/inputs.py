@@ -247,9 +247,9 @@ def _label_rows(name: str, values: Any) -> tuple[list[npt.NDArray[Any]], list[in
 
 
 def _shown_shape(n: int, lengths: list[int] | None) -> str:
-    """Describe, for an error message, whether `n` items are in a flat array or in rows.
+    """Describe, for an error message, the shape of an input with `n` items: a flat array, or rows.
 
-    `lengths` has the length of each row; for a flat array it is None.
+    `lengths` has the length of each row, or is None for a flat array.
     """
     if lengths is None:
         return f"a flat array of {n} items"
@@ -416,8 +416,8 @@ def _matched(
     Returns
     -------
     grade : float64 array, shape (n,)
-        The grade of each item of `returned`: NaN if the item has no judgement, 0 if it is judged negative. The items
-        are sorted by label, in descending order.
+        The grade of each item of `returned`: NaN if the item has no judgement, 0 if its judged grade is
+        negative. The items are sorted by label, in descending order.
     score : array of numbers, shape (n,)
         The score of each item, in the order of `grade`.
     query : int64 array, shape (n,)
@@ -435,8 +435,8 @@ def _matched(
     code, item, score = _coded(returned, queries, items, label_rank, "score")
     # One integer per (query, item) pair, so that pairs of the two tables can be compared.
     key, judged_key = code * len(items) + item, judged_code * len(items) + judged_item
-    # (returned,) each: is_judged is True if the returned pair is also a judged pair; place is then the index of the
-    # pair in the sorted judged pairs.
+    # (returned,) each: is_judged is True if the returned pair is also a judged pair. In this case, `place` is the index
+    # of the pair in the sorted judged pairs.
     order = np.argsort(judged_key)
     place = np.minimum(np.searchsorted(judged_key[order], key), len(order) - 1)
     is_judged = judged_key[order][place] == key if len(order) else np.zeros(len(key), dtype=bool)
@@ -454,8 +454,8 @@ def _coded(
 ) -> tuple[Ids, Ids, npt.NDArray[Any]]:
     """Return three arrays with one entry for each row of `frame` whose query is in `queries`.
 
-    The first array has the index of the row's query in `queries`, the third array has the row's entry in the column
-    `value`. The second array has ``label_rank[i]``, where i is the index of the row's item in `items`.
+    The first array has the index of the row's query in `queries`. The second array has ``label_rank[i]``, where i is
+    the index of the row's item in `items`. The third array has the row's entry in the column `value`.
     """
     code = queries.get_indexer(pd.Index(frame["query"], dtype=object)).astype(np.int64)
     item = label_rank[items.get_indexer(pd.Index(frame["item"], dtype=object))]

@@ -53,7 +53,7 @@ class HitCounts:
 
     @classmethod
     def of(cls, lists: Lists) -> HitCounts:
-        """Return the hits of lists in which all items of a tie group have the same grade."""
+        """Return the hits of `lists`; within each tie group, all items must have the same grade (not checked)."""
         # (items,): 0-based index of each item in its tie group.
         in_group = np.arange(len(lists.query)) - np.repeat(lists.starts, np.diff(lists.bounds))
         is_hit = lists.is_relevant

@@ -39,8 +39,8 @@ class Precision(ListMetric):
         What to do with a list shorter than k. ``"pad"``: the number of relevant items is divided by k, as in trec_eval.
         ``"cut"``: this number is divided by the length of the list.
     empty : str
-        What to do with a query whose list has no items, if `k` is None or `short` is ``"cut"``: the precision of the
-        query is then 0 / 0. The options are those of `Recall`.
+        What to do with a query whose precision is 0 / 0: its list has no items, and `k` is None or `short` is
+        ``"cut"``. The options are those of `Recall`.
 
     References
     ----------
@@ -123,8 +123,8 @@ class FBeta(ListMetric):
     """F-beta: the weighted harmonic mean of precision@k and recall@k; with beta 1, the key of the metric is ``f1@k``.
 
     The value is (1 + beta^2) * h / (k + beta^2 * R), where h is the number of hits (relevant items among the first k),
-    and R is the number of all relevant items. The expectation over ties is exact, since the value is linear in h, and
-    the order of tied items changes only h.
+    and R is the number of all relevant items. The expectation over ties is exact, since the order of tied items changes
+    only h, and the value is proportional to h.
 
     Parameters
     ----------
@@ -132,8 +132,10 @@ class FBeta(ListMetric):
         By default the length of the list.
     beta : float
         Recall counts as beta times as important as precision: its weight in the mean is beta^2 times as large.
-    short, empty : str
+    short : str
         As in `Precision`.
+    empty : str
+        What to do with a query whose value is 0 / 0. The options are those of `Recall`.
 
     References
     ----------
@@ -248,7 +250,7 @@ class RR(ListMetric):
         groups = lists.groups
         # (groups,): whether the group is the first tie group with a relevant item; at most one group per list.
         first = (groups.relevant > 0) & (groups.relevant_before == 0)
-        # 1 for each of these groups: the expectation is for the first relevant item of the group.
+        # One element per such group: 1, because the expectation is for the first relevant item of the group.
         which = np.ones(int(first.sum()), dtype=np.int64)
         reciprocals = expected_reciprocal(
             groups.before[first], groups.size[first], groups.relevant[first], which, self._reach

@@ -214,7 +214,8 @@ def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) 
     up = offset[:-1]
     ratio = up / (up - which + 1) * ((size - up - relevant + which) / (size - up))
     mode = first if relevant == 1 else min(max((which - 1) * size // (relevant - 1), first), last)
-    # The mode has the relative probability 1; to its right multiply by the ratios, to its left divide by them.
+    # The most likely offset, `mode`, has the relative probability 1. The probabilities of larger offsets are products
+    # of ratios, those of smaller offsets are products of inverse ratios.
     right, left = ratio[mode - first :], 1.0 / ratio[: mode - first][::-1]
     chance = np.concatenate([np.cumprod(left)[::-1], [1.0], np.cumprod(right)])
     position = before + offset
@@ -222,12 +223,15 @@ def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) 
 
 
 def _log_factorials(n: int) -> npt.NDArray[Any]:
-    """Return ln 0!, ln 1!, ..., ln n!, shape (n + 1,), in extended precision where the machine has it."""
+    """Return an array with ln 0!, ln 1!, ..., ln n!, in extended precision if the machine has it."""
     return _sums_to(np.log, n)
 
 
 def _sums_to(value: Callable[[Any], Any], n: int) -> npt.NDArray[Any]:
-    """Return value(1) + ... + value(i) for each i = 0 .. n, shape (n + 1,), in extended precision where available."""
+    """Return an array of shape (n + 1,) in which element i is value(1) + ... + value(i), and element 0 is 0.
+
+    The numbers are computed in extended precision, if the machine has it.
+    """
     table = np.zeros(n + 1, dtype=np.longdouble)
     np.cumsum(value(np.arange(1, n + 1, dtype=np.longdouble)), out=table[1:])
     return table

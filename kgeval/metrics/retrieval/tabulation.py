@@ -73,7 +73,7 @@ def tabulate(
 
 
 def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any]:
-    """Return a text for each query that tells why values of this query are NaN; the text is empty if no value is NaN.
+    """Return one text per query, which tells why values of the query are NaN; it is empty if no value is NaN.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any
     pandas.Series
         Texts, with the index of `frame`.
     """
-    # patterns (patterns, metrics): the distinct rows of "is this value NaN?". pattern_of (queries,): the index of the
-    # pattern of each query. There are few patterns, so each text is built only once.
+    # A pattern tells which metrics of a query are NaN. patterns (patterns, metrics): the distinct patterns. pattern_of
+    # (queries,): the index of each query's pattern. The text of a pattern is built only once.
     patterns, pattern_of = np.unique(frame[list(said)].isna().to_numpy(), axis=0, return_inverse=True)
     texts = [
         join_reasons({key: Cell(np.nan, reason=said[key]) for key, is_nan in zip(said, row) if is_nan})

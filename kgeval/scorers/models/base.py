@@ -26,7 +26,7 @@ from kgeval.scorers.models.arithmetic import (
     rows,
 )
 
-SETTABLE = ("missing_entities", "missing_relations")  # arrays that are no tables
+SETTABLE = ("missing_entities", "missing_relations")  # arrays that may be assigned: they are no tables
 LAYOUTS = ("halves", "interleaved")
 INVERSE_ROWS = ("after", "alternating")
 
@@ -43,9 +43,9 @@ class EmbeddingModel:
     tensors, query vectors are float64 tensors on the same device. On the CPU, these query vectors equal, bit for bit,
     those of a model with the same tables as numpy arrays.
 
-    A model whose tensors or arrays change, for example by a step of training, has their current values in each
-    evaluation and in each call of `score`: `refresh` then makes all tables anew, also those that are converted. The
-    tables and settings of a model cannot be assigned, since its other parts would not follow: make a new model.
+    The tensors or arrays of which a model was made may change, for example in a training step. Each evaluation and each
+    call of `score` uses their current values: `refresh` makes all tables anew, including converted tables. The tables
+    and settings of a model cannot be assigned, because the other parts of the model would not follow: make a new model.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class EmbeddingModel:
         self.notes = (self.description,)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; once the model is made, an AttributeError for tables and parameters of the constructor."""
+        """Set an attribute; in a finished model, raise an AttributeError for tables and constructor parameters."""
         if self._is_made and name not in SETTABLE:
             is_fixed = name == "geometry" or name in inspect.signature(type(self)).parameters
             if is_fixed or _may_change(vars(self).get(name)):
@@ -100,7 +100,7 @@ class EmbeddingModel:
 
     @property
     def description(self) -> str:
-        """What changes the scores, in words, for example ``"TransE, L1, 100 dimensions, no inverse relations"``."""
+        """The model and its settings in words, for example ``"TransE, L1, 100 dimensions, no inverse relations"``."""
         inverse = f"inverse relations {self.inverse_relations}" if self.inverse_relations else "no inverse relations"
         return ", ".join([type(self).__name__, *self._details(), inverse])
 
@@ -110,14 +110,15 @@ class EmbeddingModel:
 
     @classmethod
     def unsaid(cls, values: dict[str, Any]) -> list[str]:
-        """Return the names of the settings that change the scores of a model of a file and that nobody has said.
+        """Return the names of the settings that change the scores and that `values` does not contain.
 
-        A parameter of the model counts as such a setting if its default is a value other than None.
+        `load_model` calls this method. A parameter of the model counts as a setting that changes the scores if it has a
+        default other than None.
 
         Parameters
         ----------
         values : dict of str to object
-            The parameters of the model that are known: tables, and settings.
+            The tables and settings that the file or the caller gives.
 
         Examples
         --------
@@ -133,8 +134,8 @@ class EmbeddingModel:
     def refresh(self) -> None:
         """Make the tables anew from the tensors or arrays of which the model was made.
 
-        Otherwise, a table that shares memory with a tensor would follow the tensor, and a table that was converted
-        (such as the phases of `RotatE`) would not: the model would be a mixture of two states.
+        Without this method, a table that shares memory with a tensor would follow the tensor, and a table that was
+        converted (such as the phases of `RotatE`) would not: the model would be a mixture of two states.
         """
         if self._made_of is not None:
             arguments, options = self._made_of
@@ -144,7 +145,7 @@ class EmbeddingModel:
     def freeze(self) -> None:
         """Keep the tables as they are, and forget the arrays of which they were made; `refresh` then does nothing.
 
-        For arrays that nobody else holds, such as those of a file.
+        Call this method if no other object uses these arrays, for example if they were read from a file.
         """
         self._made_of = None
 
@@ -211,11 +212,11 @@ def _may_change(value: Any) -> bool:
 
 
 def _recorded(constructor: Callable[..., None]) -> Callable[..., None]:
-    """Return the constructor of a model, which also keeps its arguments for `EmbeddingModel.refresh`."""
+    """Wrap the constructor of a model; the model then keeps the arguments, for `EmbeddingModel.refresh`."""
 
     @functools.wraps(constructor)
     def construct(self: EmbeddingModel, *arguments: Any, **options: Any) -> None:
-        is_outermost = "_made_of" not in vars(self)  # else a subclass, whose constructor calls this one
+        is_outermost = "_made_of" not in vars(self)  # False if the constructor of a subclass calls this one
         if is_outermost:
             self._made_of = (arguments, options) if any(map(_may_change, (*arguments, *options.values()))) else None
         constructor(self, *arguments, **options)
@@ -405,7 +406,7 @@ def times_matrices(vectors: Array, relation: Ids, matrix: Callable[[int], Array]
     relation : int64 array, shape (n,)
         The relation of each row of `vectors`.
     matrix : function of an int
-        Takes a relation, returns its matrix, shape (d, d).
+        A function that takes the id of a relation and returns the relation's matrix, shape (d, d).
 
     Returns
     -------

@@ -24,9 +24,9 @@ from kgeval.scorers.models.base import (
 
 UNIT_TOLERANCE = 1e-3
 NORMALISATIONS = ("none", "entities-l1", "entities-l2", "all-l2")
-SMALLEST_NORM = 1e-12  # a row of zeros is divided by it, as by torch.nn.functional.normalize
-# Phases of a trained model spread over a whole turn. That at least MIN_PHASES of them all lie within SMALL_PHASE has a
-# probability of 1e-8 if they are uniform.
+SMALLEST_NORM = 1e-12  # a smaller norm is replaced by this value, as in torch.nn.functional.normalize
+# Phases of a trained model are spread over a whole turn. If MIN_PHASES phases are uniform, the probability that all of
+# them lie within SMALL_PHASE of 0 is about 1e-8.
 MIN_PHASES, SMALL_PHASE = 10, 0.5
 
 
@@ -117,7 +117,7 @@ class RotatE(EmbeddingModel):
     inverse_relations : str, optional
         See `kgeval.models`.
     phase_unit : float, optional
-        The angle in radians for which a phase of 1 stands; by default 1: the phases are in radians. Parameters of the
+        The angle, in radians, that a phase of 1 means; by default 1, that is, phases are in radians. Parameters of the
         paper's code need ``pi * hidden_dim / (gamma + 2)``.
 
     Notes

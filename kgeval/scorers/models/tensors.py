@@ -15,7 +15,7 @@ from kgeval.scorers.models.base import EmbeddingModel, times_matrices
 
 
 class RESCAL(EmbeddingModel):
-    """Score: s' W o, where s and o are the vectors of subject and object, and W is the matrix of the relation.
+    """Score: s' W o, with the subject vector s (s' is its transpose), the relation matrix W and the object vector o.
 
     Parameters
     ----------
