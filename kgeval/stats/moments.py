@@ -191,6 +191,8 @@ class Interval:
         >>> print(Interval(0.5, 0.4, 0.6, 0.95, "robust", 100).of_sample(0.75))
         0.5000 [0.4500, 0.5500]
         """
+        if share == 0.0:
+            return self
         factor = (1.0 - share) ** 0.5
         low, high = (self.value - factor * (self.value - limit) for limit in (self.low, self.high))
         return replace(self, low=low, high=high, error=factor * self.error)
