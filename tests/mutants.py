@@ -362,8 +362,8 @@ MUTANTS = (
     Mutant("C25", "unseen_triples_are_dropped_unasked", "evaluation/evaluator.py", PROTOCOL,
         'self.protocol.resolved(self.dataset, "drop" if lacks else "rank")',
         'self.protocol.resolved(self.dataset, "drop")'),
-    Mutant("C25", "positives_without_listed_negatives_vanish", "evaluation/score_tables.py", FILTER,
-        "int((~has_rivals[side]).sum())",
+    Mutant("C25", "positives_without_listed_negatives_vanish", "evaluation/assembly.py", FILTER,
+        "n_read - n_ranked - sum(dropped.values())",
         "0"),
     Mutant("C25", "examples_without_a_vector_vanish", "classification/classifier.py", CLASSES,
         "int(lacks.sum())",
@@ -408,8 +408,8 @@ MUTANTS = (
         "float(np.mean([moments.number for moments in parts]))",
         "float(np.average([moments.number for moments in parts], weights=[len(moments) for moments in parts]))"),
     Mutant("C33", "a_second_run_keeps_the_first_counts", "evaluation/evaluator.py", "evaluation/test_evaluator.py",
-        "counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)",
-        "counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)\n"
+        "counts = rank(rows, plan.tasks, limits, threads, progress)",
+        "counts = rank(rows, plan.tasks, limits, threads, progress)\n"
         'counts = self.__dict__.setdefault("counts", counts)'),
     Mutant("C33", "float64_scores_are_narrowed", "kernels/rows.py", TIES,
         "dtype=np.float32 if scores.dtype == np.float16 else None",

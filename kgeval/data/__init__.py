@@ -10,7 +10,7 @@ from kgeval.data.dataset import SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import COLUMN_NAMES, as_labels, check_columns, frame_ids, named_columns, with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
-from kgeval.data.lists import Lists
+from kgeval.data.lists import Lists, joined_ranges
 from kgeval.data.protocol import UNSEEN, Protocol, Sample
 from kgeval.data.queries import (
     SIDE_NAMES,
@@ -21,6 +21,7 @@ from kgeval.data.queries import (
     given_and_asked,
     given_and_asked_where,
     query_parts,
+    shares_query,
 )
 from kgeval.data.row_keys import RowKeys, group_rows, rank_in
 from kgeval.data.triples import TripleSet
@@ -57,12 +58,14 @@ __all__ = [
     "given_and_asked",
     "given_and_asked_where",
     "group_rows",
+    "joined_ranges",
     "known_triples",
     "named_columns",
     "negatives",
     "query_parts",
     "rank_in",
     "sample_negatives",
+    "shares_query",
     "triple_ids",
     "triple_labels",
     "with_labels",

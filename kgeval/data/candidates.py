@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, check_one_of
+from kgeval.checks import Bools, Ids, check_one_of
 from kgeval.data.lists import Lists
 from kgeval.data.queries import SIDES, Queries
 from kgeval.errors import ProtocolError
@@ -116,6 +116,28 @@ class All(Candidates):
     def to_json(self) -> str:
         """Return ``"all"``."""
         return self.kind
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The rivals of some positives, from their lists of negatives.
+
+    Parameters
+    ----------
+    lists : Lists
+        One list of entity ids per positive, without the answer of the positive.
+    kept : int64 array, shape (rivals,)
+        For each rival, its position in the ``values`` of the `Lists` object that the user gave for this side.
+    counts : dict of str to int
+        How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: entities that are
+        the answer of their own positive; they are removed. ``"absent"``: entities that do not occur in train and are
+        therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list, which are
+        removed only with ``duplicates="drop"``.
+    """
+
+    lists: Lists
+    kept: Ids
+    counts: dict[str, int]
 
 
 class Listed(Candidates):
@@ -226,24 +248,49 @@ class Listed(Candidates):
 
         Entities that are listed twice are twice in the pool, unless ``duplicates="drop"``.
         """
-        for i in range(len(queries)):
-            for j in range(queries.offsets[i], queries.offsets[i + 1]):
-                answer, row = queries.answers[j], queries.rows[j]
-                if row < 0:
-                    raise ProtocolError("the triple is in no ranked split, so it has no list of negatives")
-                lists = self.lists[queries.side]
-                listed = lists.values[lists.offsets[row] : lists.offsets[row + 1]]
-                listed = listed[(listed != answer) & np.isin(listed, entities)]
-                pool = np.append(np.unique(listed) if self.duplicates == "drop" else listed, answer)
-                one = Queries(
-                    queries.side,
-                    queries.given[i : i + 1],
-                    queries.relation[i : i + 1],
-                    queries.answers[j : j + 1],
-                    queries.rows[j : j + 1],
-                    np.array([0, 1]),
-                )
-                yield one, np.sort(pool)
+        each = queries.one_each()
+        if (each.rows < 0).any():
+            raise ProtocolError("the triple is in no ranked split, so it has no list of negatives")
+        rivals = self.rivals(queries.side, each.rows, each.answers, entities).lists
+        for i in range(len(each)):
+            yield each.part(i, i + 1), np.sort(np.append(rivals.part(i, i + 1).values, each.answers[i]))
+
+    def rivals(self, side: str, rows: Ids, answers: Ids, entities: Ids) -> Rivals:
+        """Return the rivals of some positives: their lists without answers, absent entities and dropped duplicates.
+
+        Parameters
+        ----------
+        side : str
+        rows : int64 array, shape (positives,)
+            The row of each positive in the ranked splits.
+        answers : int64 array, shape (positives,)
+            The answer of each positive on this side.
+        entities : int64 array, shape (entities,)
+            Sorted ids of the entities that may be candidates.
+        """
+        every = self.lists[side]
+        kept, lists = every.elements(rows), every.take(rows)
+        counts = {"listed": len(kept)}
+
+        def leave_out(name: str, is_left_out: Bools) -> None:
+            nonlocal kept, lists
+            counts[name] = int(is_left_out.sum())
+            if counts[name]:
+                kept, lists = kept[~is_left_out], lists.where(~is_left_out)
+
+        leave_out("answers", lists.values == answers[lists.list_of])
+        n_ids = 1 + int(max(lists.values.max(initial=-1), entities.max(initial=-1)))
+        is_candidate = np.zeros(n_ids, dtype=bool)
+        is_candidate[entities] = True
+        leave_out("absent", ~is_candidate[lists.values])
+        keys = lists.list_of * n_ids + lists.values  # (rivals,): one integer per (positive, entity)
+        if self.duplicates == "drop":
+            is_repeated = np.ones(len(keys), dtype=bool)
+            is_repeated[np.unique(keys, return_index=True)[1]] = False
+            leave_out("duplicates", is_repeated)
+        else:
+            counts["duplicates"] = int((np.diff(np.sort(keys)) == 0).sum())
+        return Rivals(lists, kept, counts)
 
     def describe(self) -> str:
         """Return the number of negatives of a list, for example ``"a list of 49 negatives for each object"``."""
@@ -327,8 +374,7 @@ def _id_lists(name: str, value: Any) -> Lists:
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
         raise ProtocolError(f"{name} must be an array of ids (n, m), or n arrays of ids; got {type(value).__name__}")
     if isinstance(value, np.ndarray) and value.ndim == 2:
-        ids = _ids(name, value.reshape(-1))
-        return Lists(np.arange(len(value) + 1, dtype=np.int64) * value.shape[1], ids)
+        return Lists.of_rows(_ids(name, value.reshape(-1)).reshape(value.shape))
     return Lists.of([_ids(f"{name}[{i}]", part) for i, part in enumerate(value)])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from kgeval.checks import Bools, Ids
 from kgeval.data.dataset import Dataset
+from kgeval.data.lists import joined_ranges
 from kgeval.data.row_keys import RowKeys, distinct_sorted, rank_in
 
 SETTINGS = ("raw", "filtered")
@@ -86,10 +87,8 @@ class KnownIndex:
         starts, stops = self.spans(*given)
         # offsets[i], (queries + 1,): how many answers the queries before i have together.
         offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
-        # positions, (answers,): where the key of each answer is in `keys`. The positions of query i are the consecutive
-        # numbers starts[i], ..., stops[i] - 1. So answer j of the result, if it belongs to query i, has the position
-        # j + (starts[i] - offsets[i]).
-        positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], stops - starts)
+        # positions, (answers,): where the key of each answer is in `keys`.
+        positions = joined_ranges(starts, stops - starts)
         return offsets, self.layout.last_ids(self.keys[positions])
 
     def contains(self, *parts: Ids) -> Bools:

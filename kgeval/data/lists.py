@@ -1,4 +1,7 @@
-"""`Lists` stores lists of different lengths in one array, for example one list of candidates for each positive."""
+"""`Lists` stores lists of different lengths in one array, for example one list of candidates for each positive.
+
+`joined_ranges` gives the positions of the elements of some lists; queries, known answers and features use it too.
+"""
 
 from __future__ import annotations
 
@@ -51,21 +54,48 @@ class Lists:
         lengths = np.array([len(array) for array in arrays], dtype=np.int64)
         return cls(_ends(lengths), np.concatenate(arrays) if len(arrays) else np.zeros(0, dtype=np.int64))
 
+    @classmethod
+    def of_rows(cls, table: npt.NDArray[Any]) -> Lists:
+        """Build a `Lists` from an array of shape (n, m); each row becomes one list."""
+        return cls(np.arange(len(table) + 1, dtype=np.int64) * table.shape[1], table.reshape(-1))
+
     def elements(self, chosen: Ids) -> Ids:
         """Return the positions in `values` of the elements of the lists at the indices `chosen`, list after list."""
-        lengths = self.lengths[chosen]
-        ends = np.cumsum(lengths)
-        # The elements of list i of `chosen` have consecutive indices that start at offsets[chosen[i]].
-        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.offsets[chosen] - ends + lengths, lengths)
+        return joined_ranges(self.offsets[chosen], self.lengths[chosen])
 
     def take(self, chosen: Ids) -> Lists:
         """Return the lists at the indices `chosen`, in this order."""
         return Lists(_ends(self.lengths[chosen]), self.values[self.elements(chosen)])
 
+    def part(self, start: int, stop: int) -> Lists:
+        """Return the lists ``start:stop``; their elements are not copied."""
+        first, last = self.offsets[start], self.offsets[stop]
+        return Lists(self.offsets[start : stop + 1] - first, self.values[first:last])
+
     def where(self, is_kept: npt.NDArray[np.bool_]) -> Lists:
         """Return the lists with only those elements for which the bool array `is_kept`, shape (elements,), is True."""
         lengths = np.bincount(self.list_of[is_kept], minlength=len(self))
         return Lists(_ends(lengths), self.values[is_kept])
+
+
+def joined_ranges(starts: Ids, counts: Ids) -> Ids:
+    """Return the numbers ``start, ..., start + count - 1`` of each range, one range after another.
+
+    Parameters
+    ----------
+    starts, counts : int64 arrays, shape (ranges,)
+
+    Returns
+    -------
+    int64 array, shape (counts.sum(),)
+
+    Examples
+    --------
+    >>> joined_ranges(np.array([5, 2]), np.array([2, 3]))
+    array([5, 6, 2, 3, 4])
+    """
+    output_starts = np.cumsum(counts) - counts  # where each range begins in the result
+    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - output_starts, counts))
 
 
 def _ends(lengths: Ids) -> Ids:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
-from kgeval.data.row_keys import group_rows
+from kgeval.checks import Bools, Ids
+from kgeval.data.lists import joined_ranges
+from kgeval.data.row_keys import RowKeys, group_rows, rank_in
 from kgeval.errors import ProtocolError
 
 SIDES = ("subject", "object")
@@ -170,9 +171,8 @@ class Queries:
         """
         sizes = np.diff(self.offsets)[places]  # positives of each taken query, (n,)
         offsets = np.append(0, np.cumsum(sizes))  # where the positives of each query start in the result, (n + 1,)
-        # at, (positives of the result,): the index of each positive in `self.answers` and `self.rows`. The positives of
-        # the query at position p have consecutive indices: self.offsets[p], self.offsets[p] + 1, ...
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[places] - offsets[:-1], sizes)
+        # at, (positives of the result,): the index of each positive in `self.answers` and `self.rows`.
+        at = joined_ranges(self.offsets[places], sizes)
         return Queries(self.side, self.given[places], self.relation[places], self.answers[at], self.rows[at], offsets)
 
     def one_each(self) -> Queries:
@@ -254,3 +254,28 @@ def given_and_asked_where(triples: Ids, is_subject: npt.NDArray[np.bool_]) -> tu
     """
     given, asked = given_and_asked(triples, "subject")
     return np.where(is_subject, given, asked), np.where(is_subject, asked, given)
+
+
+def shares_query(triples: Ids, others: Ids, side: str) -> Bools:
+    """Return whether each triple has the same query as at least one of other triples.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (n, 3)
+    others : int64 array, shape (m, 3)
+    side : str
+        The missing side of the queries, ``"subject"`` or ``"object"``.
+
+    Returns
+    -------
+    bool array, shape (n,)
+
+    Examples
+    --------
+    >>> shares_query(np.array([[1, 0, 2], [3, 0, 2]]), np.array([[1, 0, 5]]), "object")
+    array([ True, False])
+    """
+    (relation, given), _ = query_parts(np.concatenate([triples, others]), side)
+    # keys (n + m,): an integer per (relation, given entity), first of `triples`, then of `others`.
+    _, keys = RowKeys.of(relation, given)
+    return rank_in(np.unique(keys[len(triples) :]), keys[: len(triples)])[1]

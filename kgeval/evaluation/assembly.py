@@ -18,7 +18,7 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.checks import Ids, counted
 from kgeval.data import SETTINGS, Dataset, Protocol
-from kgeval.errors import DataError, KgevalWarning
+from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking import ListTask, RankCounts
 from kgeval.results import EvaluationResult, Source
@@ -102,6 +102,30 @@ class RankedSide:
         """Make a `RankedSide` of the positives `rows`; `scores` and `counts` have one element for every positive."""
         return cls(rows, scores[rows], {setting: part.take(rows) for setting, part in counts.items()})
 
+    @classmethod
+    def with_rivals(cls, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
+        """Make a `RankedSide` of the positives with at least one rival in the filtered setting."""
+        return cls.of(np.flatnonzero(counts["filtered"].rivals > 0), scores, counts)
+
+
+def check_given_scores(protocol: Protocol, what: str) -> None:
+    """Raise a ProtocolError if a protocol has settings that given scores cannot follow.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    what : str
+        What the user gave, for the message.
+    """
+    if protocol.unseen not in (None, "rank"):
+        raise ProtocolError(
+            f"with {what}, unseen must be 'rank'; got {protocol.unseen!r}. Remove unseen= from the protocol"
+        )
+    if protocol.sample is not None:
+        raise ProtocolError(
+            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples"
+        )
+
 
 def assemble(
     dataset: Dataset,
@@ -126,7 +150,8 @@ def assemble(
     ranked : sequence of RankedSide
         One for each side of the protocol, in the same order; without the dropped positives.
     dropped : dict of str to int
-        For each reason, the number of ranks that were left out; reasons with 0 ranks are not stored.
+        For each reason except `NO_NEGATIVES`, the number of ranks that were left out. All other ranks that `ranked`
+        lacks were left out because their positives have no negatives.
     about : dict
         The entries ``scorer``, ``n_queries`` and, if there is one, ``row_order`` of the result's `about`. This function
         adds the entries about the dataset, the version and the counts.
@@ -148,9 +173,12 @@ def assemble(
     DataError
         If no positive was ranked.
     """
-    if not any(len(part.rows) for part in ranked):
+    n_ranked = sum(len(part.rows) for part in ranked)
+    if not n_ranked:
         raise DataError("no positive has a negative: every list is empty, or contains only known triples")
     is_seen = positives.is_seen if chosen is None else positives.is_seen[chosen]
+    n_read = len(is_seen) * len(protocol.sides)
+    reasons = {**dropped, NO_NEGATIVES: n_read - n_ranked - sum(dropped.values())}
     result = EvaluationResult(
         table=positives.table(protocol, ranked),
         entities=dataset.entities,
@@ -164,9 +192,9 @@ def assemble(
             "version": __version__,
             "n_triples": len(is_seen),
             "n_unseen": int((~is_seen).sum()),
-            "n_read": len(is_seen) * len(protocol.sides),
+            "n_read": n_read,
         },
-        dropped={reason: n for reason, n in dropped.items() if n},
+        dropped={reason: n for reason, n in reasons.items() if n},
         notes=notes,
         source=source,
     )

@@ -25,8 +25,8 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble, list_notes
-from kgeval.ranking import ListTask, TaskCounts, count_lists
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_given_scores, list_notes
+from kgeval.ranking import ListTask, count_lists
 from kgeval.results import EvaluationResult
 from kgeval.scorers import as_scores
 
@@ -34,10 +34,6 @@ NO_IDS = (
     "the ids of the negatives were not given (negatives=), so known triples among them cannot be removed: the filtered "
     "setting equals the raw setting"
 )
-
-
-# The largest integer below which a float dtype of 2, 4, 8 or 16 bytes holds every integer exactly.
-MAX_EXACT = {2: 2**11, 4: 2**24, 8: 2**53, 16: 2**53}
 
 
 def evaluate_candidates(
@@ -112,13 +108,13 @@ def evaluate_candidates(
             kept = Lists(task.rivals.offsets, negative_scores.values[task.kept])
             counts = count_lists(positive_scores, kept, task.is_known)
             tasks.append(_Scored(task, positive_scores, kept.values))
-        ranked.append(_ranked(rows, counts))
+        ranked.append(RankedSide.with_rivals(counts.scores, {"raw": counts.raw, "filtered": counts.filtered}))
     return assemble(
         dataset,
         resolved,
         positives,
         ranked,
-        {NO_NEGATIVES: sum(len(rows) - len(part.rows) for part in ranked)},
+        {},
         {"scorer": "scores", "n_queries": len(rows) * len(ranked)},
         ListSource(dataset, tuple(tasks), np.concatenate([part.rows for part in ranked])),
         [NO_IDS] if listed is None else list_notes([scored.task for scored in tasks]),
@@ -164,10 +160,10 @@ class ListSource:
         scored, i = found[0], self.positive_rows[row]
         _, answers = given_and_asked(triple[None], side)
         rivals = scored.task.rivals
-        listed = slice(rivals.offsets[i], rivals.offsets[i + 1])
-        candidates = np.append(rivals.values[listed], answers)
+        scores = Lists(rivals.offsets, scored.negatives)
+        candidates = np.append(rivals.part(i, i + 1).values, answers)
         order = np.argsort(candidates, kind="stable")
-        return candidates[order], np.append(scored.negatives[listed], scored.positives[i])[order]
+        return candidates[order], np.append(scores.part(i, i + 1).values, scored.positives[i])[order]
 
 
 def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
@@ -188,9 +184,8 @@ def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
         negatives = as_scores(negatives, f"{name}[1]")
         if negatives.ndim != 2:
             raise ScoreError(f"{name}[1] must have shape (n, m); got shape {negatives.shape}")
-        offsets = np.arange(len(negatives) + 1, dtype=np.int64) * negatives.shape[1]
-        positives, values = _in_one_dtype(name, [positives, negatives.reshape(-1)])
-        lists = Lists(offsets, values)
+        positives, negatives = _in_one_dtype(name, [positives, negatives])
+        lists = Lists.of_rows(negatives)
     else:
         if not hasattr(negatives, "__len__"):
             raise ScoreError(
@@ -226,10 +221,11 @@ def _in_one_dtype(name: str, parts: list[Scores]) -> list[Scores]:
             "give positives and negatives in one dtype"
         )
     common = floats.pop() if floats else np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
+    # The float dtype, and the float64 of the comparison below, hold all integers below `least_rounded` exactly.
+    least_rounded = 2.0 ** (1 + min(np.finfo(common).nmant, 52)) if common.kind == "f" else np.inf
     converted = []
     for part in parts:
-        is_rounded = part.dtype.kind in "iu" and common.kind == "f"
-        if is_rounded and (np.abs(part.astype(np.float64)) >= MAX_EXACT[common.itemsize]).any():
+        if part.dtype.kind in "iu" and (np.abs(part.astype(np.float64)) >= least_rounded).any():
             raise ScoreError(
                 f"{name} has integer scores that {common} cannot hold exactly; give positives and negatives in one "
                 "dtype"
@@ -273,12 +269,7 @@ def _listed(negatives: Any, scored: Mapping[str, tuple[Scores, Lists]]) -> Liste
 
 def _resolved(protocol: Protocol, dataset: Dataset, scored: Mapping[str, Any], listed: Listed | None) -> Protocol:
     """Return the protocol with the lists as candidates, and without a filter if the ids are unknown."""
-    if protocol.sample is not None:
-        raise ProtocolError(
-            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples"
-        )
-    if protocol.unseen not in (None, "rank"):
-        raise ProtocolError(f"with given scores, unseen must be 'rank'; got {protocol.unseen!r}")
+    check_given_scores(protocol, "given scores")
     candidates = _lengths_alone(scored) if listed is None else listed
     if protocol.candidates not in (All(), candidates):
         raise ProtocolError("the negatives determine the candidates; remove candidates= from the protocol")
@@ -322,9 +313,3 @@ def _check_repeated(dataset: Dataset, side: str, triples: Ids, ids: Lists, score
             f"{dataset.entities.labels[ids.values[position]]!r} with two different scores; duplicates='drop' cannot "
             "choose between them"
         )
-
-
-def _ranked(rows: Ids, counts: TaskCounts) -> RankedSide:
-    """Return the scores and counts of those positives that have at least one rival in the filtered setting."""
-    has_rivals = counts.filtered.rivals > 0
-    return RankedSide.of(rows[has_rivals], counts.scores, {"raw": counts.raw, "filtered": counts.filtered})

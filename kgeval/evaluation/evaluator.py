@@ -30,7 +30,8 @@ from kgeval.data import (
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble, list_notes
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble, list_notes
+from kgeval.evaluation.recent import remember
 from kgeval.evaluation.row_order import KeptTasks, check_row_order
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import ListTask, RankCounts, Task, TaskCounts, available_threads, rank, rank_lists
@@ -156,6 +157,8 @@ class _Plan:
         Empty unless unseen='worst'. Each key is (side, setting). The value holds, for each positive, the number of its
         rivals when all entities compete, including those that do not occur in train. `_ranked_side` needs these numbers
         to give the last rank to a positive with an entity or relation that does not occur in train.
+    ranked_rows : dict of str to int64 array
+        For each side, the indices in ``positives.triples`` of the rows of this side in the table of ranks, ascending.
     """
 
     protocol: Protocol
@@ -167,18 +170,7 @@ class _Plan:
     lists: list[ListTask]
     noted_lists: list[ListTask]
     all_rivals: dict[tuple[str, str], Ids]
-
-    def rows_of(self, side: str) -> Ids:
-        """Return the indices in ``positives.triples`` of the triples that are ranked on `side`, ascending."""
-        rows = self.chosen if self.protocol.unseen == "worst" else self.kept
-        lists = [task for task in self.lists if task.side == side]
-        if not lists:
-            return rows
-        n_rivals = self.all_rivals.get((side, "filtered"))
-        if n_rivals is None:
-            n_rivals = np.zeros(len(self.positives.triples), dtype=np.int64)
-            n_rivals[lists[0].rows] = lists[0].count_rivals()["filtered"]
-        return rows[n_rivals[rows] > 0]
+    ranked_rows: dict[str, Ids]
 
 
 class Evaluator:
@@ -229,6 +221,7 @@ class Evaluator:
             if value is not None:
                 check_positive_int(name, value)
         limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
+        threads = threads or available_threads()
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer), triples, seed)
@@ -237,17 +230,10 @@ class Evaluator:
         if plan.lists:
             counts = rank_lists(rows, plan.lists, progress)
         else:
-            counts = rank(rows, plan.tasks, limits, threads or available_threads(), progress)
+            counts = rank(rows, plan.tasks, limits, threads, progress)
         seconds, tasks = perf_counter() - started, plan.lists or plan.tasks
         row_order = check_row_order(
-            rows,
-            self.dataset,
-            plan.entities,
-            tasks,
-            seconds,
-            limits,
-            threads or available_threads(),
-            self._row_order_tasks,
+            rows, self.dataset, plan.entities, tasks, seconds, limits, threads, self._row_order_tasks
         )
         return self._result(plan, counts, rows, [*report.notes, *self._notes(scorer, plan, counts)], row_order)
 
@@ -278,7 +264,7 @@ class Evaluator:
         plan = self._plan(self._protocol_for(scorer))
         triple = triple_ids(self.dataset.entities, self.dataset.relations, (s, p, o))
         side = check_side(side)
-        source = self._source(plan, rows, plan.rows_of(side))
+        source = self._source(plan, rows, plan.ranked_rows[side])
         in_table = np.flatnonzero((plan.positives.triples[source.positive_rows] == triple).all(axis=1))
         row = int(in_table[0]) if len(in_table) else None
         return explain_triple(source, plan.protocol, side, triple, row, limit)
@@ -319,11 +305,7 @@ class Evaluator:
         n_positives = sum(len(self.dataset[split]) for split in protocol.splits)
         chosen, sample = Sample.drawn(triples, n_positives, seed)
         protocol = replace(protocol, sample=sample)
-        if protocol not in self._plans:
-            self._plans[protocol] = _make_plan(self.dataset, protocol, chosen)
-            if len(self._plans) > MAX_PLANS:
-                del self._plans[next(iter(self._plans))]
-        return self._plans[protocol]
+        return remember(self._plans, protocol, lambda: _make_plan(self.dataset, protocol, chosen), MAX_PLANS)
 
     def _result(
         self,
@@ -335,17 +317,13 @@ class Evaluator:
     ) -> EvaluationResult:
         statistic, caution = row_order
         n_unseen = 0 if plan.protocol.unseen == "worst" else len(plan.chosen) - len(plan.kept)
-        n_ranked = len(plan.chosen) - n_unseen
         ranked = [self._ranked_side(plan, side, counts) for side in plan.protocol.sides]
         return assemble(
             self.dataset,
             plan.protocol,
             plan.positives,
             ranked,
-            {
-                "an entity or relation that train lacks (unseen='drop')": n_unseen * len(plan.protocol.sides),
-                NO_NEGATIVES: sum(n_ranked - len(part.rows) for part in ranked),
-            },
+            {"an entity or relation that train lacks (unseen='drop')": n_unseen * len(plan.protocol.sides)},
             {
                 "scorer": rows.name,
                 "n_queries": sum(task.n_queries for task in plan.tasks) + sum(task.n_queries for task in plan.lists),
@@ -385,7 +363,7 @@ class Evaluator:
         score[rows] = joined.scores
         if is_worst:
             score = np.where(plan.positives.is_seen, score, np.nan)
-        return RankedSide.of(plan.rows_of(side), score, by_setting)
+        return RankedSide.of(plan.ranked_rows[side], score, by_setting)
 
 
 def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
@@ -439,8 +417,13 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
                 all_rivals.setdefault((task.side, setting), np.zeros(len(triples), dtype=np.int64))
                 all_rivals[task.side, setting][task.rows] = n_rivals
     tasks, lists = tasks_of(kept, entities), lists_of(kept, entities)
+    ranked_rows = dict.fromkeys(protocol.sides, chosen if protocol.unseen == "worst" else kept)
+    for part in lists:  # positives without a rival are left out
+        rows, rivals = ranked_rows[part.side], part.count_rivals()["filtered"]
+        n_rivals = all_rivals[part.side, "filtered"][rows] if protocol.unseen == "worst" else rivals
+        ranked_rows[part.side] = rows[n_rivals > 0]
     noted_lists = lists if len(kept) == len(chosen) or protocol.unseen != "worst" else lists_of(chosen, entities)
-    return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals)
+    return _Plan(protocol, positives, chosen, kept, entities, tasks, lists, noted_lists, all_rivals, ranked_rows)
 
 
 def _make_tasks(

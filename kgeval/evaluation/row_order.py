@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from kgeval.checks import Ids
-from kgeval.data import Dataset, KnownIndex, Queries, given_and_asked, known_triples, query_parts, rank_in
+from kgeval.data import Dataset, KnownIndex, Queries, Sample, known_triples, query_parts, shares_query
 from kgeval.errors import ScoreError
+from kgeval.evaluation.recent import remember
+from kgeval.metrics import MR, MRR, Adjusted
 from kgeval.ranking import ListTask, Task, TaskCounts, rank
 from kgeval.scorers import Limits, RowScorer
 
@@ -27,6 +27,7 @@ SEED = 0
 # A side is doubtful if its AMRI is below LOW_AMRI, or if the AMRI is below GOOD_AMRI and the MRR below LOW_MRR: with
 # permuted relations, answers stay among similar entities (AMRI up to .91 on WN18RR), but are not found (MRR below .45).
 LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
+STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
 MIN_JUDGED = 50  # with fewer train triples the statistic says too little
 
 # The tasks of earlier checks of one dataset. The key: side, number of train triples, number of entities.
@@ -82,6 +83,7 @@ def check_row_order(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from kgeval.scorers import as_row_scorer
     >>> ring = np.column_stack([np.arange(50), np.zeros(50, dtype=int), (np.arange(50) + 1) % 50])
     >>> dataset = Dataset.from_arrays(train=ring, test=ring[:1], n_entities=50, n_relations=1)
@@ -140,36 +142,27 @@ def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int
 
 def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
     """Return the task that ranks `n` train triples on `side`: take it from `kept`, or make it and add it to `kept`."""
-    key = (side, n, len(entities))
-    if key not in kept:
-        kept[key] = _task(dataset, n, side, entities)
-        if len(kept) > MAX_KEPT:
-            del kept[next(iter(kept))]
-    return kept[key]
+    return remember(kept, (side, n, len(entities)), lambda: _task(dataset, n, side, entities), MAX_KEPT)
 
 
 def _task(dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
     """Return the task that ranks `n` random train triples on `side`; the filter uses all splits."""
     train = dataset["train"].array
-    triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
+    triples = train[Sample.drawn(n, len(train), SEED)[0]]
     known = known_triples(dataset, tuple(dataset.splits))
-    # One integer for each query. Only known triples that share a query with `triples` are indexed, to save time.
-    queries, known_queries = (
-        part[:, 1] * len(dataset.entities) + given_and_asked(part, side)[0] for part in (triples, known)
-    )
-    is_shared = rank_in(np.unique(queries), known_queries)[1]
-    index = KnownIndex.of(*query_parts(known[is_shared], side))
+    known = known[shares_query(known, triples, side)]  # the other known triples are not indexed, to save time
+    index = KnownIndex.of(*query_parts(known, side))
     return Task.of(dataset, Queries.of(triples, side), entities, index)
 
 
 def _measure(counts: TaskCounts) -> dict[str, float]:
     """Return AMRI and MRR, filtered and with realistic ties, rounded to 6 digits."""
     part = counts.filtered
-    above = part.better + part.tied / 2
-    return {
-        "amri": round(float(1 - 2 * above.sum() / part.rivals.sum()), 6) + 0.0,  # no -0.0
-        "mrr": round(float((1 / (1 + above)).mean()), 6),
+    values = {
+        name: metric.compute(part.better, part.tied, part.rivals, "realistic").value
+        for name, metric in STATISTICS.items()
     }
+    return {name: round(value, 6) + 0.0 for name, value in values.items()}  # no -0.0
 
 
 def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,11 @@ from kgeval.data import (
     known_triples,
     query_parts,
     rank_in,
+    shares_query,
     triple_labels,
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
-from kgeval.evaluation.assembly import NO_NEGATIVES, Positives, RankedSide, assemble
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_given_scores
 from kgeval.evaluation.candidate_scores import evaluate_candidates
 from kgeval.kernels import Places, count_known
 from kgeval.ranking import RankCounts
@@ -92,17 +92,9 @@ def evaluate_scores(
     0.5
     """
     given_protocol = protocol or Protocol()
-    if given_protocol.unseen not in (None, "rank"):
-        raise ProtocolError(
-            f"with a table of scores, unseen must be 'rank'; got {given_protocol.unseen!r}. Remove unseen= "
-            "from the protocol"
-        )
+    check_given_scores(given_protocol, "a table of scores")
     if lists is not None:
         check_one_of("lists", lists, LISTS_OF)
-    if given_protocol.sample is not None:
-        raise ProtocolError(
-            "a protocol's sample is set by kgeval.evaluate(..., triples=...); given scores rank all triples"
-        )
     listed, values, positive_of = _listed_triples(scores, dataset)
     positives = Positives.of(dataset, given_protocol.resolved(dataset))
     if positive_of is not None:
@@ -112,61 +104,70 @@ def evaluate_scores(
             )
         return _by_positive(dataset, given_protocol, positives, listed, values, positive_of)
     _check_distinct(dataset, listed)
-    resolved = _with_lists(given_protocol, dataset, listed[_shares_query(listed, positives.triples)]).resolved(dataset)
+    resolved = _with_lists(given_protocol, dataset, listed[_is_used(listed, positives.triples)]).resolved(dataset)
     known = known_triples(dataset, resolved.filter_splits or ())
-    table = _Table(dataset, listed, values, known, _rows_of_positives(dataset, positives.triples, listed))
-    ranked = {side: table.counts(side) for side in resolved.sides}
-    has_rivals = {side: counts["filtered"].rivals > 0 for side, counts in ranked.items()}
-    notes: list[str] = []
-    sides = resolved.sides if given_protocol.names_sides else _listed_sides(has_rivals, notes)
-    if not any(has_rivals[side].any() for side in sides):
-        raise DataError(
-            "no positive has a negative in the table; add triples that differ from a positive in one entity"
-        )
-    if not given_protocol.names_sides and len(sides) == 2:
-        full = [side for side in sides if table.lists_every_entity(side)]
-        if len(full) == 1:  # on the other side, rows only seem to be negatives: they belong to this side's queries
-            notes += [
-                f"the {side} side is not ranked: the table lists every entity on the {full[0]} side alone "
-                "(sides= ranks it)"
-                for side in sides
-                if side not in full
-            ]
-            sides = tuple(full)
-    table.check_lists(sides, given_protocol.names_sides, lists == "query")
-    resolved = replace(resolved, sides=sides)
+    table = _Table.of(dataset, listed, values, known, positives.triples)
+    parts = {side: _TableSide.of(table, side, known) for side in resolved.sides}
     own_scores = values[table.rows]
+    ranked = {side: RankedSide.with_rivals(own_scores, part.counts()) for side, part in parts.items()}
+    notes: list[str] = []
+    n_with = {side: len(part.rows) for side, part in ranked.items()}
+    sides = _chosen_sides(given_protocol, n_with, len(positives.triples), notes)
+    if not given_protocol.names_sides:
+        sides = _full_sides([parts[side] for side in sides], notes)
+    _check_lists([parts[side] for side in sides], given_protocol.names_sides, lists == "query")
     return assemble(
         dataset,
-        resolved,
+        replace(resolved, sides=sides),
         positives,
-        [RankedSide.of(np.flatnonzero(has_rivals[side]), own_scores, ranked[side]) for side in sides],
-        {NO_NEGATIVES: sum(int((~has_rivals[side]).sum()) for side in sides)},
+        [ranked[side] for side in sides],
+        {},
         {"scorer": "scores", "n_queries": sum(len(Queries.of(positives.triples, side)) for side in sides)},
         TableSource(dataset, listed, values),
         notes,
     )
 
 
-def _listed_sides(has_rivals: Mapping[str, Bools], notes: list[str]) -> tuple[str, ...]:
-    """Return the sides on which every positive has a negative; add a note about a side where only some have one.
+def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: list[str]) -> tuple[str, ...]:
+    """Return the sides to rank: those that the protocol names, else those on which every positive has a negative.
 
-    Raise a DataError if there is no such side, although some positives have negatives.
+    Add a note about a side where only some positives have one. Raise a DataError if no positive has a negative on these
+    sides, or if no side is named and on each side some positives have none. `n_with` holds the number of positives with
+    a negative on each side, and `n` is the number of all positives.
     """
-    sides = tuple(side for side, has in has_rivals.items() if has.all())
-    counts = {side: f"{int(has.sum()):,} of {len(has):,} positives" for side, has in has_rivals.items()}
-    if not sides and any(has.any() for has in has_rivals.values()):
-        found = ", ".join(f"{count} on the {side} side" for side, count in counts.items())
+    sides = protocol.sides if protocol.names_sides else tuple(side for side, count in n_with.items() if count == n)
+    shown = {side: f"{count:,} of {n:,} positives" for side, count in n_with.items()}
+    if not sides and any(n_with.values()):
+        found = ", ".join(f"{count} on the {side} side" for side, count in shown.items())
         raise DataError(
             f"the table lists negatives for {found}; name the sides to rank (sides='object', --side object): positives "
             "without negatives on a named side are left out there, and counted"
         )
-    for side, has in has_rivals.items():
-        if side not in sides and has.any():
-            notes.append(
-                f"the {side} side is not ranked: the table lists negatives for {counts[side]} there (sides= ranks it)"
-            )
-    return sides
+    if not any(n_with[side] for side in sides):
+        raise DataError(
+            "no positive has a negative in the table; add triples that differ from a positive in one entity"
+        )
+    notes += [
+        f"the {side} side is not ranked: the table lists negatives for {shown[side]} there (sides= ranks it)"
+        for side, count in n_with.items()
+        if side not in sides and count
+    ]
+    return tuple(sides)
+
+
+def _full_sides(parts: Sequence[_TableSide], notes: list[str]) -> tuple[str, ...]:
+    """Return the sides to rank; if the table lists every entity on one of two sides, this side alone, with a note.
+
+    On the other side, rows only seem to be negatives: they belong to the queries of the full side.
+    """
+    full = [part.side for part in parts if part.lists_every_entity]
+    if len(parts) != 2 or len(full) != 1:
+        return tuple(part.side for part in parts)
+    (other,) = (part.side for part in parts if part.side not in full)
+    notes.append(
+        f"the {other} side is not ranked: the table lists every entity on the {full[0]} side alone (sides= ranks it)"
+    )
+    return tuple(full)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,15 +212,9 @@ def _with_lists(protocol: Protocol, dataset: Dataset, listed: Ids) -> Protocol:
     return replace(protocol, candidates=candidates)
 
 
-def _shares_query(listed: Ids, positives: Ids) -> Bools:
+def _is_used(listed: Ids, positives: Ids) -> Bools:
     """Return whether each triple of the table shares a query, (s, p, ?) or (?, p, o), with a positive; bool (rows,)."""
-    is_used = np.zeros(len(listed), dtype=bool)
-    for side in SIDES:
-        (relation, given), _ = query_parts(np.concatenate([listed, positives]), side)
-        # keys (rows + positives,): an integer per (relation, given entity), first of the rows, then of the positives.
-        _, keys = RowKeys.of(relation, given)
-        is_used |= np.isin(keys[: len(listed)], keys[len(listed) :])
-    return is_used
+    return np.logical_or(*(shares_query(listed, positives, side) for side in SIDES))
 
 
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores, Ids | None]:
@@ -299,10 +294,8 @@ def _by_positive(
     own_scores[positive_of[is_own]] = values[is_own]
     counts = {side: np.bincount(positive_of[is_part], minlength=n) for side, is_part in side_of.items()}
     notes: list[str] = []
-    has_rivals = {side: counts[side] > 0 for side in protocol.sides}
-    sides = protocol.sides if protocol.names_sides else _listed_sides(has_rivals, notes)
-    if not any(has_rivals[side].any() for side in sides):
-        raise DataError("no positive has a negative in the table; add rows that differ from a positive in one entity")
+    n_with = {side: int((counts[side] > 0).sum()) for side in protocol.sides}
+    sides = _chosen_sides(protocol, n_with, n, notes)
     given: dict[str, Any] = {}
     ids: dict[str, Any] = {}
     for side in sides:
@@ -341,132 +334,120 @@ class _Table:
         The triples of the table.
     values : array, shape (rows,)
         The scores.
-    known : int64 array, shape (known triples, 3)
     rows : int64 array, shape (n,)
         The row of the table that contains each positive.
+    is_known : bool array, shape (rows,)
+        Whether the triple of each row is known.
     """
 
     dataset: Dataset
     listed: Ids
     values: Scores
-    known: Ids
     rows: Ids
+    is_known: Bools
 
-    @cached_property
-    def is_known(self) -> Bools:
-        """Whether the triple of each row is known, shape (rows,)."""
-        index = KnownIndex.of(*query_parts(self.known, "object"))
-        return index.contains(self.listed[:, 1], self.listed[:, 0], self.listed[:, 2])
+    @classmethod
+    def of(cls, dataset: Dataset, listed: Ids, values: Scores, known: Ids, positives: Ids) -> _Table:
+        """Find the positives, int64 (n, 3), and the known triples, int64 (known triples, 3), among the rows."""
+        (relation, subject), objects = query_parts(listed, "object")
+        is_known = KnownIndex.of(*query_parts(known, "object")).contains(relation, subject, objects)
+        return cls(dataset, listed, values, _rows_of_positives(dataset, positives, listed), is_known)
 
-    @cached_property
-    def is_negative(self) -> Bools:
-        """Whether the triple of each row is neither a positive nor known, shape (rows,)."""
-        is_negative = ~self.is_known
-        is_negative[self.rows] = False
-        return is_negative
-
-    def query_of(self, side: str) -> tuple[Ids, int]:
-        """Number the queries; return the query number of each row, int64 (rows,), and how many queries there are."""
-        given, _ = given_and_asked(self.listed, side)
-        order, starts = group_rows(self.listed[:, 1], given)
-        query = np.empty(len(self.listed), dtype=np.int64)
-        query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return query, len(starts) - 1
-
-    def counts(self, side: str) -> dict[str, RankCounts]:
-        """Return the raw and the filtered counts of the positives; rivals are the rows with the same query."""
-        return _count_side(side, self.listed, self.values, self.is_known, self.rows)
-
-    def is_open(self, side: str) -> tuple[Ids, Bools]:
-        """Return the query number of each row, int64 (rows,), and whether each query is open, bool (queries,).
-
-        A query is open if some entity neither forms a known triple with the query nor is in a row of the query.
-        """
-        query, n_queries = self.query_of(side)
-        n_listed = np.bincount(query[~self.is_known], minlength=n_queries)
-        (relation, given), _ = query_parts(self.listed, side)
-        first = np.unique(query, return_index=True)[1]
-        index = KnownIndex.of(*query_parts(self.known, side))
-        n_known = np.diff(index.lookup(relation[first], given[first])[0])
-        return query, n_listed + n_known < len(self.dataset.entities)
-
-    def lists_every_entity(self, side: str) -> bool:
-        """Return whether each query of a positive lists every entity that does not form a known triple."""
-        query, is_open = self.is_open(side)
-        return not is_open[query[self.rows]].any()
-
-    def check_lists(self, sides: Sequence[str], are_sides_named: bool, are_queries_meant: bool) -> None:
-        """Raise a DataError if it is unclear to which side, or to which positive of a query, a negative belongs."""
-        parts = {side: self.is_open(side) for side in sides}
-        positives = np.unique(self.rows)  # duplicate rows of a split are one triple
-        n_positives = {
-            side: np.bincount(query[positives], minlength=len(is_open)) for side, (query, is_open) in parts.items()
-        }
-        serves = {
-            side: self.is_negative & (n_positives[side][query] > 0) & is_open[query]
-            for side, (query, is_open) in parts.items()
-        }
-        if len(serves) == 2 and not are_sides_named:
-            both = serves["subject"] & serves["object"]
-            if both.any():
-                row = int(np.argmax(both))
-                raise DataError(
-                    f"scores, row {row}: {triple_labels(self.dataset, *self.listed[row])} could be a negative of a "
-                    "positive with another subject, and of one with another object. Name the sides to rank "
-                    "(sides='object', --side object; 'both' if such rows are meant for both sides)"
-                )
-        for side, (query, _) in parts.items():
-            shared = serves[side] & (n_positives[side][query] > 1)
-            if shared.any() and not are_queries_meant:
-                row = int(np.argmax(shared))
-                served = positives[query[positives] == query[row]][:2]
-                names = " and ".join(str(triple_labels(self.dataset, *self.listed[i])) for i in served)
-                raise DataError(
-                    f"scores, row {row}: is {triple_labels(self.dataset, *self.listed[row])} a negative of one of "
-                    f"{names}, or of both? They have the same query ({side} side), and the table lists only some of "
-                    "the entities for it. If the positives of a query share all its rows, use lists='query' (--lists "
-                    "query); if each has its own list, add a column 'positive': for each row of the table, the row "
-                    "of its positive in the ranked split"
-                )
+    def labels(self, row: int) -> tuple[str, str, str]:
+        """Return the labels of the triple of a row, for messages."""
+        return triple_labels(self.dataset, *self.listed[row])
 
 
-def _count_side(side: str, listed: Ids, values: Scores, is_known: Bools, rows: Ids) -> dict[str, RankCounts]:
-    """Return the raw and the filtered rank counts of the positives; rivals are the table rows with the same query.
+@dataclass(frozen=True, eq=False)
+class _TableSide:
+    """The queries of one side of a table.
 
     Parameters
     ----------
+    table : _Table
     side : str
-    listed : int64 array, shape (rows, 3)
-    values : array, shape (rows,)
-        The scores.
-    is_known : bool array, shape (rows,)
-        Whether the triple of the row is known.
-    rows : int64 array, shape (n,)
-        The row of the table that contains each positive.
+    order : int64 array, shape (rows,)
+        The rows of the table, sorted by query.
+    query : int64 array, shape (rows,)
+        The number (0, 1, ...) of the query of each row.
+    is_open : bool array, shape (queries,)
+        A query is open if some entity neither forms a known triple with the query nor is in a row of the query.
     """
-    given, answer = given_and_asked(listed, side)
-    # order (rows,) sorts the rows by query. query (rows,): the number (0, 1, ...) of the query of each row.
-    order, starts = group_rows(listed[:, 1], given)
-    query = np.empty(len(listed), dtype=np.int64)
-    query[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    # by_query (n,) sorts the positives by query. positives (n,): the rows of the positives in this order.
-    by_query = np.argsort(query[rows], kind="stable")
-    positives = rows[by_query]
-    counts = {}
-    for setting, among, is_self in (
-        ("raw", order, np.ones(len(positives), dtype=np.int64)),
-        ("known", order[is_known[order]], is_known[positives].astype(np.int64)),
-    ):
-        # better, equal (n,): for each positive, the number of rows in `among` that have the same query and a higher
-        # score, and the number of those with an equal score. `is_self` is 1 if `among` contains the positive itself; it
-        # is subtracted below.
-        better, equal = count_known(
-            Places(query[positives], answer[positives], query[among], answer[among]), values[among], values[positives]
+
+    table: _Table
+    side: str
+    order: Ids
+    query: Ids
+    is_open: Bools
+
+    @classmethod
+    def of(cls, table: _Table, side: str, known: Ids) -> _TableSide:
+        """Number the queries of a side; `known` holds the known triples, int64 (known triples, 3)."""
+        queries = Queries.of(table.listed, side)
+        query = np.empty(len(table.listed), dtype=np.int64)
+        query[queries.rows] = np.repeat(np.arange(len(queries)), np.diff(queries.offsets))
+        n_listed = np.bincount(query[~table.is_known], minlength=len(queries))
+        index = KnownIndex.of(*query_parts(known, side))
+        n_known = np.diff(index.lookup(queries.relation, queries.given)[0])
+        return cls(table, side, queries.rows, query, n_listed + n_known < len(table.dataset.entities))
+
+    @property
+    def lists_every_entity(self) -> bool:
+        """Whether each query of a positive lists every entity that does not form a known triple."""
+        return not self.is_open[self.query[self.table.rows]].any()
+
+    def counts(self) -> dict[str, RankCounts]:
+        """Return the raw and the filtered counts of the positives; rivals are the rows with the same query."""
+        table, query, order = self.table, self.query, self.order
+        _, answer = given_and_asked(table.listed, self.side)
+        # by_query (n,) sorts the positives by query. positives (n,): the rows of the positives in this order.
+        by_query = np.argsort(query[table.rows], kind="stable")
+        positives = table.rows[by_query]
+        counts = {}
+        for setting, among, is_self in (
+            ("raw", order, np.ones(len(positives), dtype=np.int64)),
+            ("known", order[table.is_known[order]], table.is_known[positives].astype(np.int64)),
+        ):
+            # better, equal (n,): for each positive, the number of rows in `among` that have the same query and a higher
+            # score, and the number of those with an equal score. `is_self` is 1 if `among` contains the positive
+            # itself; it is subtracted below.
+            places = Places(query[positives], answer[positives], query[among], answer[among])
+            better, equal = count_known(places, table.values[among], table.values[positives])
+            # n_listed (n,): for each positive, the number of rows in `among` with the same query.
+            n_listed = np.bincount(query[among], minlength=len(self.is_open))[query[positives]]
+            counts[setting] = RankCounts.zeros(len(positives))
+            counts[setting].better[by_query] = better
+            counts[setting].tied[by_query] = equal - is_self
+            counts[setting].rivals[by_query] = n_listed - is_self
+        return {"raw": counts["raw"], "filtered": counts["raw"] - counts["known"]}
+
+
+def _check_lists(parts: Sequence[_TableSide], are_sides_named: bool, are_queries_meant: bool) -> None:
+    """Raise a DataError if it is unclear to which side, or to which positive of a query, a negative belongs."""
+    table = parts[0].table
+    positives = np.unique(table.rows)  # duplicate rows of a split are one triple
+    is_negative = ~table.is_known
+    is_negative[positives] = False
+    # n_positives, for each side int64 (rows,): the number of positives of the row's query. unclear, for each side bool
+    # (rows,): whether the row is a negative of an open query.
+    n_positives = [np.bincount(part.query[positives], minlength=len(part.is_open))[part.query] for part in parts]
+    unclear = [is_negative & (n > 0) & part.is_open[part.query] for n, part in zip(n_positives, parts)]
+    if len(parts) == 2 and not are_sides_named and (unclear[0] & unclear[1]).any():
+        row = int(np.argmax(unclear[0] & unclear[1]))
+        raise DataError(
+            f"scores, row {row}: {table.labels(row)} could be a negative of a "
+            "positive with another subject, and of one with another object. Name the sides to rank "
+            "(sides='object', --side object; 'both' if such rows are meant for both sides)"
         )
-        # n_listed (n,): for each positive, the number of rows in `among` with the same query.
-        n_listed = np.bincount(query[among], minlength=len(starts))[query[positives]]
-        counts[setting] = RankCounts.zeros(len(rows))
-        counts[setting].better[by_query] = better
-        counts[setting].tied[by_query] = equal - is_self
-        counts[setting].rivals[by_query] = n_listed - is_self
-    return {"raw": counts["raw"], "filtered": counts["raw"] - counts["known"]}
+    for part, n, is_unclear in zip(parts, n_positives, unclear):
+        if not are_queries_meant and (is_unclear & (n > 1)).any():
+            row = int(np.argmax(is_unclear & (n > 1)))
+            served = positives[part.query[positives] == part.query[row]][:2]
+            names = " and ".join(str(table.labels(i)) for i in served)
+            raise DataError(
+                f"scores, row {row}: is {table.labels(row)} a negative of one of "
+                f"{names}, or of both? They have the same query ({part.side} side), and the table lists only some of "
+                "the entities for it. If the positives of a query share all its rows, use lists='query' (--lists "
+                "query); if each has its own list, add a column 'positive': for each row of the table, the row "
+                "of its positive in the ranked split"
+            )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, check_number
-from kgeval.data import RowKeys, TripleSet, group_rows, rank_in
+from kgeval.data import RowKeys, TripleSet, group_rows, joined_ranges, rank_in
 
 Names = npt.NDArray[np.object_]
 
@@ -265,16 +265,7 @@ class _Pairs:
         # Where `first` is len(keys), `stop` is the same, so the count is 0.
         stop = np.minimum(first + 1, len(self.keys))
         counts = self.starts[stop] - self.starts[first]
-        return counts, self.p[_joined_ranges(self.starts[first], counts)]
-
-
-def _joined_ranges(starts: Ids, counts: Ids) -> Ids:
-    """Return the numbers ``start, ..., start + count - 1`` of each range, one range after another.
-
-    The starts 5 and 2 with the counts 2 and 3 give 5, 6, 2, 3, 4.
-    """
-    output_starts = np.cumsum(counts) - counts  # where each range begins in the result
-    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - output_starts, counts))
+        return counts, self.p[joined_ranges(self.starts[first], counts)]
 
 
 def _checked_triples(triples: Any, n_relations: int) -> Ids:
@@ -401,7 +392,7 @@ class _FirstSteps:
             number of the step. A triple with several first steps occurs several times in `repeated_rows`.
         """
         rows = rows[self.is_forward[rows] == is_forward]
-        positions = _joined_ranges(self.starts[rows], self.counts[rows])
+        positions = joined_ranges(self.starts[rows], self.counts[rows])
         return np.repeat(rows, self.counts[rows]), self.orders[0 if is_forward else 1][positions]
 
 

@@ -39,10 +39,7 @@ class ListTask:
     kept : int64 array, shape (rivals,)
         For each rival, its position in the ``values`` of the `Lists` object that the user gave for this side.
     counts : dict of str to int
-        How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: entities
-        that are the answer of their own positive; they are removed. ``"absent"``: entities that do not occur in train
-        and are therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list;
-        they are removed if `has_dropped_duplicates`. ``"known"``: rivals that form known triples.
+        As in `kgeval.data.candidates.Rivals`, and ``"known"``: the rivals that form known triples.
     has_dropped_duplicates : bool
         Whether repeated entities were removed from the lists.
     """
@@ -95,36 +92,13 @@ class ListTask:
                 f"{side}s[{every.list_of[position]}] contains id {every.values[position]}; dataset {dataset.name!r} "
                 f"has entities 0 to {len(dataset.entities) - 1}"
             )
-        kept, lists = every.elements(rows), every.take(rows)
         (relation, given), answers = query_parts(triples[rows], side)
-
-        def reduced(is_kept: Bools) -> tuple[Ids, Lists]:
-            return kept[is_kept], lists.where(is_kept)
-
-        is_answer = lists.values == answers[lists.list_of]
-        n_listed, n_answers = len(lists.values), int(is_answer.sum())
-        kept, lists = reduced(~is_answer)
-        is_candidate = np.zeros(len(dataset.entities), dtype=bool)
-        is_candidate[entities] = True
-        n_absent = int((~is_candidate[lists.values]).sum())
-        kept, lists = reduced(is_candidate[lists.values])
-        keys = lists.list_of * len(dataset.entities) + lists.values  # (rivals,): one integer per (positive, entity)
-        n_duplicates = int((np.diff(np.sort(keys)) == 0).sum())
-        if listed.duplicates == "drop" and n_duplicates:
-            is_first = np.zeros(len(keys), dtype=bool)
-            is_first[np.unique(keys, return_index=True)[1]] = True
-            kept, lists = reduced(is_first)
-        del keys
-        owner = lists.list_of
-        is_known = index.contains(relation[owner], given[owner], lists.values)
-        counts = {
-            "listed": n_listed,
-            "answers": n_answers,
-            "duplicates": n_duplicates,
-            "known": int(is_known.sum()),
-            "absent": n_absent,
-        }
-        return cls(dataset, side, triples[rows], rows, lists, is_known, kept, counts, listed.duplicates == "drop")
+        rivals = listed.rivals(side, rows, answers, entities)
+        owner = rivals.lists.list_of
+        is_known = index.contains(relation[owner], given[owner], rivals.lists.values)
+        counts = rivals.counts | {"known": int(is_known.sum())}
+        has_dropped = listed.duplicates == "drop"
+        return cls(dataset, side, triples[rows], rows, rivals.lists, is_known, rivals.kept, counts, has_dropped)
 
     def count_rivals(self) -> dict[str, Ids]:
         """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64 (positives,)."""
@@ -136,11 +110,18 @@ class ListTask:
         """The number of lists; two positives of the same query have two lists."""
         return len(self.rows)
 
-    def part(self, start: int, stop: int) -> Ids:
-        """Return the triples that the rivals of positives ``start:stop`` form: one row per rival, int64 (rivals, 3)."""
-        lists = self.rivals.take(np.arange(start, stop))
-        triples = self.triples[start:stop][lists.list_of]
-        triples[:, 0 if self.side == "subject" else 2] = lists.values
+    def triples_of(self, rivals: Lists, start: int) -> Ids:
+        """Return the triples that rivals form, one row per rival, int64 (rivals, 3).
+
+        Parameters
+        ----------
+        rivals : Lists
+            The rivals of some positives in a row.
+        start : int
+            The index of the first of these positives.
+        """
+        triples = self.triples[start + rivals.list_of]
+        triples[:, 0 if self.side == "subject" else 2] = rivals.values
         return triples
 
 
@@ -170,13 +151,13 @@ def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = Tr
         for task in tasks:
             parts = []
             for start, stop in _blocks(task.rivals):
-                triples = np.concatenate([task.triples[start:stop], task.part(start, stop)])
+                rivals = task.rivals.part(start, stop)
+                triples = np.concatenate([task.triples[start:stop], task.triples_of(rivals, start)])
                 scores = score_triples(scorer, triples, task.side)
                 check_triple_scores(scores, triples, task.dataset, scorer)
-                lists = task.rivals.take(np.arange(start, stop))
                 is_known = task.is_known[task.rivals.offsets[start] : task.rivals.offsets[stop]]
                 n = stop - start
-                parts.append(count_lists(scores[:n], Lists(lists.offsets, scores[n:]), is_known))
+                parts.append(count_lists(scores[:n], Lists(rivals.offsets, scores[n:]), is_known))
                 bar.update(n)
             counts.append(TaskCounts.joined(parts))
     return counts
