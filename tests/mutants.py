@@ -386,9 +386,10 @@ MUTANTS = (
         "return np.asarray(self.finish(self.values.mean(axis=0)))",
         "sums = np.cumsum(self.values, axis=0, dtype=np.float32)[-1].astype(np.float64)\n"
         "return np.asarray(self.finish(sums / len(self.values)))"),
-    Mutant("C28", "expectations_are_summed_in_float32", "metrics/ranks.py", FILTER,
-        "np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])",
-        "np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.float32, out=table[1:])"),
+    Mutant("C28", "expectations_are_summed_in_float32", "metrics/sums.py", FILTER,
+        "return np.asarray((rounded[stop] - rounded[start]) + (correction[stop] - correction[start]))",
+        "rounded = np.append(0, np.cumsum(terms, dtype=np.float32))\n"
+        "return np.asarray(rounded[stop] - rounded[start], dtype=np.float64)"),
     Mutant("C29", "some_positives_are_ranked_twice", "evaluation/evaluator.py", "data/test_candidates.py",
         "if not np.array_equal(",
         "if False and not np.array_equal("),
@@ -415,9 +416,9 @@ MUTANTS = (
         "dtype=np.float32 if scores.dtype == np.float16 else None",
         "dtype=np.float32"),
     Mutant("C33", "thresholds_are_chosen_on_test", "classification/classifier.py", CLASSIFIED,
-        "chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations, len(dataset.relations))",
+        "chosen = thresholds_by_group(valid.labels, valid.scores, valid.relations,",
         "judged = test.scored(rows, dataset)\n"
-        "chosen = thresholds_by_group(judged.labels, judged.scores, judged.relations, len(dataset.relations))"),
+        "chosen = thresholds_by_group(judged.labels, judged.scores, judged.relations,"),
     Mutant("C33", "no_threshold_calls_everything_false", "metrics/pointwise/cuts.py", "metrics/pointwise/test_cuts.py",
         "np.inf, chosen)",
         "chosen, chosen)"),

@@ -13,14 +13,28 @@ def best_threshold(examples):
     return best
 
 
-def thresholds(valid, relations):
+def midpoint_below(cut, examples):
+    """The middle between a threshold and the next lower score, or the threshold if no number lies strictly below it."""
+    lower = max((score for score, _ in examples if score < cut), default=cut)
+    if abs(cut) == float("inf") or abs(lower) == float("inf"):
+        return cut
+    middle = float((Fraction(cut) + Fraction(lower)) / 2)
+    return middle if middle > lower else cut
+
+
+def thresholds(valid, relations, threshold_at="score"):
     """For each relation (threshold, source); `valid` holds (relation, score, label)."""
-    overall = best_threshold([(score, label) for _, score, label in valid])
+
+    def placed(examples):
+        cut = best_threshold(examples)
+        return cut if threshold_at == "score" else midpoint_below(cut, examples)
+
+    overall = placed([(score, label) for _, score, label in valid])
     found = {}
     for relation in relations:
         mine = [(score, label) for r, score, label in valid if r == relation]
         if {label for _, label in mine} == {True, False}:
-            found[relation] = (best_threshold(mine), "relation")
+            found[relation] = (placed(mine), "relation")
         else:
             found[relation] = (overall, "global")
     return found

@@ -81,7 +81,8 @@ class ClassificationResult:
     entities, relations : Vocabulary
     about : dict
         Facts that JSON can store: name and fingerprint of the dataset; source, seed and SHA-256 of the negatives; name
-        of the scorer; calibration; version of kgeval; numbers of examples.
+        of the scorer; place of thresholds (``"threshold_at"``, missing in older files: ``"score"``); calibration;
+        version of kgeval; numbers of examples.
     dropped : dict of str to int
         ``"split: reason"`` -> the number of examples of the split that were not scored for this reason.
     notes : sequence of str
@@ -367,6 +368,9 @@ class ClassificationResult:
         """
         about = self.about
         seed = "" if about["seed"] is None else f", seed {about['seed']}"
+        # Older files have no key "threshold_at"; their thresholds are scores.
+        is_midpoint = about.get("threshold_at", "score") == "midpoint"
+        place = ", at midpoints between scores" if is_midpoint else ""
         n_chosen = int((self.thresholds["source"] == "relation").sum())
         lines = [
             f"{about['dataset']}: {counted(len(self.entities), 'entity')}, "
@@ -374,7 +378,8 @@ class ClassificationResult:
             f"{counted(about['n_test_negative'], 'negative')}, {sum(self.dropped.values()):,} dropped",
             f"{counted(n_chosen, 'relation with its', 'relations with their')} own threshold, "
             f"{len(self.thresholds) - n_chosen:,} with the global threshold; chosen on valid "
-            f"({counted(about['n_valid_positive'], 'positive')}, {counted(about['n_valid_negative'], 'negative')})",
+            f"({counted(about['n_valid_positive'], 'positive')}, {counted(about['n_valid_negative'], 'negative')})"
+            f"{place}",
             f"negatives: {about['negatives']}{seed}, sha256 {about['negatives_sha256'][:8]}; "
             f"dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}",
         ]

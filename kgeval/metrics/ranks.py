@@ -16,6 +16,7 @@ import numpy as np
 from kgeval.checks import Ids, Reals, check_one_of, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.base import TIE_POLICIES, UNBOUNDED, Family, Metric, MetricValue
+from kgeval.metrics.sums import sums_over_ranges
 from kgeval.stats import Moments, first_mean
 
 _BORDES = "Bordes et al. (2013), Translating Embeddings for Modeling Multi-relational Data, NIPS"
@@ -226,12 +227,8 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
     result = value(low.astype(np.float64))
     is_range = high > low
     if is_range.any():
-        # (largest high + 1,): table[i] is the sum of `value` over the integers 1..i, in extended precision.
-        table = np.zeros(int(high.max()) + 1, dtype=np.longdouble)
-        np.cumsum(value(np.arange(1, len(table), dtype=np.float64)), dtype=np.longdouble, out=table[1:])
         lo, hi = low[is_range], high[is_range]
-        # The sum over lo..hi is the difference of two entries of the table.
-        result[is_range] = (table[hi] - table[lo - 1]) / (hi - lo + 1)
+        result[is_range] = sums_over_ranges(value, lo - 1, hi) / (hi - lo + 1)
     return result
 
 

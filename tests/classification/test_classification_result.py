@@ -61,6 +61,7 @@ def test_what_the_result_holds():
         "scorer": "by_object",
         "negatives": "given",
         "seed": None,
+        "threshold_at": "score",
         "calibrate": None,
         "prior": None,
         "n_valid_positive": 1,
@@ -390,6 +391,33 @@ def test_a_saved_result_comes_back(tmp_path):
         result.save(tmp_path / "run.kgeval")
     infinite.save(tmp_path / "run.kgeval", overwrite=True)
     assert kg.load_result(tmp_path / "run.kgeval") == infinite
+
+
+def test_the_place_of_thresholds_is_shown_and_saved(tmp_path):
+    """In the line on thresholds, if it is not the default; in a file; a file of before is one with scores."""
+    chosen = "1 relation with its own threshold, 0 with the global threshold; chosen on valid (1 positive, 1 negative)"
+    halfway = kg.classify(by_object, small(), NEGATIVES, threshold_at="midpoint")
+    again = saved(halfway, tmp_path / "halfway.kgeval")
+    assert again == halfway
+    same_numbers(again, halfway)
+    for result in (halfway, again):
+        assert result.about["threshold_at"] == "midpoint"
+        assert result.thresholds["threshold"].tolist() == [2.0]  # between the positive's 3 and the negative's 1
+        assert result["accuracy"] == 1.0
+        assert repr(result).splitlines()[1] == f"{chosen}, at midpoints between scores"
+    default = kg.classify(by_object, small(), NEGATIVES)
+    assert repr(default).splitlines()[1] == chosen
+    assert halfway != default
+    path = saved_with(
+        default,
+        tmp_path / "before.kgeval",
+        about=lambda about: {name: fact for name, fact in about.items() if name != "threshold_at"},
+    )
+    before = kg.load_result(path)
+    assert "threshold_at" not in before.about
+    assert repr(before) == repr(default)
+    assert before.table.equals(default.table)
+    assert before.thresholds.equals(default.thresholds)
 
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])

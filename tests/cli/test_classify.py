@@ -143,6 +143,20 @@ def test_negatives_elsewhere(tmp_path, capsys):
     assert as_json(capsys, *call)["about"]["n_test_negative"] == 3
 
 
+def test_midpoints(capsys):
+    """Between Di's 3 and Bo's 1 lies 2, Cy's score: all four are right; the line on thresholds and `show` say so."""
+    call = (*CALL, "--threshold-at", "midpoint", "--metrics", "accuracy,recall")
+    content = as_json(capsys, *call, "--out", "run.kgeval")
+    assert (content["metrics"][0]["accuracy"], content["metrics"][0]["recall"]) == (1.0, 1.0)
+    assert content["about"]["threshold_at"] == "midpoint"
+    said = "chosen on valid (1 positive, 1 negative), at midpoints between scores"
+    assert printed(capsys, *call).out.splitlines()[1].endswith(said)
+    assert said in printed(capsys, "show", "run.kgeval").out
+    for options in ((), ("--threshold-at", "score")):
+        content = as_json(capsys, *CALL, *options)
+        assert (content["metrics"][0]["accuracy"], content["about"]["threshold_at"]) == (0.75, "score")
+
+
 @pytest.mark.thorough
 def test_uniform_negatives(root, capsys):
     """Seed 0 unless told otherwise; the numbers of kgeval.classify."""

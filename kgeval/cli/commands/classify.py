@@ -17,7 +17,7 @@ from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.files import check_target
 from kgeval.metrics import split_list
-from kgeval.metrics.pointwise import CALIBRATIONS
+from kgeval.metrics.pointwise import CALIBRATIONS, THRESHOLD_PLACES
 from kgeval.report import FORMATS
 from kgeval.scorers import MAX_PAIRS
 
@@ -35,6 +35,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--labelled", action="store_true", help="each line of valid and test ends with a label: 1/-1, 1/0 or true/false"
     )
     negatives.add_argument("--seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
+    thresholds = parser.add_argument_group("thresholds (change the numbers)")
+    thresholds.add_argument(
+        "--threshold-at",
+        choices=THRESHOLD_PLACES,
+        default=THRESHOLD_PLACES[0],
+        help="place thresholds at a score of validation, or at the midpoint to the next lower score (default: "
+        "%(default)s)",
+    )
     calibration = parser.add_argument_group("probabilities, for metrics such as log_loss")
     calibration.add_argument(
         "--calibrate", choices=CALIBRATIONS, help="fit probabilities to validation scores (needs scikit-learn)"
@@ -97,6 +105,7 @@ def _classify(options: argparse.Namespace) -> str:
         scorer_of(options, dataset),
         dataset,
         negatives,
+        threshold_at=options.threshold_at,
         calibrate=options.calibrate,
         prior=options.prior,
         seed=options.seed or 0,

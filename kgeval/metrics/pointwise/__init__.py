@@ -9,7 +9,13 @@ from kgeval.metrics.pointwise import calibration, curves
 from kgeval.metrics.pointwise.base import POINTS, PointMetric
 from kgeval.metrics.pointwise.calibration import CALIBRATIONS, Calibrator, PlattCalibrator, calibrate, check_calibration
 from kgeval.metrics.pointwise.curves import reliability_curve
-from kgeval.metrics.pointwise.cuts import GroupThresholds, decide_by_threshold, exact_doubles, thresholds_by_group
+from kgeval.metrics.pointwise.cuts import (
+    THRESHOLD_PLACES,
+    GroupThresholds,
+    decide_by_threshold,
+    exact_doubles,
+    thresholds_by_group,
+)
 from kgeval.metrics.pointwise.decisions import (
     MCC,
     Accuracy,
@@ -39,6 +45,7 @@ __all__ = [
     "PCOPC",
     "POINTS",
     "RMSE",
+    "THRESHOLD_PLACES",
     "Accuracy",
     "AveragePrecision",
     "BalancedAccuracy",

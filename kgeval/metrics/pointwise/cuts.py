@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Bools, Ids, Reals
+from kgeval.checks import Bools, Ids, Reals, check_one_of
 from kgeval.errors import ScoreError
 from kgeval.metrics.pointwise.thresholds import count_steps
 
 MAX_EXACT_INTEGER = 1 << 53
+THRESHOLD_PLACES = ("score", "midpoint")  # the values of `threshold_at`; the first is the default
 
 
 class GroupThresholds(NamedTuple):
@@ -95,11 +96,15 @@ def decide_by_threshold(scores: Reals, thresholds: Reals | float) -> Bools:
     return np.asarray(scores >= thresholds)
 
 
-def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -> tuple[Ids, Reals]:
+def choose_thresholds(
+    labels: Bools, scores: Reals, groups: Ids | None = None, threshold_at: str = "score"
+) -> tuple[Ids, Reals]:
     """Return, for each group, the threshold with the largest number of correct decisions.
 
-    The threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the highest
-    is chosen, which predicts the fewest examples positive.
+    The best threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the
+    highest is chosen, which predicts the fewest examples positive. With `threshold_at` = ``"midpoint"`` the threshold
+    is then moved down, to the midpoint between the best score and the next lower score of the group. All examples are
+    decided as with the best score itself, since no score of the group lies between the two.
 
     Parameters
     ----------
@@ -109,6 +114,10 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
         No NaN; infinities are allowed.
     groups : int64 array, shape (n,), optional
         The group of each example, such as its relation; by default all examples are in group 0.
+    threshold_at : str
+        ``"score"``: the threshold is the best score. ``"midpoint"``: it is the midpoint between the best score and the
+        next lower score of the group (see `midpoints_below`); if the best score is the lowest score of the group, or
+        if +inf is best, the threshold stays there.
 
     Returns
     -------
@@ -125,7 +134,10 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     --------
     >>> choose_thresholds(np.array([True, False, True, False]), np.array([0.9, 0.7, 0.6, 0.1]))
     (array([0]), array([0.9]))
+    >>> choose_thresholds(np.array([True, False, True]), np.array([0.75, 0.25, 0.875]), threshold_at="midpoint")
+    (array([0]), array([0.5]))
     """
+    check_one_of("threshold_at", threshold_at, THRESHOLD_PLACES)
     steps = count_steps(labels, scores, groups)
     # (groups,) each: the index of the group's first step, and how many steps the group has. A step is one distinct
     # score of a group; the first step has the highest score.
@@ -138,9 +150,15 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     # (groups,): the largest number of correct decisions.
     most_correct = np.maximum.reduceat(n_correct, begins)
     # best: the indices of all steps with as many correct decisions as `most_correct` of their group. Scores descend
-    # within a group, so the first of these steps has the highest score. chosen (groups,): this score.
+    # within a group, so the first of these steps has the highest score. step (groups,): the index of this step. chosen
+    # (groups,): its score.
     best = np.flatnonzero(n_correct == np.repeat(most_correct, sizes))
-    chosen = steps.threshold[best[np.searchsorted(best, begins)]]
+    step = best[np.searchsorted(best, begins)]
+    chosen = steps.threshold[step]
+    if threshold_at == "midpoint":
+        # (groups,): the step of the next lower score; the last step of a group has no lower score and stays.
+        lower = np.minimum(step + 1, begins + sizes - 1)
+        chosen = midpoints_below(chosen, steps.threshold[lower])
     highest = steps.threshold[begins]
     # (groups,): True where the threshold +inf makes at least as many correct decisions as the best score. With +inf, no
     # example is predicted positive, so the correct decisions are the negatives. False for a group with a score of +inf,
@@ -149,7 +167,38 @@ def choose_thresholds(labels: Bools, scores: Reals, groups: Ids | None = None) -
     return steps.group[begins], np.where(is_inf_best, np.inf, chosen)
 
 
-def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int) -> GroupThresholds:
+def midpoints_below(scores: Reals, lower: Reals) -> Reals:
+    """Return the midpoint between each score and a lower score.
+
+    The midpoint is above the lower score and at most the score itself, so that the decision ``>= midpoint`` equals the
+    decision ``>= score`` for both. Where no such midpoint exists, the result is the score: for equal scores, for some
+    neighbouring float64 numbers, and for a lower score of -inf. For a score of +inf the midpoint is +inf.
+
+    Parameters
+    ----------
+    scores, lower : float64 arrays, shape (n,)
+        No NaN; `lower` is at most `scores`.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+
+    Examples
+    --------
+    >>> midpoints_below(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, -np.inf]))
+    array([2., 2., 1.])
+    """
+    # The sum of two finite scores can overflow; the sum of their halves cannot. Halves are used only then, since the
+    # half of a tiny (subnormal) number is rounded. The sum of +inf and -inf is NaN, which fails the comparison below.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = scores + lower
+        middle = np.where(np.isfinite(total), total / 2, scores / 2 + lower / 2)
+    return np.where((lower < middle) & (middle <= scores), middle, scores)
+
+
+def thresholds_by_group(
+    labels: Bools, scores: Reals, groups: Ids, n_groups: int, threshold_at: str = "score"
+) -> GroupThresholds:
     """Choose a threshold for each group, as `choose_thresholds` does.
 
     A group without examples, or with examples of one class only, gets the threshold chosen on all examples.
@@ -163,6 +212,8 @@ def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int
     groups : int64 array, shape (n,)
         The group of each example, in ``0 .. n_groups - 1``.
     n_groups : int
+    threshold_at : str
+        ``"score"`` or ``"midpoint"``; see `choose_thresholds`.
 
     Returns
     -------
@@ -175,12 +226,12 @@ def thresholds_by_group(labels: Bools, scores: Reals, groups: Ids, n_groups: int
     >>> thresholds.threshold, thresholds.is_own, thresholds.overall
     (array([0.9, 0.8, 0.8]), array([ True, False, False]), 0.8)
     """
-    overall = float(choose_thresholds(labels, scores)[1][0])
+    overall = float(choose_thresholds(labels, scores, None, threshold_at)[1][0])
     threshold = np.full(n_groups, overall)
     # (n_groups,) each: number of examples, number of positive examples, and whether the group has both classes.
     n, n_positive = (np.bincount(codes, minlength=n_groups) for codes in (groups, groups[labels]))
     is_own = (n_positive > 0) & (n_positive < n)
-    chosen_for, chosen = choose_thresholds(labels, scores, groups)
+    chosen_for, chosen = choose_thresholds(labels, scores, groups, threshold_at)
     # `chosen` has one threshold per group in `chosen_for`; only the thresholds of groups with both classes are used.
     has_both = is_own[chosen_for]
     threshold[chosen_for[has_both]] = chosen[has_both]

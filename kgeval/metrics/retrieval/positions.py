@@ -7,14 +7,11 @@ Performance Measures Efficiently in the Presence of Tied Scores, ECIR.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals
 from kgeval.metrics.retrieval.lists import Lists, TieGroups
+from kgeval.metrics.sums import sums_over_ranges
 
 
 def expected_hits(lists: Lists, k: int | Ids) -> Reals:
@@ -51,7 +48,8 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
     Only the first tie group with a relevant item matters. Let n be the number of items of this group, r the number of
     its relevant items, and m the number of its positions that are among the first k. The chance is
     1 - C(n - r, m) / C(n, m), where C is the binomial coefficient: 1 minus the chance that the first m items of the
-    group are all irrelevant.
+    group are all irrelevant. This quotient is the product of 1 - max(m, r) / (n - i) over i = 0 .. min(m, r) - 1, since
+    m and r can be swapped in it.
 
     Parameters
     ----------
@@ -74,18 +72,20 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
     # n, r, m of those groups, each of shape (lists with a relevant item,).
     n, r = groups.size[first], groups.relevant[first]
     m = np.clip(k - groups.before[first], 0, n)
-    # log[i] is ln i!; C(n - r, m) / C(n, m) = (n - m)! * (n - r)! / ((n - m - r)! * n!).
-    log = _log_factorials(int(n.max(initial=0)))
+    fewer, more = np.minimum(m, r), np.maximum(m, r)
     # The first m items can all be irrelevant only if all r relevant items fit into the n - m positions after the
-    # cut-off. In all other groups, r replaces n - m so that no index is negative; the result is then not used.
-    can_miss = n - m >= r
-    after_cut = np.where(can_miss, n - m, r)
-    missed = np.where(can_miss, np.exp(log[after_cut] - log[after_cut - r] - log[n] + log[n - r]), 0.0).astype(
-        np.float64
-    )
-    # The chance is exactly 0 if m is 0, and exactly 1 if m > 0 and all items are relevant; logarithms are rounded.
-    chance = np.where(r == n, m > 0, np.where(m == 0, 0.0, 1.0 - missed))
-    return lists.per_list(groups.query[first], np.asarray(chance, dtype=np.float64))
+    # cut-off; otherwise the chance is 1. With one factor (in particular if r is 1) it is max(m, r) / n.
+    chance = np.where(r > n - m, 1.0, np.where(fewer == 0, 0.0, more / n))
+    # The groups with at least 2 factors, and the number of factors of each.
+    several = np.flatnonzero((r <= n - m) & (fewer > 1))
+    count = fewer[several]
+    # ends - count is the index of each group's first factor; i is 0, 1, ..., count - 1 in each group. There are at most
+    # as many factors as relevant items.
+    ends = np.cumsum(count)
+    i = np.arange(count.sum()) - np.repeat(ends - count, count)
+    logs = np.log1p(-np.repeat(more[several], count) / (np.repeat(n[several], count) - i))
+    chance[several] = -np.expm1(np.add.reduceat(logs, ends - count))
+    return lists.per_list(groups.query[first], chance)
 
 
 def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
@@ -118,9 +118,8 @@ def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
     n, r, t = groups.size, groups.relevant, groups.before
     # (groups,): number of positions of the group that are among the first k.
     m = np.clip(k - t, 0, n)
-    # harmonic[i] is the sum of 1 / position over the positions 1..i. span (groups,): H in the docstring.
-    harmonic = _sums_to(lambda position: 1.0 / position, int((t + m).max(initial=0)))
-    span = harmonic[t + m] - harmonic[t]
+    # (groups,): H in the docstring.
+    span = sums_over_ranges(lambda position: 1.0 / position, t, t + m)
     # (groups,): (r - 1) / (n - 1), the share of relevant items among the other items if one given item is relevant.
     others = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)
     tied = (r / n) * ((groups.relevant_before + 1) * span + others * (m - (t + 1) * span))
@@ -154,9 +153,7 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
     # (groups,) each: the positions of each group up to k are start + 1 .. stop.
     stop = np.minimum(before + size, k)
     start = np.minimum(before, k)
-    # table[i] is the sum of the discounts at the positions 1..i.
-    table = _sums_to(lambda position: np.log(base) / np.log(position + 1.0), int(stop.max(initial=0)))
-    return np.asarray(table[stop] - table[start], dtype=np.float64)
+    return sums_over_ranges(lambda position: np.log(base) / np.log(position + 1.0), start, stop)
 
 
 def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: int) -> Reals:
@@ -220,18 +217,3 @@ def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) 
     chance = np.concatenate([np.cumprod(left)[::-1], [1.0], np.cumprod(right)])
     position = before + offset
     return float((chance / position)[position <= k].sum() / chance.sum())
-
-
-def _log_factorials(n: int) -> npt.NDArray[Any]:
-    """Return an array with ln 0!, ln 1!, ..., ln n!, in extended precision if the machine has it."""
-    return _sums_to(np.log, n)
-
-
-def _sums_to(value: Callable[[Any], Any], n: int) -> npt.NDArray[Any]:
-    """Return an array of shape (n + 1,) in which element i is value(1) + ... + value(i), and element 0 is 0.
-
-    The numbers are computed in extended precision, if the machine has it.
-    """
-    table = np.zeros(n + 1, dtype=np.longdouble)
-    np.cumsum(value(np.arange(1, n + 1, dtype=np.longdouble)), out=table[1:])
-    return table

@@ -1,16 +1,34 @@
 """Thresholds chosen on labelled scores, against a loop over every candidate."""
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from grids import light
 
-from kgeval.errors import ScoreError
-from kgeval.metrics.pointwise.cuts import choose_thresholds, decide_by_threshold, exact_doubles, thresholds_by_group
+from kgeval.errors import ProtocolError, ScoreError
+from kgeval.metrics.pointwise.cuts import (
+    choose_thresholds,
+    decide_by_threshold,
+    exact_doubles,
+    midpoints_below,
+    thresholds_by_group,
+)
 
 INF = float("inf")
 POOLS = ([0.0, 1.0, 2.0], [-INF, -1.0, -0.0, 0.0, 0.5, INF], [0.1 * i for i in range(40)])
+AFTER_ONE = float(np.nextafter(1.0, 2.0))
+LARGEST, SMALLEST = float(np.finfo(np.float64).max), 5e-324
+# Midpoints that overflow, or that round to one of the two scores.
+HARD_POOLS = (
+    *POOLS,
+    [-LARGEST, -LARGEST / 2, 0.0, LARGEST / 2, float(np.nextafter(LARGEST, 0)), LARGEST],
+    [-INF, -LARGEST, LARGEST, INF],
+    [-2 * SMALLEST, -SMALLEST, 0.0, SMALLEST, 2 * SMALLEST, 3 * SMALLEST],
+    [1.0, AFTER_ONE, float(np.nextafter(AFTER_ONE, 2.0)), float(np.nextafter(1.0, 0.0))],
+    [float(np.float32(1)), float(np.nextafter(np.float32(1), np.float32(2))), float(np.float32(0.1))],
+)
 
 
 def best_cut(examples):
@@ -25,16 +43,25 @@ def best_cut(examples):
     return best
 
 
-def random_examples(rng, n_groups=4):
+def halfway(cut, examples):
+    """The middle, in fractions, of a threshold and the next lower of the (label, score); else the threshold."""
+    lower = [score for _, score in examples if score < cut]
+    if not lower or INF in (abs(cut), abs(max(lower))):
+        return cut
+    middle = float((Fraction(cut) + Fraction(max(lower))) / 2)
+    return cut if middle == max(lower) else middle
+
+
+def random_examples(rng, n_groups=4, pools=POOLS):
     """Labels, scores with ties, groups; from one example on."""
-    n, pool = rng.randint(1, 12), rng.choice(POOLS)
+    n, pool = rng.randint(1, 12), rng.choice(pools)
     share = rng.choice([0.0, 0.3, 0.5, 0.9, 1.0])
     labels = [rng.random() < share for _ in range(n)]
     return labels, [rng.choice(pool) for _ in range(n)], [rng.randrange(n_groups) for _ in range(n)]
 
 
-def chosen_for(labels, scores, groups):
-    found = choose_thresholds(np.array(labels), np.array(scores), np.array(groups))
+def chosen_for(labels, scores, groups, **settings):
+    found = choose_thresholds(np.array(labels), np.array(scores), np.array(groups), **settings)
     return dict(zip(found[0].tolist(), found[1].tolist()))
 
 
@@ -98,6 +125,79 @@ def test_order_and_scale_do_not_matter(seed):
 def test_worked_examples(labels, scores, cut):
     """Each is counted in its comment."""
     assert choose_thresholds(np.array(labels, dtype=bool), np.array(scores))[1].tolist() == [cut]
+
+
+@pytest.mark.parametrize("seed", light(range(40), 4))
+def test_midpoints_equal_the_loop(seed):
+    """Ties, infinities, the largest and the smallest numbers, neighbouring numbers, one class; each group and all."""
+    rng = random.Random(seed)
+    for _ in range(100):
+        labels, scores, groups = random_examples(rng, pools=HARD_POOLS)
+        found = chosen_for(labels, scores, groups, threshold_at="midpoint")
+        by_group = thresholds_by_group(np.array(labels), np.array(scores), np.array(groups), 6, "midpoint")
+        examples = list(zip(labels, scores))
+        overall = halfway(best_cut(examples), examples)
+        assert by_group.overall == overall
+        for group in range(6):
+            mine = [one for one, its in zip(examples, groups) if its == group]
+            if mine:
+                cut = best_cut(mine)
+                assert found[group] == halfway(cut, mine)
+                # The same decisions, since no score lies between the two thresholds.
+                assert [score >= found[group] for _, score in mine] == [score >= cut for _, score in mine]
+            has_both = {label for label, _ in mine} == {True, False}
+            assert by_group.threshold[group] == (found[group] if has_both else overall)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "cut"),
+    [
+        ([1, 0], [3.0, 1.0], 2.0),
+        ([1, 0, 1, 0], [0.875, 0.625, 0.5, 0.0], 0.75),  # 0.875 and 0.5 are equally good: below the higher one
+        ([1, 1, 0, 0], [5.0, 3.0, 2.0, 2.0], 2.5),  # tied negatives count as one score
+        ([1, 1, 0], [5.0, 5.0, 5.0], 5.0),  # the lowest score: nothing below it
+        ([1, 1], [5.0, 3.0], 3.0),  # positives alone: again the lowest score
+        ([0, 0], [5.0, 3.0], INF),  # negatives alone: nothing is called positive
+        ([0, 1], [2.0, 1.0], INF),  # the wrong way round
+        ([1, 0], [INF, 1.0], INF),  # halfway to infinity is infinity
+        ([1, 0], [INF, -INF], INF),
+        ([1, 0], [1.0, -INF], 1.0),  # an infinite gap has no middle
+        ([1, 1, 0], [7.0, -1.0, -3.0], -2.0),
+        ([1, 0], [1.5e308, 1.25e308], 1.375e308),  # the sum overflows
+        ([1, 0], [1.5e308, -1.5e308], 0.0),
+        ([1, 0], [SMALLEST, 0.0], SMALLEST),  # neighbours: the middle rounds to the lower one
+        ([1, 0], [0.0, -SMALLEST], 0.0),
+        ([1, 0], [AFTER_ONE, 1.0], AFTER_ONE),
+    ],
+)
+def test_worked_midpoints(labels, scores, cut):
+    """By hand; none is at or below the next lower score."""
+    found = choose_thresholds(np.array(labels, dtype=bool), np.array(scores), threshold_at="midpoint")
+    assert found[1].tolist() == [cut]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_midpoints_of_narrow_floats_lie_between_them(dtype):
+    """Neighbouring float32 numbers have a float64 number in their middle, which decides both as before."""
+    low = dtype(0.7)
+    high = np.nextafter(low, dtype(1))
+    scores = exact_doubles(np.array([high, low]), "score")
+    [cut] = choose_thresholds(np.array([True, False]), scores, threshold_at="midpoint")[1]
+    assert cut == (float(low) + float(high)) / 2
+    assert float(low) < cut < float(high)
+    assert decide_by_threshold(scores, cut).tolist() == [True, False]
+
+
+def test_midpoints_give_no_warning():
+    """Overflow, and infinities of both signs, are handled and not reported."""
+    with np.errstate(all="raise"):
+        scores, lower = np.array([LARGEST, INF, -INF, 0.0]), np.array([LARGEST, -INF, -INF, -0.0])
+        assert midpoints_below(scores, lower).tolist() == [LARGEST, INF, -INF, 0.0]
+
+
+def test_an_unknown_place_is_refused():
+    with pytest.raises(ProtocolError, match="threshold_at must be one of 'score', 'midpoint'; got 'middle'"):
+        choose_thresholds(np.array([True]), np.array([1.0]), threshold_at="middle")
 
 
 def test_decisions():
