@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, suggest
-from kgeval.data import SPLITS, Dataset
+from kgeval.data import SPLITS, Dataset, KnownIndex, known_triples, query_parts
 from kgeval.errors import DataError
 
 SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
@@ -279,17 +279,10 @@ def _repeats(triples: Ids, dataset: Dataset) -> bool:
 
     A block is a run of triples with the same relation and the same subject, or with the same relation and object.
     """
-    known = np.concatenate([_keys(part.array, dataset) for part in dataset.splits.values()])
+    known = KnownIndex.of(*query_parts(known_triples(dataset, tuple(dataset.splits)), "object"))
     for kept in ([0, 1], [1, 2]):
         is_first = np.append(True, (triples[1:, kept] != triples[:-1, kept]).any(axis=1))
-        firsts = triples[is_first]
-        if firsts.min() >= 0 and np.isin(_keys(firsts, dataset), known).all():
+        (p, s), o = query_parts(triples[is_first], "object")
+        if known.contains(p, s, o).all():
             return True
     return False
-
-
-def _keys(triples: Ids, dataset: Dataset) -> Ids:
-    """Return one integer for each triple, int64, shape (n,); distinct triples of known ids get distinct integers."""
-    s, p, o = triples.astype(np.int64).T
-    keys: Ids = (p * len(dataset.entities) + s) * len(dataset.entities) + o
-    return keys
