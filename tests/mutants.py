@@ -41,6 +41,7 @@ class Mutant(NamedTuple):
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
+CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparing.py"
 DRAWN = "data/test_sample_negatives.py"
 FILTER = "data/test_filter_traps.py"
@@ -49,6 +50,7 @@ KERNELS = "kernels/test_numpy_kernels.py"
 LABELS = "formats/datasets/test_column_and_label_traps.py"
 LISTS = "metrics/retrieval/test_inputs.py"
 LISTS_OF_RUNS = "metrics/retrieval/test_runs.py"
+PAIRED = "stats/test_paired.py"
 PLAIN_RANKS = "metrics/test_plain_ranks.py"
 POINTS = "metrics/pointwise/test_traps.py"
 PROTOCOL = "data/test_protocol.py"
@@ -405,9 +407,9 @@ MUTANTS = (
         "found = [self.counts(key.setting, part) for part in parts if len(part)] or [counts]\n"
         "values = [metric.compute(part.better, part.tied, part.rivals, key.ties) for part in found]\n"
         "return values[0] if len(values) < 2 else MetricValue(float(np.mean([value.value for value in values])))"),
-    Mutant("C32", "macro_weighs_groups_by_their_size", "results/rank_table.py", "results/test_breakdowns.py",
-        "float(np.mean([moments.number for moments in parts]))",
-        "float(np.average([moments.number for moments in parts], weights=[len(moments) for moments in parts]))"),
+    Mutant("C32", "macro_weighs_groups_by_their_size", "stats/intervals.py", "results/test_breakdowns.py",
+        "value = float(np.mean(values)) if parts else nan",
+        "value = float(np.average(values, weights=[len(part) for part in parts])) if parts else nan"),
     Mutant("C33", "a_second_run_keeps_the_first_counts", "evaluation/evaluator.py", "evaluation/test_evaluator.py",
         "counts = rank(rows, plan.tasks, limits, threads, progress)",
         "counts = rank(rows, plan.tasks, limits, threads, progress)\n"
@@ -426,11 +428,74 @@ MUTANTS = (
         "alpha = (1.0 - confidence) / 2.0",
         "alpha = confidence / 2.0"),
     Mutant("C34", "robust_interval_has_one_tail", "stats/intervals.py", BOOTSTRAP,
-        "reach = student_quantile((1.0 + confidence) / 2.0,",
-        "reach = student_quantile(confidence,"),
-    Mutant("C34", "paired_interval_has_one_tail", "stats/paired.py", "stats/test_paired.py",
-        "t = student_quantile((1.0 + confidence) / 2.0,",
-        "t = student_quantile(confidence,"),
+        "= self.quantile((1.0 + confidence) / 2.0),",
+        "= self.quantile(confidence),"),
+    Mutant("C34", "paired_interval_has_one_tail", "stats/paired.py", PAIRED,
+        "t = spread.quantile((1.0 + confidence) / 2.0)",
+        "t = spread.quantile(confidence)"),
+    # C34 too: formulas of earlier versions whose intervals did not cover (F1 to F7 in the notes), and slips of the new
+    Mutant("C34", "groups_of_a_macro_average_lack_their_factor", "stats/intervals.py", BOOTSTRAP,
+        "total[kept] += left_out_deviations(part, local) / len(parts)",
+        "total[kept] += left_out_deviations(part, local) / len(parts) * sqrt((local.count - 1) / local.count)"),
+    Mutant("C34", "a_group_of_one_triple_varies_in_nothing", "stats/intervals.py", "results/test_breakdowns.py",
+        "elif single:",
+        "elif False:"),
+    Mutant("C34", "freedom_of_a_macro_average_counts_clusters", "stats/intervals.py", BOOTSTRAP,
+        "n_effective = 1.0 + min(freedom(grouping) for grouping in clusters.groupings)",
+        "n_effective = float(clusters.count)"),
+    Mutant("C34", "queries_that_share_a_triple_are_independent", "results/clustering.py", CLUSTERED,
+        "return Clusters.crossed(first, second, n, observations)",
+        "return Clusters(Grouping.of(queries, n, observations))"),
+    Mutant("C34", "entities_are_subjects_alone", "results/clustering.py", CLUSTERED,
+        "return Clusters.of(labels[0], n) if len(labels) == 1 else",
+        "return Clusters.of(labels[0], n) if True else"),
+    Mutant("C34", "two_way_clusters_count_their_intersection_twice", "stats/clusters.py", "stats/test_clusters.py",
+        "total = sum(sums) - float(np.square(deviations(self.both)).sum())",
+        "total = sum(sums)"),
+    Mutant("C34", "only_shares_of_ranks_have_wilsons_limits", "results/rank_table.py", CLUSTERED,
+        "return robust_interval(moments, among, confidence, key.bounds, sampled_share)",
+        'bounds = key.bounds if str(key.metric).startswith("hits@") else (key.bounds[0], 2 * key.bounds[1])\n'
+        "return robust_interval(moments, among, confidence, bounds, sampled_share)"),
+    Mutant("C34", "equal_values_have_an_interval_without_width", "stats/intervals.py", CLUSTERED,
+        "if not reason and not bounded and self.variance == 0.0:",
+        "if False:"),
+    Mutant("C34", "equal_limits_have_no_reason", "stats/intervals.py", BOOTSTRAP,
+        'SAME_LIMITS if low == high else "")',
+        '"")'),
+    Mutant("C34", "equal_differences_have_an_interval_without_width", "stats/paired.py", PAIRED,
+        "elif spread.variance == 0.0:",
+        "elif False:"),
+    Mutant("C34", "large_clusters_pull_the_mean_for_nothing", "stats/clusters.py", "stats/test_clusters.py",
+        "moments.finish(means - sums / (n - sizes))",
+        "moments.finish(means - sums / (n - n / grouping.count))"),
+    Mutant("C34", "freedom_counts_clusters_of_any_size", "stats/intervals.py", BOOTSTRAP,
+        "return cls(value, variance, clusters.effective_number(moments.weights), clusters.count)._checked()",
+        "return cls(value, variance, float(clusters.count), clusters.count)._checked()"),
+    Mutant("C34", "freedom_ignores_weights", "stats/intervals.py", BOOTSTRAP,
+        "return cls(value, variance, clusters.effective_number(moments.weights), clusters.count)._checked()",
+        "return cls(value, variance, clusters.effective_number(), clusters.count)._checked()"),
+    Mutant("C34", "entities_are_a_sample_of_the_split", "results/rank_table.py", "evaluation/test_sample.py",
+        'self.sampled_share if clusters.by == "triple" else 0.0\n        if isinstance(key.metric, RankMetric)',
+        "self.sampled_share\n"
+        "if isinstance(key.metric, RankMetric)"),
+    Mutant("C34", "wilsons_size_is_that_of_an_endless_population", "stats/intervals.py", BOOTSTRAP,
+        "_wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)",
+        "_wilson_limits(self.value, variance, self.n_effective, t)"),
+    Mutant("C34", "detectable_ignores_the_number_of_tests", "stats/paired.py", PAIRED,
+        "alpha = (1.0 - confidence) / n_tests",
+        "alpha = 1.0 - confidence"),
+    Mutant("C34", "detectable_of_a_comparison_ignores_the_number_of_tests", "comparison/differences.py", COMPARED,
+        "n_tests=n_tests,",
+        "n_tests=1,"),
+    Mutant("C34", "detectable_of_shares_ignores_new_discordant_pairs", "stats/paired.py", PAIRED,
+        "elif pair.has_shares:",
+        "elif False:"),
+    Mutant("C34", "few_differing_clusters_detect_as_many_do", "stats/paired.py", PAIRED,
+        "if 2.0 ** (1 - pair.n_differing) > alpha:",
+        "if False:"),
+    Mutant("C34", "equal_patterns_count_half_whatever_differs", "stats/paired.py", PAIRED,
+        "0.5 if pair.n_differing >= MIN_MID_P else 1.0",
+        "0.5 if len(gaps) >= MIN_MID_P else 1.0"),
     Mutant("C35", "labels_of_items_become_floats", "metrics/retrieval/inputs.py", LISTS,
         "frame = frame.assign(**{value: numbers})",
         "numbered = [float(item) if isinstance(item, int) else item for item in frame['item']]\n"
@@ -438,7 +503,7 @@ MUTANTS = (
     Mutant("C35", "bootstrap_ignores_the_seed", "stats/intervals.py", BOOTSTRAP,
         "rng = np.random.default_rng(seed)",
         "rng = np.random.default_rng()"),
-    Mutant("C35", "p_values_ignore_the_seed", "stats/paired.py", "stats/test_paired.py",
+    Mutant("C35", "p_values_ignore_the_seed", "stats/paired.py", PAIRED,
         "rng = np.random.default_rng(seed)",
         "rng = np.random.default_rng()"),
     Mutant("C36", "columns_are_read_by_place_whatever_their_names", "data/frames.py", LABELS,

@@ -14,7 +14,16 @@ from kgeval.errors import ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
 from kgeval.metrics import TIE_POLICIES, parse_all, split_list
 from kgeval.report import FORMATS, format_frame, frame_records, printable, summary_frame, undefined_lines
-from kgeval.results import BREAKDOWNS, CONFIDENCE, DEFAULT_METRICS, EvaluationResult, metric_cautions, says_splits
+from kgeval.results import (
+    BREAKDOWNS,
+    CLUSTERS,
+    CONFIDENCE,
+    DEFAULT_METRICS,
+    EvaluationResult,
+    interval_notes,
+    metric_cautions,
+    says_splits,
+)
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -51,6 +60,12 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     output.add_argument(
         "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
+    )
+    output.add_argument(
+        "--cluster",
+        choices=CLUSTERS,
+        default="triple",
+        help="what intervals are for: other triples of this graph, other queries, or other entities (default: triple)",
     )
     output.add_argument(
         "--means-from",
@@ -141,7 +156,10 @@ def result_text(
     level = CONFIDENCE if options.confidence is None else options.confidence
     groups, confidence = None, level if options.intervals else None
     if options.by:
-        groups = result.by(*words(options.by), metrics=metrics, ties=options.ties, confidence=confidence)
+        groups = result.by(
+            *words(options.by), metrics=metrics, ties=options.ties, confidence=confidence, cluster=options.cluster
+        )
+    said = [] if groups is None or confidence is None else interval_notes(result, confidence, options.cluster)
     if options.format == "json":
         content = {
             "about": result.about,
@@ -151,7 +169,7 @@ def result_text(
             "tie_rate": result.tie_rate,
             "n_read": result.about["n_read"],
             "dropped": result.dropped,
-            "notes": [*result.notes, *metric_cautions(result, metrics)],
+            "notes": [*result.notes, *metric_cautions(result, metrics), *said],
             "metrics": frame_records(frame),
         }
         if groups is not None:
@@ -161,17 +179,14 @@ def result_text(
     if options.format != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
         observations = [f"dataset: {observation}" for observation in result.about["observations"]]
-        notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics))]
+        notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics), *said)]
         say_aside([*dropped, *observations, *notes, *reasons])
         return format_frame(frame if groups is None else groups, options.format)
     parts = ["\n".join(printable(line) for line in result.header(ties)), *further, format_frame(frame, "table")]
     if groups is not None:
         parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
-        if confidence is not None:
-            reasons.append(
-                f"note: {confidence:.0%} intervals, clustered by triple (keys that start with query.: by query)"
-            )
+        reasons += [f"note: {note}" for note in said]
         split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
         if split_columns and not says_splits(result.notes):
             reasons.append(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,15 +19,16 @@ from kgeval.comparison.differences import (
     Terms,
     better_models,
     difference_table,
+    entity_notes,
     relation_table,
     samples_of,
     value_table,
 )
 from kgeval.comparison.names import listed, name_results
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.metrics import Metric, QueryLevel, split_list
-from kgeval.results import CLUSTERS, EvaluationResult, Key, show_html, show_text
-from kgeval.stats import MAX_ENUMERATED, check_confidence
+from kgeval.metrics import Metric, split_list
+from kgeval.results import PURPOSES, EvaluationResult, Key, show_html, show_text
+from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P, check_confidence
 
 COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
 
@@ -43,7 +45,9 @@ class Comparison:
         ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
         detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
         in which the metric of the first model is better than, equal to, or worse than that of the second; ``n``, the
-        number of observations; ``n_clusters``, the number of clusters; ``better``, the name of the better model if
+        number of observations; ``n_clusters``, the number of clusters; ``n_effective``, their effective
+        number (see `Interval`); ``test``, ``"swaps"`` (randomization test) or ``"t"`` (Student's t test, where clusters
+        overlap); ``better``, the name of the better model if
         ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
@@ -150,7 +154,8 @@ class Comparison:
         """
         i, j = self._model_indices(first, second)
         key = self.keys[self._label(metric)]
-        sample = Sample.of(self.results, self.alignment.rows, key, self.terms.cluster)
+        row_clusters = self.results[0].rank_table.row_clusters(self.terms.cluster)
+        sample = Sample.of(self.results, self.alignment.rows, key, row_clusters)
         return relation_table(self.results, sample, key, (i, j), self.terms.confidence)
 
     def _model_indices(self, first: str | None, second: str | None) -> tuple[int, int]:
@@ -170,9 +175,7 @@ class Comparison:
 
     def header(self) -> list[str]:
         """Return the lines above the table: compared results, protocol, overrides, test, and notes."""
-        terms, n_tested = self.terms, int(self.table["p"].notna().sum())
-        has_queries = any(isinstance(key.metric, QueryLevel) for key in self.keys.values())
-        n_pairs = len(self.names) * (len(self.names) - 1) // 2
+        terms = self.terms
         names_by_protocol: dict[str, list[str]] = {}
         for name, result in zip(self.names, self.results):
             about, protocol = result.about, result.protocol
@@ -198,15 +201,38 @@ class Comparison:
             ),
             *(f"overridden: {mismatch}" for mismatch in self.alignment.overridden),
             *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
-            "tested: p is how often random swaps of ranks between the two models give a difference at least as large, "
-            f"in either direction; all ranks of a {terms.cluster} are swapped together ({terms.n_resamples:,} random "
-            f"swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or fewer clusters differ); p_holm is p "
-            f"corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: {n_pairs:,}, "
-            f"metrics: {len(self.keys):,}); a difference is undecided unless p_holm is at most {self.alpha:g}",
-            f"differences are first - second; intervals {100 * terms.confidence:g}%, clustered by {terms.cluster}"
-            + ("; for metrics with the prefix query. each query is one cluster" if has_queries else ""),
+            *self._tested(),
+            f"differences are first - second; {100 * terms.confidence:g}% intervals are for "
+            + PURPOSES[terms.cluster_name],
         ]
         return lines + [f"note: {note}" for note in self.notes]
+
+    def _tested(self) -> list[str]:
+        """Return the lines that say how the differences were tested."""
+        terms, n_tested = self.terms, int(self.table["p"].notna().sum())
+        n_pairs = len(self.names) * (len(self.names) - 1) // 2
+        units = {"triple": "triple", "query": "query", "entity": "entity", "array": "cluster"}
+        tested = self.table[self.table["p"].notna()]
+        by_t = list(dict.fromkeys(tested.loc[tested["test"] == "t", "metric"]))
+        lines = []
+        if (tested["test"] == "swaps").any() or not len(tested):
+            lines.append(
+                "tested: p is how often random swaps of ranks between the two models give a difference at least as "
+                f"large, in either direction; all ranks of a {units[terms.cluster_name]} are swapped together "
+                f"({terms.n_resamples:,} random swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or "
+                f"fewer clusters differ; equal differences count half if {MIN_MID_P} or more differ)"
+            )
+        if by_t:
+            lines.append(
+                f"tested: {listed(by_t)}: clusters overlap, so p is that of Student's t test (difference divided by "
+                "its standard error)"
+            )
+        lines.append(
+            f"p_holm is p corrected by Holm's method for the number of tests here, {n_tested:,} (pairs of models: "
+            f"{n_pairs:,}, metrics: {len(self.keys):,}); a difference is undecided unless p_holm is at most "
+            f"{self.alpha:g}"
+        )
+        return lines
 
     def _shown(self) -> pd.DataFrame:
         """Return the table for display: fewer columns, and intervals as text."""
@@ -219,6 +245,8 @@ class Comparison:
             shown[name] = table[name]
         counts = zip(table["wins"], table["ties"], table["losses"])
         shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
+        if (table["n_effective"] < FEW_CLUSTERS).any():
+            shown["effective clusters"] = [f"{n:.0f}" if n < FEW_CLUSTERS else "" for n in table["n_effective"]]
         shown["favours"] = table["better"]
         if (table["reason"] != "").any():
             shown["reason"] = table["reason"]
@@ -238,7 +266,7 @@ def compare(
     metrics: Sequence[str | Metric] | str = COMPARED_METRICS,
     override: Sequence[str] | str = (),
     confidence: float = 0.95,
-    cluster: str = "triple",
+    cluster: Any = "triple",
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Comparison:
@@ -261,9 +289,10 @@ def compare(
     confidence : float
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
         Holm's method, is at most ``1 - confidence``.
-    cluster : str
-        Which ranks are swapped together, because they depend on each other. ``"triple"``: the ranks of the same triple.
-        ``"query"``: the ranks of the same query. For ``query.`` metrics each query is one cluster.
+    cluster : str or array_like, shape (rows of the first result,)
+        Which ranks may depend on each other, and are swapped together: those of a ``"triple"``, of a ``"query"``, of an
+        ``"entity"``, or one label per row of the first result; see `EvaluationResult.interval`. Where clusters overlap
+        (entities, and ``query.`` metrics of both sides), the p-values come from Student's t test instead of swaps.
     n_resamples : int
         Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
         use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).
@@ -309,15 +338,17 @@ def compare(
     names, results = tuple(named), tuple(named.values())
     keys = _read_keys(metrics)
     check_confidence(confidence)
-    check_one_of("cluster", cluster, CLUSTERS, MetricError)
     terms = Terms(
         confidence, cluster, check_positive_int("n_resamples", n_resamples, MetricError), check_seed(seed, MetricError)
     )
     alignment = align(results, names, list(keys.values()), split_list(override))
-    samples = samples_of(results, alignment.rows, keys, cluster)
+    samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
     values = value_table(results, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
-    return Comparison(table, values, names, keys, results, alignment, terms, tuple(cautions(results, names)))
+    notes = cautions(results, names)
+    if terms.cluster_name in ("triple", "query"):
+        notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, confidence)]
+    return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))
 
 
 def _read_keys(metrics: Sequence[str | Metric] | str) -> dict[str, Key]:

@@ -18,18 +18,17 @@ from kgeval.checks import Ids, Reals
 from kgeval.data import given_and_asked_where, group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, mean_over_range, metric_frame
-from kgeval.results import EvaluationResult, Key
-from kgeval.stats import Difference, Interval, Moments, compare_paired, holm, influences, robust_interval
+from kgeval.results import MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters
+from kgeval.stats import Clusters, Difference, Interval, Moments, compare_paired, holm, influences, robust_interval
 
 COLUMNS = (
     "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
-    "detectable", "wins", "ties", "losses", "n", "n_clusters", "better", "reason",
+    "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
 )  # fmt: skip
 RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reason")
-NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable")
+NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable", "n_effective")
 NO_RANKS = "no rank was compared"
 UNDECIDED = "undecided"  # in the column `better`: the test does not tell which model is better
-ALL_AGREE = "no interval: the difference is the same in every cluster, so there is no standard error"
 # Rounding error: two sums of the same terms in different orders differ by less than this share of the sum.
 SUM_ROUNDING = 1e-12
 
@@ -39,9 +38,14 @@ class Terms:
     """The settings of a comparison; see the parameters of `compare`."""
 
     confidence: float
-    cluster: str
+    cluster: Any
     n_resamples: int
     seed: int
+
+    @property
+    def cluster_name(self) -> str:
+        """The parameter `cluster` of `compare` as a word; ``"array"`` if it is an array."""
+        return self.cluster if isinstance(self.cluster, str) else "array"
 
     @property
     def alpha(self) -> float:
@@ -60,24 +64,27 @@ class Sample:
     orders : tuple of int64 arrays, shape (observations,), or None
         None unless the metric is query-level. Then there is one array per result, because each result sorts the shared
         queries by its own ids. Element q of the array is the position of shared query q in the order of that result.
-    clusters : int64 array, shape (observations,)
-        The number (0, 1, ...) of the cluster of each observation.
+    clusters : Clusters
+        Which observations depend on each other.
+    row_clusters : RowClusters
+        The clusters of the rows of the first result.
     relations : int64 array, shape (observations,)
         The relation of each observation, as an id of the first result.
     """
 
     rows: tuple[Ids, ...]
     orders: tuple[Ids, ...] | None
-    clusters: Ids
+    clusters: Clusters
+    row_clusters: RowClusters
     relations: Ids
 
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        return int(self.clusters.max(initial=-1)) + 1
+    def __len__(self) -> int:
+        return len(self.relations)
 
     @classmethod
-    def of(cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, cluster: str) -> Sample:
+    def of(
+        cls, results: Sequence[EvaluationResult], rows: Sequence[Ids], key: Key, row_clusters: RowClusters
+    ) -> Sample:
         """Return the sample for the metric `key`: its observations, taken from the rows that all results share.
 
         Parameters
@@ -86,17 +93,18 @@ class Sample:
         rows : sequence of int64 arrays, shape (shared,)
             As in `Alignment`.
         key : Key
-        cluster : str
-            ``"triple"`` or ``"query"``: ranks of the same triple, or of the same query, form a cluster.
+        row_clusters : RowClusters
+            The clusters of the rows of the first result.
         """
         if key.side != "both":
             is_of_side = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
             rows = [result_rows[is_of_side] for result_rows in rows]
         relations = results[0].table["p"].to_numpy()[rows[0]]
+        clusters = row_clusters.among([rows[0]], isinstance(key.metric, QueryLevel))
         if not isinstance(key.metric, QueryLevel):
-            return cls(tuple(rows), None, results[0].rank_table.clusters(cluster, rows[0]), relations)
+            return cls(tuple(rows), None, clusters, row_clusters, relations)
         # queries (ranks,): the number (0, 1, ...) of the query of each rank; all results use the same numbers.
-        queries = results[0].rank_table.clusters("query", rows[0])
+        queries = np.unique(row_clusters.queries[rows[0]], return_inverse=True)[1].reshape(len(rows[0]))
         orders = []
         for result, result_rows in zip(results, rows):
             # order[starts[:-1]] (queries,): one rank per query, in the order in which this result sorts its queries.
@@ -106,7 +114,7 @@ class Sample:
             orders.append(np.argsort(queries[order[starts[:-1]]]))
         # first (queries,): the index of the first rank of each query; its relation is the relation of the query.
         _, first = np.unique(queries, return_index=True)
-        return cls(tuple(rows), tuple(orders), np.arange(len(first)), relations[first])
+        return cls(tuple(rows), tuple(orders), clusters, row_clusters, relations[first])
 
     def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
         """Return the moments of the metric `key` over the observations, in the order of the observations.
@@ -118,10 +126,10 @@ class Sample:
         MetricError
             If no rank was compared, or if the metric is undefined or not a function of means.
         """
-        if not len(self.clusters):
+        if not len(self):
             raise MetricError(NO_RANKS)
         moments = result.rank_table.moments(key, self.rows[i])
-        return moments if self.orders is None else Moments(moments.values[self.orders[i]], moments.finish)
+        return moments if self.orders is None else moments.take(self.orders[i])
 
     def part(self, result: EvaluationResult, i: int, key: Key, whole: Moments, rows: Ids) -> Moments:
         """Return the moments of the metric `key` over some of the observations.
@@ -140,13 +148,14 @@ class Sample:
         """
         if self.orders is None:
             return result.rank_table.moments(key, self.rows[i][rows])
-        return Moments(whole.values[rows], whole.finish)
+        return whole.take(rows)
 
     def interval(self, result: EvaluationResult, i: int, key: Key, confidence: float) -> Interval:
         """Return the value of the metric `key` with its interval; `result` is the compared result with index `i`."""
-        if not len(self.clusters):
+        if not len(self):
             return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=NO_RANKS)
-        return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=self.clusters)
+        clusters = self.row_clusters if not i else self.row_clusters.of_other(result.table, self.rows[0], self.rows[i])
+        return result.rank_table.interval(key, self.rows[i], confidence=confidence, clusters=clusters)
 
     def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
         """Return three counts: observations in which result `i` is better, both are equal, or result `j` is better.
@@ -169,7 +178,7 @@ class Sample:
             try:
                 values = self.moments(result, i, key).values[:, 0]
             except MetricError:  # undefined; the column `reason` of the table contains the reason
-                values = np.zeros(len(self.clusters))
+                values = np.zeros(len(self))
             return np.asarray(values)  # for every query-level metric, higher is better
         metric = metric.metric if isinstance(metric, AgainstChance) else metric
         counts = result.rank_table.counts(key.setting, self.rows[i])
@@ -199,7 +208,7 @@ def _observation_kind(key: Key) -> tuple[str, bool]:
 
 
 def samples_of(
-    results: Sequence[EvaluationResult], rows: Sequence[Ids], keys: Mapping[str, Key], cluster: str
+    results: Sequence[EvaluationResult], rows: Sequence[Ids], keys: Mapping[str, Key], row_clusters: RowClusters
 ) -> dict[str, Sample]:
     """Return the observations of each key; keys with the same observations share one `Sample`.
 
@@ -209,8 +218,8 @@ def samples_of(
     rows : sequence of int64 arrays, shape (shared,)
         As in `Alignment`.
     keys : mapping of str to Key
-    cluster : str
-        ``"triple"`` or ``"query"``.
+    row_clusters : RowClusters
+        The clusters of the rows of the first result.
 
     Returns
     -------
@@ -220,7 +229,7 @@ def samples_of(
     samples: dict[tuple[str, bool], Sample] = {}
     for key in keys.values():
         if _observation_kind(key) not in samples:
-            samples[_observation_kind(key)] = Sample.of(results, rows, key, cluster)
+            samples[_observation_kind(key)] = Sample.of(results, rows, key, row_clusters)
     return {label: samples[_observation_kind(key)] for label, key in keys.items()}
 
 
@@ -281,6 +290,7 @@ def difference_table(
     """
     pairs = list(itertools.combinations(range(len(results)), 2))
     moments, reasons = _moments(results, keys, samples)
+    n_tests = max(1, len(pairs) * len(moments))
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
     for kind in dict.fromkeys(_observation_kind(keys[label]) for label in moments):
         labels = [label for label in moments if _observation_kind(keys[label]) == kind]
@@ -288,7 +298,13 @@ def difference_table(
             firsts, seconds = ([moments[label][number] for label in labels] for number in (i, j))
             clusters = samples[labels[0]].clusters
             differences = compare_paired(
-                firsts, seconds, clusters, confidence=terms.confidence, n_resamples=terms.n_resamples, seed=terms.seed
+                firsts,
+                seconds,
+                clusters,
+                confidence=terms.confidence,
+                n_resamples=terms.n_resamples,
+                seed=terms.seed,
+                n_tests=n_tests,
             )
             tested |= {((i, j), label): difference for label, difference in zip(labels, differences)}
     records = []
@@ -296,12 +312,54 @@ def difference_table(
         for label, key in keys.items():
             record = _record(label, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
-            record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label].clusters)}
-            record |= {"n_clusters": samples[label].n_clusters, "reason": reasons.get(label, "")}
+            record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
+            record |= {"n_clusters": samples[label].clusters.count, "reason": reasons.get(label, ""), "test": ""}
             records.append(record | (_columns_of(tested[pair, label]) if label in moments else {}))
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
     frame["p_holm"] = holm(frame["p"].to_numpy())
     return frame.assign(better=better_models(frame, keys, terms.alpha))
+
+
+def entity_notes(
+    results: Sequence[EvaluationResult],
+    names: Sequence[str],
+    rows: Sequence[Ids],
+    keys: Mapping[str, Key],
+    table: pd.DataFrame,
+    confidence: float,
+) -> list[str]:
+    """Return a caution for each pair whose interval is much wider with clusters by entity; for one metric of the table.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+    rows : sequence of int64 arrays, shape (shared,)
+        As in `Alignment`.
+    keys : mapping of str to Key
+    table : pandas.DataFrame
+        From `difference_table`. The first metric that has an interval is used.
+    confidence : float
+    """
+    with_interval = table.loc[table["low"].notna(), "metric"]
+    if not len(with_interval):
+        return []
+    label = str(with_interval.iloc[0])
+    key, by_entity = keys[label], results[0].rank_table.row_clusters("entity")
+    sample = Sample.of(results, rows, key, by_entity)
+    moments = [sample.moments(result, i, key) for i, result in enumerate(results)]
+    notes = []
+    for i, j in itertools.combinations(range(len(results)), 2):
+        is_row = (table["first"] == names[i]) & (table["second"] == names[j]) & (table["metric"] == label)
+        row = table[is_row].iloc[0]
+        (wide,) = compare_paired([moments[i]], [moments[j]], sample.clusters, confidence=confidence, n_resamples=1)
+        ratio = (wide.high - wide.low) / (row["high"] - row["low"])
+        if ratio > MAX_ENTITY_RATIO:
+            notes.append(
+                f"{names[i]} and {names[j]}: for other entities, the interval of the difference in {label} is "
+                f"{ratio:.1f} times as wide, [{wide.low:+.4f}, {wide.high:+.4f}] (clusters by entity)"
+            )
+    return notes
 
 
 def _moments(
@@ -363,6 +421,8 @@ def _columns_of(difference: Difference) -> dict[str, Any]:
         "high": difference.high,
         "p": difference.p_value,
         "detectable": difference.detectable,
+        "n_effective": difference.n_effective,
+        "test": "swaps" if difference.n_resamples else "t",
         "reason": difference.reason,
     }
 
@@ -405,11 +465,9 @@ def relation_table(
         except MetricError as error:  # undefined in the relation, such as an adjusted metric with one candidate
             both_moments, record["reason"] = [], str(error)
         if both_moments:
-            within = robust_interval(_difference_of_moments(*both_moments), sample.clusters[rows], confidence)
+            within = robust_interval(_difference_of_moments(*both_moments), sample.clusters.take(rows), confidence)
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
-            if not within.reason and not within.error > 0.0:
-                record |= {"low": np.nan, "high": np.nan, "reason": ALL_AGREE}
         record["contribution"] = float(parts[rows].sum()) / len(parts)
         records[results[0].relations.labels[sample.relations[rows[0]]]] = record
     index = pd.Index(list(records), dtype=object, name="relation")
@@ -426,7 +484,8 @@ def _difference_of_moments(first: Moments, second: Moments) -> Moments:
     # values (observations, 2 * k): the k columns of the first metric, then the k columns of the second. The new
     # `finish` gets 2 * k means; it returns first.finish(the first k means) - second.finish(the last k means).
     values = np.concatenate([first.values, second.values], axis=1)
-    return Moments(values, lambda means: first.finish(means[..., :k]) - second.finish(means[..., k:]))
+    weights = first.weights if second.weights is None else second.weights
+    return Moments(values, lambda means: first.finish(means[..., :k]) - second.finish(means[..., k:]), weights)
 
 
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:

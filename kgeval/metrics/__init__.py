@@ -9,7 +9,7 @@ from kgeval.discovery import import_modules
 from kgeval.metrics import pointwise, retrieval
 from kgeval.metrics.base import TIE_POLICIES, Metric, MetricValue, split_list
 from kgeval.metrics.grammar import Display, display_of, parse, parse_all
-from kgeval.metrics.metric_frames import REASON, Cell, Group, group_index, join_reasons, metric_frame
+from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, Group, group_index, join_reasons, metric_frame
 from kgeval.metrics.plain_ranks import RankSummary, from_ranks
 from kgeval.metrics.pointwise import calibration, curves
 from kgeval.metrics.query_level import QueryLevel, lists_of_counts
@@ -23,6 +23,7 @@ __all__ = [
     "HMR",
     "MR",
     "MRR",
+    "N_EFFECTIVE",
     "RANKS",
     "REASON",
     "TIE_POLICIES",

@@ -17,6 +17,7 @@ from kgeval.metrics.base import MetricValue
 from kgeval.stats import Interval
 
 REASON = "reason"
+N_EFFECTIVE = "n_effective"
 Group = tuple[str, ...]
 
 
@@ -28,12 +29,13 @@ class Cell:
     low: float = np.nan
     high: float = np.nan
     reason: str = ""
+    n_effective: float = np.nan
 
     @classmethod
     def of(cls, measured: MetricValue | Interval) -> Cell:
         """Make a cell from a `MetricValue`, which has no interval, or from a value with its confidence interval."""
         if isinstance(measured, Interval):
-            return cls(measured.value, measured.low, measured.high, measured.reason)
+            return cls(measured.value, measured.low, measured.high, measured.reason, measured.n_effective)
         return cls(measured.value, reason=measured.reason)
 
 
@@ -58,7 +60,8 @@ def metric_frame(
         The values of the first column, ``n``. If None, the table has no column ``n``.
     with_intervals : bool
         If True, each metric has two more columns with the limits of its confidence interval, ``"<metric> low"`` and
-        ``"<metric> high"``.
+        ``"<metric> high"``. The column ``n_effective``, the last but one, is the effective number of clusters; if it
+        differs between metrics, the smallest.
 
     Returns
     -------
@@ -74,6 +77,9 @@ def metric_frame(
         if with_intervals:
             columns[f"{key} low"] = np.array([row[key].low for row in rows], dtype=np.float64)
             columns[f"{key} high"] = np.array([row[key].high for row in rows], dtype=np.float64)
+    if with_intervals:
+        numbers = [[row[key].n_effective for key in keys] for row in rows]
+        columns[N_EFFECTIVE] = pd.DataFrame(numbers, index=range(len(rows)), dtype=np.float64).min(axis=1).to_numpy()
     reasons = [join_reasons({key: row[key] for key in keys}) for row in rows]
     columns[REASON] = pd.Series(reasons, index=index, dtype=object)
     return pd.DataFrame(columns, index=index)

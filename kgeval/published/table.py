@@ -55,7 +55,11 @@ class RowCheck:
 
     @property
     def possible(self) -> bool:
-        """Whether some ranks give these numbers."""
+        """Whether no inequality fails.
+
+        Some ranks then give these numbers. With `n_ranks` or a geometric mean rank, this is not certain: each metric
+        is possible alone, but perhaps not together with the others.
+        """
         return not self.findings
 
     @property

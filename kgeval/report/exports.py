@@ -115,7 +115,7 @@ def tidy(
     ties : str, optional
         Tie policy; None: the default policy of each metric.
     confidence : float, optional
-        Confidence level of the intervals, which are clustered by triple. None: no intervals.
+        Confidence level of the intervals, which are for other triples of this graph. None: no intervals.
 
     Returns
     -------

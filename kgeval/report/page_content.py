@@ -25,6 +25,7 @@ from kgeval.results import (
     N_EXAMPLES,
     EvaluationResult,
     extreme_rows,
+    interval_notes,
     kept_rivals,
     metric_cautions,
     rank_groups,
@@ -76,6 +77,7 @@ def page_data(
         "models": list(names),
         "confidence": CONFIDENCE,
         "head": _head(results),
+        "purposes": list(dict.fromkeys(interval_notes(result, CONFIDENCE)[0] for result in results)),
         "differences": [str(mismatch) for mismatch in mismatches(results, names)],
         "metrics": _metrics(DEFAULT_METRICS),
         "displays": _displays(comparison),
@@ -134,7 +136,14 @@ def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     ``"common"`` holds the header lines that all results have. ``"own"`` holds, for each result, a list of its other
     header lines. ``"scorers"`` holds the name of each result's scorer.
     """
-    lines = [[*r.header(), *(f"note: {caution}" for caution in metric_cautions(r, DEFAULT_METRICS))] for r in results]
+    lines = [
+        [
+            *result.header(),
+            *(f"note: {caution}" for caution in metric_cautions(result, DEFAULT_METRICS)),
+            *(f"note: {caution}" for caution in interval_notes(result, CONFIDENCE)[1:]),
+        ]
+        for result in results
+    ]
     common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
     lines_of_each = [[line for line in dict.fromkeys(header) if line not in common] for header in lines]
     return {"common": common, "own": lines_of_each, "scorers": [str(r.about.get("scorer", "")) for r in results]}

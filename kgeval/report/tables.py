@@ -18,8 +18,9 @@ from kgeval.checks import check_number, check_one_of
 from kgeval.comparison import Comparison
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.metrics import REASON, Cell, Metric, display_of, metric_frame, parse_all
+from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.results import EvaluationResult
+from kgeval.stats import FEW_CLUSTERS
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 COMPARISON_STYLES = ("table", "markdown", "latex")
@@ -84,7 +85,7 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
 
     The other styles are for people. Columns have headings, and numbers have few decimals. An undefined number is ``-``;
     `undefined_lines` returns the reasons. The columns ``"<metric> low"`` and ``"<metric> high"`` are shown as an
-    interval after the value of the metric.
+    interval after the value of the metric, and the effective number of clusters where it is below 100.
 
     Parameters
     ----------
@@ -103,8 +104,8 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
         return json.dumps(frame_records(frame), indent=2, allow_nan=False, ensure_ascii=False)
     if style == "csv":
         return frame.to_csv().rstrip("\n")
-    columns = [name for name in frame.columns if name != REASON and not _is_bound(str(name), frame.columns)]
-    header = [*(str(name) for name in frame.index.names), *(display_of(str(name)).heading for name in columns)]
+    columns = _shown_columns(frame)
+    header = [*(str(name) for name in frame.index.names), *(_heading(str(name)) for name in columns)]
     rows = [_index_parts(label) for label in frame.index]
     for column in columns:
         for cells, texts in zip(rows, _cell_texts(frame, column, None)):
@@ -168,7 +169,7 @@ def format_comparison(
     """
     check_one_of("style", style, COMPARISON_STYLES, ProtocolError)
     marks, legend = marks or {}, legend or {}
-    metrics = [name for name in values.columns if name != REASON and not _is_bound(str(name), values.columns)]
+    metrics = _shown_columns(values)
     _check_comparison_table(values, metrics, [*best, *(metric for _, metric in marks)], [model for model, _ in marks])
     used = {character for mark in marks.values() for character in mark}
     if used - set(legend):
@@ -182,7 +183,7 @@ def format_comparison(
             shown = bold.format(value) if text[0] == bests.get(metric) else value
             cells.append(" ".join([shown + raised(marks.get((model, metric), "")), *interval]))
     names = _index_names(values)
-    header = [escape(name) for name in (*names, *(display_of(str(metric)).heading for metric in metrics))]
+    header = [escape(name) for name in (*names, *(_heading(str(metric)) for metric in metrics))]
     notes = [f"{raised(character)} {escape(meaning)}" for character, meaning in legend.items() if character in used]
     if style == "table":
         notes = ["* best value of its column", *notes] if any(bests.values()) else notes
@@ -378,6 +379,18 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text  # no -0.00
 
 
+def _shown_columns(frame: pd.DataFrame) -> list[Any]:
+    """Return the columns that people see: no reasons, no ends of intervals, few effective clusters only."""
+    hidden = (
+        {REASON} if (frame.get(N_EFFECTIVE, pd.Series(dtype=float)) < FEW_CLUSTERS).any() else {REASON, N_EFFECTIVE}
+    )
+    return [name for name in frame.columns if name not in hidden and not _is_bound(str(name), frame.columns)]
+
+
+def _heading(column: str) -> str:
+    return "effective clusters" if column == N_EFFECTIVE else display_of(column).heading
+
+
 def _is_bound(column: str, columns: pd.Index[Any]) -> bool:
     """Return whether `column` is the low or the high end of the intervals of another column."""
     metric = column.removesuffix(" low") if column.endswith(" low") else column.removesuffix(" high")
@@ -415,6 +428,8 @@ def _cell_texts(values: pd.DataFrame, metric: str, digits: int | None) -> list[l
     The list contains the value of the metric and, if both ends of its interval are finite, the interval, such as
     ``"[0.21, 0.35]"``.
     """
+    if metric == N_EFFECTIVE:
+        return [[f"{value:.0f}" if value < FEW_CLUSTERS else ""] for value in values[metric].tolist()]
     ends = [f"{metric} low", f"{metric} high"]
     texts = [[_number(metric, value, digits)] for value in values[metric].tolist()]
     if all(name in values.columns for name in ends):

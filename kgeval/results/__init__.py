@@ -1,5 +1,6 @@
 """Results of an evaluation: the result class, its table of ranks, metric keys, breakdowns, explanations, files."""
 
+from kgeval.results.clustering import CLUSTERS, PURPOSES, RowClusters
 from kgeval.results.columns import (
     by_position,
     dataset_of,
@@ -14,8 +15,10 @@ from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     CONFIDENCE,
     DEFAULT_METRICS,
+    MAX_ENTITY_RATIO,
     EvaluationResult,
     have_same_ranks,
+    interval_notes,
     kept_rivals,
     metric_cautions,
     rank_groups,
@@ -33,18 +36,21 @@ from kgeval.results.files import (
     write_result,
 )
 from kgeval.results.keys import Key
-from kgeval.results.rank_table import CLUSTERS, RankTable
+from kgeval.results.rank_table import RankTable
 
 __all__ = [
     "BREAKDOWNS",
     "CLUSTERS",
     "CONFIDENCE",
     "DEFAULT_METRICS",
+    "MAX_ENTITY_RATIO",
     "N_EXAMPLES",
+    "PURPOSES",
     "READERS",
     "EvaluationResult",
     "Key",
     "RankTable",
+    "RowClusters",
     "Source",
     "by_position",
     "check_about",
@@ -54,6 +60,7 @@ __all__ = [
     "group_labels",
     "group_names",
     "have_same_ranks",
+    "interval_notes",
     "join_columns",
     "kept_rivals",
     "load_result",

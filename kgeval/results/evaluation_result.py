@@ -41,6 +41,7 @@ from kgeval.metrics import (
     split_list,
 )
 from kgeval.metrics.retrieval import ListMetric, Lists, tabulate
+from kgeval.results.clustering import PURPOSES
 from kgeval.results.columns import (
     TAKEN_OVER,
     by_position,
@@ -58,10 +59,12 @@ from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_lists
 from kgeval.results.rank_table import INTERVALS, RankTable
-from kgeval.stats import Interval, check_confidence, robust_interval
+from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
 
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 CONFIDENCE = 0.95
+# A caution is given if intervals are more than this many times as wide with clusters by entity.
+MAX_ENTITY_RATIO = 2.0
 BREAKDOWNS = ("relation", "side", "split")
 RESERVED = ("rank_raw", "rank_filtered", "n", "share", REASON)  # names that users' columns must not have
 
@@ -222,13 +225,14 @@ class EvaluationResult:
         *,
         confidence: float = CONFIDENCE,
         method: str = "robust",
-        cluster: str = "triple",
+        cluster: Any = "triple",
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
-        The interval treats the ranked triples as a random sample.
+        The interval says how much the value would vary if something else had been drawn: other triples of this graph,
+        or other entities (see `cluster`).
 
         Parameters
         ----------
@@ -237,11 +241,14 @@ class EvaluationResult:
         confidence : float
             Nominal coverage, between 0 and 1.
         method : str
-            ``"robust"``: cluster-robust standard error, with Student's t (Wilson's interval for shares);
-            ``"percentile"``, ``"bca"``: bootstrap of whole clusters.
-        cluster : str
-            Which ranks may depend on each other. ``"triple"``: the ranks of both sides of a triple. ``"query"``: the
-            ranks of all answers of a query. For query-level metrics each query is one cluster.
+            ``"robust"``: cluster-robust standard error, with Student's t (Wilson's limits for metrics between 0 and 1);
+            ``"percentile"``, ``"bca"``: bootstrap of whole clusters, which must not overlap.
+        cluster : str or array_like, shape (rows,)
+            Which ranks may depend on each other. ``"triple"``: the ranks of both sides of a triple; the interval is for
+            other triples of this graph. ``"query"``: the ranks of all answers of a query; for other queries.
+            ``"entity"``: all ranks with the same subject, and all with the same object (two-way clusters); for other
+            entities, such as those of another graph of this kind. Or one label per row of `table`. For query-level
+            metrics, queries depend on each other if one of their ranks does; with ``"query"`` they are independent.
         n_resamples, seed : int
             Number of resamples and seed of the bootstrap.
 
@@ -255,19 +262,21 @@ class EvaluationResult:
         >>> from kgeval import Dataset, evaluate
         >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
         >>> print(evaluate(lambda s, p, o: o, dataset).interval("object.mr"))
-        2.5000 [1.0000, 8.8531]
+        2.5000 [1.0000, 8.8531] (2 effective clusters)
         """
         check_confidence(confidence)
         check_one_of("method", method, INTERVALS, MetricError)
         check_seed(seed, MetricError)
         parsed = Key.parse(key)
         rows = self.rank_table.rows_of(parsed.side)
-        clusters = self.rank_table.clusters(cluster, rows)
+        clusters = self.rank_table.row_clusters(cluster)
         return self.rank_table.interval(
             parsed, rows, confidence=confidence, clusters=clusters, method=method, n_resamples=n_resamples, seed=seed
         )
 
-    def weighted(self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE) -> Interval:
+    def weighted(
+        self, key: str | Metric, weights: Any, *, confidence: float = CONFIDENCE, cluster: Any = "triple"
+    ) -> Interval:
         """Return the weighted value of the metric `key` with an interval.
 
         Each rank has a weight. For example, ranks of popular entities can have smaller weights.
@@ -282,6 +291,8 @@ class EvaluationResult:
             metric's side. For example from `kgeval.features.popularity_weights`.
         confidence : float
             Nominal coverage, between 0 and 1.
+        cluster : str or array_like, shape (rows,)
+            As in `interval`.
 
         Raises
         ------
@@ -321,14 +332,16 @@ class EvaluationResult:
                 f"{parsed.metric} under {parsed.ties} ties has no weighted form: it depends on the number of ranks"
             )
         moments = self.rank_table.moments(parsed, rows).weighted(row_weights[rows])
-        interval = robust_interval(moments, self.rank_table.clusters("triple", rows), confidence, parsed.metric.bounds)
-        return interval.of_sample(self.rank_table.sampled_share)
+        clusters = self.rank_table.row_clusters(cluster)
+        sampled_share = self.rank_table.sampled_share if clusters.by == "triple" else 0.0
+        return robust_interval(moments, clusters.among([rows]), confidence, parsed.bounds, sampled_share)
 
     def summary(
         self,
         metrics: Sequence[str | Metric] | str = DEFAULT_METRICS,
         ties: str | None = None,
         confidence: float | None = None,
+        cluster: Any = "triple",
     ) -> pd.DataFrame:
         """Return a table of metrics, one row per setting and side.
 
@@ -339,13 +352,16 @@ class EvaluationResult:
             Tie policy; by default realistic ties, and expected ties for ``query.`` metrics.
         confidence : float, optional
             Nominal coverage of the intervals, such as 0.95; None: no intervals.
+        cluster : str or array_like, shape (rows,)
+            As in `interval`.
 
         Returns
         -------
         pandas.DataFrame
             One row per setting and side. Columns: ``n`` (number of ranks); each metric under its key (``"mrr"``); if
-            `confidence` is given, the limits of its interval (``"mrr low"``, ``"mrr high"``); and ``reason``: why a
-            value is NaN or has no interval.
+            `confidence` is given, the limits of its interval (``"mrr low"``, ``"mrr high"``) and ``n_effective``, the
+            effective number of clusters (the smallest of the metrics); and ``reason``: why a value is NaN or has no
+            interval.
         """
         _check_choices(ties, confidence)
         groups: dict[Group, tuple[str, Ids]] = {
@@ -353,7 +369,8 @@ class EvaluationResult:
             for setting in reversed(SETTINGS)
             for side in self.rank_table.sides
         }
-        return self.rank_table.metric_frame(groups, ["setting", "side"], parse_all(metrics), ties, confidence)
+        names = ["setting", "side"]
+        return self.rank_table.metric_frame(groups, names, parse_all(metrics), ties, confidence, cluster)
 
     def by(
         self,
@@ -362,6 +379,7 @@ class EvaluationResult:
         setting: str = "filtered",
         ties: str | None = None,
         confidence: float | None = CONFIDENCE,
+        cluster: Any = "triple",
     ) -> pd.DataFrame:
         """Return metrics for each group of ranks.
 
@@ -376,7 +394,9 @@ class EvaluationResult:
         ties : str, optional
             As in `summary`.
         confidence : float, optional
-            Nominal coverage of the intervals, which are clustered by triple; None: no intervals.
+            Nominal coverage of the intervals; None: no intervals.
+        cluster : str or array_like, shape (rows,)
+            As in `interval`.
 
         Returns
         -------
@@ -389,7 +409,7 @@ class EvaluationResult:
         _check_choices(ties, confidence)
         parsed, names = parse_all(metrics), group_names(columns)
         groups = {label: (setting, rows) for label, rows in self._groups(names)}
-        frame = self.rank_table.metric_frame(groups, names, parsed, ties, confidence)
+        frame = self.rank_table.metric_frame(groups, names, parsed, ties, confidence, cluster)
         frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
         return frame
 
@@ -400,6 +420,7 @@ class EvaluationResult:
         setting: str = "filtered",
         ties: str | None = None,
         confidence: float | None = CONFIDENCE,
+        cluster: Any = "triple",
     ) -> pd.DataFrame:
         """Return micro and macro averages of metrics.
 
@@ -412,23 +433,27 @@ class EvaluationResult:
         ties : str, optional
         confidence : float, optional
             As in `by`.
+        cluster : str or array_like, shape (rows,)
+            As in `interval`.
 
         Returns
         -------
         pandas.DataFrame
             Row ``micro``: the metric over all ranks. Row ``macro``: the unweighted mean of the metric over the groups.
             Columns: ``n`` (``micro``: number of ranks; ``macro``: number of groups), and the metrics as in `summary`.
-            The interval of ``macro`` treats the triples as a sample, and the groups as fixed.
+            The interval of ``macro`` treats the triples as a sample, and the groups as fixed. It needs two triples in
+            each group; else ``reason`` says how many groups have one.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
         parsed, groups = parse_all(metrics), [rows for _, rows in self._groups(group_names(columns))]
-        micro, macro = {}, {}
+        micro, macro, clusters = {}, {}, self.rank_table.row_clusters(cluster)
+        level = confidence or CONFIDENCE
         for metric in parsed:
             key = Key(metric, setting=setting, ties=ties or "")
-            micro[str(metric)] = Cell.of(self.rank_table.interval(key, confidence=confidence or CONFIDENCE))
+            micro[str(metric)] = Cell.of(self.rank_table.interval(key, confidence=level, clusters=clusters))
             try:
-                macro[str(metric)] = Cell.of(self.rank_table.macro(key, groups, confidence or CONFIDENCE))
+                macro[str(metric)] = Cell.of(self.rank_table.macro(key, groups, level, clusters))
             except MetricError as error:
                 macro[str(metric)] = Cell(np.nan, reason=str(error))
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
@@ -736,6 +761,48 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
             "items; expected ties unless another tie policy is given"
         )
     return list(dict.fromkeys(caution for caution in cautions if caution))
+
+
+def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, cluster: Any = "triple") -> list[str]:
+    """Return what the intervals of a result are for, and a caution if intervals for other entities are much wider.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    confidence : float
+    cluster : str or array_like, shape (rows,)
+        As in `EvaluationResult.interval`.
+
+    Returns
+    -------
+    list of str
+        One line that says what could have been drawn instead. With clusters by triple or query, a second line if the
+        interval of MRR is more than twice as wide with clusters by entity.
+
+    Examples
+    --------
+    >>> from kgeval import Dataset, evaluate
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+    >>> interval_notes(evaluate(lambda s, p, o: o, dataset))  # doctest: +ELLIPSIS
+    ['95% intervals are for other triples of this graph: ... on each other (over all ranks 2 effective clusters)']
+    """
+    by, share = result.rank_table.row_clusters(cluster).by, result.rank_table.sampled_share
+    purpose = PURPOSES[by]
+    if by == "triple" and share:
+        purpose = f"all triples of the split, of which {share:.1%} were drawn"
+    narrow = result.interval("mrr", confidence=confidence, cluster=cluster)
+    few = f" (over all ranks {narrow.n_effective:.0f} effective clusters)" if narrow.n_effective < FEW_CLUSTERS else ""
+    lines = [f"{100 * confidence:g}% intervals are for {purpose}{few}"]
+    if by in ("triple", "query"):
+        wide = result.interval("mrr", confidence=confidence, cluster="entity")
+        ratio = (wide.high - wide.low) / (narrow.high - narrow.low) if narrow.high > narrow.low else np.nan
+        if ratio > MAX_ENTITY_RATIO:
+            lines.append(
+                f"for other entities, intervals are much wider: that of MRR is {ratio:.1f} times as wide, "
+                f"[{wide.low:.4f}, {wide.high:.4f}] instead of [{narrow.low:.4f}, {narrow.high:.4f}] "
+                "(clusters by entity)"
+            )
+    return lines
 
 
 def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:

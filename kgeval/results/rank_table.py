@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import Ids, Reals, check_one_of
-from kgeval.data import Protocol, given_and_asked_where, group_rows
+from kgeval.checks import Ids, Reals
+from kgeval.data import Protocol
 from kgeval.errors import MetricError
 from kgeval.metrics import (
     AgainstChance,
@@ -28,20 +29,21 @@ from kgeval.metrics import (
 )
 from kgeval.metrics.retrieval import Lists
 from kgeval.ranking import RankCounts
+from kgeval.results.clustering import RowClusters
 from kgeval.results.keys import Key
 from kgeval.results.lists import no_lists, query_lists
 from kgeval.stats import (
     BOOTSTRAPS,
+    CROSSED,
     Interval,
     Moments,
     bootstrap_interval,
-    influences,
+    macro_interval,
     quantile_bootstrap,
     quantile_interval,
     robust_interval,
 )
 
-CLUSTERS = ("triple", "query")
 INTERVALS = ("robust", *BOOTSTRAPS)
 NO_CHANCE = (
     "with unseen='worst' the ranks of unseen triples are not random, and unseen entities never win, so no chance level "
@@ -219,35 +221,22 @@ class RankTable:
         counts = self.counts(key.setting, rows)
         return metric.moments(counts.better, counts.tied, counts.rivals, key.ties)
 
-    def clusters(self, by: str = "triple", rows: Ids | None = None) -> Ids:
-        """Return the cluster of each row; rows of the same cluster may depend on each other.
+    def row_clusters(self, cluster: Any = "triple") -> RowClusters:
+        """Return the cluster labels of all rows.
 
         Parameters
         ----------
-        by : str
+        cluster : str or array_like, shape (rows,)
             ``"triple"``: rows with the same (s, p, o) share a cluster; ``"query"``: rows with the same side, relation
-            and given entity.
-        rows : int64 array, optional
-            By default all rows.
+            and given entity; ``"entity"``: two-way clusters, rows with the same subject, and rows with the same object;
+            or an array with one label per row.
 
-        Returns
-        -------
-        int64 array, shape (rows,)
-            For each row, the number of its cluster. Clusters are numbered 0, 1, ... in the order of (s, p, o), or of
-            (side, relation, given entity).
+        Raises
+        ------
+        MetricError
+            If `cluster` is an unknown word, or an array with another shape or with missing labels.
         """
-        check_one_of("cluster", by, CLUSTERS, MetricError)
-        rows = np.arange(len(self)) if rows is None else rows
-        triples = self.frame[["s", "p", "o"]].to_numpy()[rows]
-        columns = list(triples.T)
-        if by == "query":
-            is_subject = (self.frame["side"] == "subject").to_numpy()[rows]
-            columns = [is_subject.astype(np.int64), triples[:, 1], given_and_asked_where(triples, is_subject)[0]]
-        # order sorts the rows by `columns`. The rows order[starts[g]:starts[g + 1]] form cluster g.
-        order, starts = group_rows(*columns)
-        clusters = np.empty(len(rows), dtype=np.int64)
-        clusters[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return clusters
+        return RowClusters.of(self.frame, cluster)
 
     def interval(
         self,
@@ -255,7 +244,7 @@ class RankTable:
         rows: Ids | None = None,
         *,
         confidence: float,
-        clusters: Ids | None = None,
+        clusters: RowClusters | None = None,
         method: str = "robust",
         lists: Lists | None = None,
         n_resamples: int = 2000,
@@ -269,9 +258,8 @@ class RankTable:
             As in `value`.
         confidence : float
             Nominal coverage, between 0 and 1.
-        clusters : int64 array, shape (rows,), optional
-            The cluster of each row; by default the rows of a triple form one cluster. Query-level metrics ignore this:
-            each query is one cluster.
+        clusters : RowClusters, optional
+            Which rows depend on each other; by default the rows of a triple.
         method : str
             One of `INTERVALS`.
         n_resamples, seed : int
@@ -282,41 +270,30 @@ class RankTable:
         Interval
             If no interval can be computed, its limits are NaN and its field ``reason`` tells why.
         """
-        interval = self._interval(key, rows, confidence, clusters, method, lists, n_resamples, seed)
-        return interval.of_sample(self.sampled_share)
-
-    def _interval(
-        self,
-        key: str | Metric | Key,
-        rows: Ids | None,
-        confidence: float,
-        clusters: Ids | None,
-        method: str,
-        lists: Lists | None,
-        n_resamples: int,
-        seed: int,
-    ) -> Interval:
-        """Return the interval without a correction for sampling; `interval` describes the parameters.
-
-        `interval` makes this interval narrower if the ranked triples are a random sample of the test triples.
-        """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
-        clusters = self.clusters("triple", rows) if clusters is None else clusters
+        clusters = self.row_clusters() if clusters is None else clusters
+        # Only the triples were drawn at random. Clusters of other kinds stand for a population without an end.
+        sampled_share = self.sampled_share if clusters.by == "triple" else 0.0
         if isinstance(key.metric, RankMetric) and not key.metric.has_moments:
-            return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed)
+            return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed).of_sample(
+                sampled_share
+            )
         try:
             moments = self.moments(key, rows, lists)
         except MetricError as error:  # the metric has no value; for the same reason it has no interval
             return Interval(np.nan, np.nan, np.nan, confidence, method, 0, reason=str(error))
-        if isinstance(key.metric, QueryLevel):
-            clusters = np.arange(len(moments))
+        among = clusters.among([rows], isinstance(key.metric, QueryLevel))
         if method == "robust":
-            return robust_interval(moments, clusters, confidence, key.bounds)
-        return bootstrap_interval(moments, clusters, confidence, method, n_resamples, seed, key.bounds)
+            return robust_interval(moments, among, confidence, key.bounds, sampled_share)
+        if among.is_crossed:
+            raise MetricError(f"{key}, method {method!r}: {CROSSED}, or cluster='query'")
+        return bootstrap_interval(moments, among, confidence, method, n_resamples, seed, key.bounds).of_sample(
+            sampled_share
+        )
 
     def _median_interval(
-        self, key: Key, rows: Ids, confidence: float, clusters: Ids, method: str, n_resamples: int, seed: int
+        self, key: Key, rows: Ids, confidence: float, clusters: RowClusters, method: str, n_resamples: int, seed: int
     ) -> Interval:
         """Return the interval of the median rank, which is the only metric that is not a function of means."""
         median = self.value(key, rows)
@@ -324,10 +301,12 @@ class RankTable:
             return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=median.reason)
         if method == "bca":
             raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
-        ranks = self.ranks(key.setting, key.ties, rows)
+        ranks, among = self.ranks(key.setting, key.ties, rows), clusters.among([rows])
         if method == "robust":
-            return quantile_interval(ranks, clusters, 0.5, confidence)
-        return quantile_bootstrap(ranks, clusters, 0.5, confidence, n_resamples, seed)
+            return quantile_interval(ranks, among, 0.5, confidence)
+        if among.is_crossed:
+            raise MetricError(f"{key}, method {method!r}: {CROSSED}")
+        return quantile_bootstrap(ranks, among, 0.5, confidence, n_resamples, seed)
 
     def metric_frame(
         self,
@@ -336,6 +315,7 @@ class RankTable:
         metrics: Iterable[RankMetric | QueryLevel],
         ties: str | None = None,
         confidence: float | None = None,
+        cluster: Any = "triple",
     ) -> pd.DataFrame:
         """Return a table of metrics, one row per group of rows.
 
@@ -349,7 +329,9 @@ class RankTable:
         ties : str, optional
             Tie policy; by default the default policy of each metric.
         confidence : float, optional
-            Nominal coverage of the intervals, which are clustered by triple; None: no intervals.
+            Nominal coverage of the intervals; None: no intervals.
+        cluster : str or array_like, shape (rows,)
+            As in `row_clusters`.
 
         Returns
         -------
@@ -358,17 +340,17 @@ class RankTable:
         """
         metrics = list(metrics)
         has_lists = any(isinstance(metric, QueryLevel) for metric in metrics)
-        clusters = None if confidence is None else self.clusters("triple")
+        clusters = self.row_clusters(cluster)
         records: list[dict[str, Cell]] = []
         for setting, rows in groups.values():
             lists = self.lists(setting, rows) if has_lists and not no_lists(self.protocol, setting) else None
             record = {}
             for metric in metrics:
                 key = Key(metric, setting=setting, ties=ties or "")
-                if clusters is None or confidence is None:
+                if confidence is None:
                     record[str(metric)] = Cell.of(self.value(key, rows, lists=lists))
                 else:
-                    interval = self.interval(key, rows, confidence=confidence, clusters=clusters[rows], lists=lists)
+                    interval = self.interval(key, rows, confidence=confidence, clusters=clusters, lists=lists)
                     record[str(metric)] = Cell.of(interval)
             records.append(record)
         return metric_frame(
@@ -379,7 +361,7 @@ class RankTable:
             with_intervals=confidence is not None,
         )
 
-    def macro(self, key: Key, groups: Iterable[Ids], confidence: float) -> Interval:
+    def macro(self, key: Key, groups: Iterable[Ids], confidence: float, clusters: RowClusters) -> Interval:
         """Return the macro average: the unweighted mean of the metric `key` over groups of rows.
 
         The interval treats the rows as a sample, and the groups as fixed.
@@ -390,10 +372,12 @@ class RankTable:
         groups : iterable of int64 arrays
             The indices of the rows of each group.
         confidence : float
+        clusters : RowClusters
 
         Returns
         -------
         Interval
+            If a group has only one cluster, there is no interval, and ``reason`` says so.
 
         Raises
         ------
@@ -401,16 +385,7 @@ class RankTable:
             If the metric is undefined in a group, or if it is not a function of means (such as the median).
         """
         rows_of_groups = list(groups)
-        if not rows_of_groups:
-            return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason="no groups")
         parts = [self.moments(key, rows) for rows in rows_of_groups]
-        value = float(np.mean([moments.number for moments in parts]))
-        n, n_groups = sum(map(len, parts)), len(parts)
-        # values (n,): for each of the n observations of all groups, the macro average plus the influence of the
-        # observation on the macro average. This is its influence on the metric of its group, multiplied by
-        # n / (n_groups * size of the group). The influences sum to 0, so the mean of values is the macro average.
-        values = np.concatenate([value + influences(moments) * (n / (n_groups * len(moments))) for moments in parts])
-        is_list = isinstance(key.metric, QueryLevel)
-        clusters = np.arange(n) if is_list else self.clusters("triple", np.concatenate(rows_of_groups))
-        interval = robust_interval(Moments(values[:, None]), clusters, confidence, key.bounds)
-        return interval.of_sample(self.sampled_share)
+        among = clusters.among(rows_of_groups, isinstance(key.metric, QueryLevel))
+        sampled_share = self.sampled_share if clusters.by == "triple" else 0.0
+        return macro_interval(parts, among, confidence, key.bounds, sampled_share)

@@ -7,89 +7,30 @@ observations of different clusters must be independent. `RankTable` and `kgeval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from math import isfinite, nan, sqrt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, isnan, nan, sqrt
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals, check_number, check_one_of, check_positive_int
-from kgeval.errors import DataError, MetricError
-from kgeval.stats.moments import Interval, Moments, first_mean, influences
+from kgeval.errors import MetricError
+from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
+from kgeval.stats.moments import Interval, Moments
 from kgeval.stats.student import student_quantile
 
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
+ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
+SAME_LIMITS = "both limits are the same value of the statistic over the resamples"
+CROSSED = "a bootstrap needs clusters that do not overlap; use the method 'robust'"
+# Resamples whose statistics differ by less than this share are equal but for rounding errors.
+ROUNDING = 1e-12
 # Number of drawn clusters that a bootstrap holds in memory at a time; so many fit in the cache of a processor.
 DRAWS_AT_ONCE = 2**18
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """The cluster of each observation; the clusters have the indices 0, 1, 2 and so on.
-
-    Parameters
-    ----------
-    numbers : int64 array, shape (observations,)
-        For each observation, the index of its cluster, from 0 to ``count - 1``.
-    count : int
-        How many clusters there are.
-    """
-
-    numbers: Ids
-    count: int
-
-    @classmethod
-    def of(cls, labels: npt.ArrayLike, n: int) -> Clusters:
-        """Return the clusters of `n` observations, given one cluster label per observation.
-
-        Parameters
-        ----------
-        labels : array_like, shape (n,)
-            Any values that can be sorted; observations with equal labels share a cluster.
-        n : int
-            Number of observations.
-
-        Raises
-        ------
-        DataError
-            If the shape of `labels` is not (n,), or if a label is NaN.
-
-        Examples
-        --------
-        >>> Clusters.of([7, 7, 3], 3)
-        Clusters(numbers=array([1, 1, 0]), count=2)
-        """
-        array = np.asarray(labels)
-        if array.shape != (n,):
-            raise DataError(f"clusters must have one label per observation, shape ({n},); got shape {array.shape}")
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            row = int(np.flatnonzero(np.isnan(array))[0])
-            raise DataError(f"clusters, row {row}: NaN is not a label; every observation needs a cluster")
-        distinct, numbers = np.unique(array, return_inverse=True)
-        return cls(numbers.reshape(n).astype(np.int64, copy=False), len(distinct))
-
-    @property
-    def sizes(self) -> Reals:
-        """Number of observations in each cluster, float64, shape (clusters,)."""
-        return np.bincount(self.numbers, minlength=self.count).astype(np.float64)
-
-    def sums(self, values: Reals) -> Reals:
-        """Sum the rows of `values` within each cluster.
-
-        `values` has the shape (observations, k), the result (float64) has the shape (clusters, k).
-
-        Examples
-        --------
-        >>> Clusters.of([7, 7, 3], 3).sums(np.array([[1.0], [2.0], [5.0]]))
-        array([[5.],
-               [3.]])
-        """
-        columns = [np.bincount(self.numbers, weights=column, minlength=self.count) for column in values.T]
-        return np.stack(columns, axis=1) if columns else np.zeros((self.count, 0))
 
 
 def check_confidence(confidence: float) -> float:
@@ -112,92 +53,230 @@ def check_confidence(confidence: float) -> float:
     return check_number("confidence", confidence, 0.0, 1.0, "a share between 0 and 1, such as 0.95")
 
 
-def cluster_variance(sums: Reals, n: int) -> float:
-    """Return the cluster-robust variance of a mean of `n` observations.
+@dataclass(frozen=True)
+class Spread:
+    """How much a statistic varies from sample to sample, estimated from the clusters of one sample.
 
     Parameters
     ----------
-    sums : float64 array, shape (clusters,)
-        For each cluster, the sum of the deviations of its observations from the mean; at least two clusters.
-    n : int
-        Number of observations.
-
-    Returns
-    -------
-    float
-        ``G / (G - 1) * (sums**2).sum() / n**2``, where G is the number of clusters.
+    value : float
+        The value of the statistic; NaN if it is undefined.
+    variance : float
+        The sampling variance of the statistic; NaN if it cannot be estimated (see `reason`).
+    n_effective : float
+        The effective number of clusters; Student's t has this number minus 1 degrees of freedom, rounded down.
+    n_clusters : int
+    reason : str
+        Why the variance cannot be estimated; else empty.
     """
-    return float(len(sums) / (len(sums) - 1) * np.square(sums).sum() / float(n) ** 2)
+
+    value: float
+    variance: float
+    n_effective: float
+    n_clusters: int
+    reason: str = ""
+
+    @classmethod
+    def of(cls, moments: Moments, clusters: Clusters) -> Spread:
+        """Return the spread of one statistic; `clusters` has the same observations."""
+        value, reason = value_of(moments, clusters)
+        if reason:
+            return cls(value, nan, nan, clusters.count, reason)
+        variance = clusters.variance(lambda grouping: left_out_deviations(moments, grouping))
+        return cls(value, variance, clusters.effective_number(moments.weights), clusters.count)._checked()
+
+    @classmethod
+    def of_mean(cls, parts: Sequence[Moments], clusters: Clusters) -> Spread:
+        """Return the spread of a macro average: the unweighted mean of a statistic over groups of observations.
+
+        The groups are fixed, and the observations of each group are a sample. So only the deviations within a group
+        count, and a group with one cluster has no variance: the variance of the mean is then unknown.
+
+        Parameters
+        ----------
+        parts : sequence of Moments
+            The statistic of each group.
+        clusters : Clusters
+            The clusters of all observations: those of ``parts[0]``, then those of ``parts[1]``, and so on.
+
+        References
+        ----------
+        Rust and Rao (1996), Variance estimation for complex surveys using replication techniques, Statistical Methods
+        in Medical Research 5 (the jackknife of strata); Satterthwaite (1946), An Approximate Distribution of Estimates
+        of Variance Components, Biometrics Bulletin 2 (degrees of freedom).
+        """
+        ends = np.cumsum([len(part) for part in parts])
+        rows = [np.arange(end - len(part), end) for part, end in zip(parts, ends)]
+        values = [value_of(part, clusters)[0] for part in parts]
+        value = float(np.mean(values)) if parts else nan
+        single = max(
+            (sum(grouping.take(row)[0].count < 2 for row in rows) for grouping in clusters.groupings), default=0
+        )
+        reason = ""
+        if not parts:
+            reason = "no groups"
+        elif not isfinite(value):
+            reason = "the value is undefined"
+        elif single:
+            reason = f"{single} of {len(parts)} groups have one cluster only, so their variance is unknown"
+        if reason:
+            return cls(value, nan, nan, clusters.count, reason)
+
+        def deviations(grouping: Grouping) -> Reals:
+            total = np.zeros(grouping.count)
+            for part, row in zip(parts, rows):
+                local, kept = grouping.take(row)
+                total[kept] += left_out_deviations(part, local) / len(parts)
+            return total
+
+        def freedom(grouping: Grouping) -> float:
+            sizes = np.array([grouping.take(row)[0].effective_number(part.weights) for part, row in zip(parts, rows)])
+            return float((1.0 / sizes).sum() ** 2 / (1.0 / sizes**2 / (sizes - 1.0)).sum())
+
+        with np.errstate(all="ignore"):
+            n_effective = 1.0 + min(freedom(grouping) for grouping in clusters.groupings)
+        return cls(value, clusters.variance(deviations), n_effective, clusters.count)._checked()
+
+    def _checked(self) -> Spread:
+        """Return the spread with a reason if the variance is not a number."""
+        if isfinite(self.variance) and self.n_effective > 1.0:
+            return self
+        return replace(self, variance=nan, reason="the value is undefined if one of the clusters is left out")
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of Student's t: `n_effective` minus 1, rounded down, at least 1."""
+        return max(1, int(self.n_effective - 1.0 + 1e-9))  # 1e-9: sums of weights may come out just below an integer
+
+    def quantile(self, share: float) -> float:
+        """Return the quantile of Student's t with `freedom` degrees of freedom."""
+        return student_quantile(share, self.freedom)
+
+    def interval(
+        self, confidence: float, bounds: tuple[float, float] = ANYWHERE, sampled_share: float = 0.0
+    ) -> Interval:
+        """Return the interval around the value; the parameters are those of `robust_interval`."""
+        bounded = bounds == (0.0, 1.0)
+        method = "wilson" if bounded else "robust"
+        reason = self.reason
+        if not reason and not bounded and self.variance == 0.0:
+            reason = ALIKE
+        if reason:
+            return Interval(self.value, nan, nan, confidence, method, self.n_clusters, reason=reason)
+        t, variance, unsampled = self.quantile((1.0 + confidence) / 2.0), self.variance, 1.0 - sampled_share
+        if bounded:
+            low, high = _wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)
+        else:
+            reach = t * sqrt(variance * unsampled)
+            low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in (self.value - reach, self.value + reach))
+        error = sqrt(variance * unsampled)
+        return Interval(self.value, low, high, confidence, method, self.n_clusters, error, n_effective=self.n_effective)
 
 
 def robust_interval(
-    moments: Moments, clusters: npt.ArrayLike, confidence: float = 0.95, bounds: tuple[float, float] = ANYWHERE
+    moments: Moments,
+    clusters: npt.ArrayLike | Clusters,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = ANYWHERE,
+    sampled_share: float = 0.0,
 ) -> Interval:
-    """Return the cluster-robust interval: the statistic, plus and minus Student's t times the standard error.
+    """Return the cluster-robust interval of a statistic.
 
-    Let n be the number of observations and G the number of clusters. The influences of the observations (see
-    `influences`) are summed within each cluster. The variance of the statistic is ``G / (G - 1) / n**2`` times the sum
-    of the squares of these sums. Student's t has G - 1 degrees of freedom. Observations of the same cluster may depend
-    on each other in any way; observations of different clusters must be independent.
+    The variance is the jackknife variance over clusters (see `left_out_deviations`). Student's t has degrees of freedom
+    from the effective number of clusters. Observations of the same cluster may depend on each other in any way;
+    observations that share no cluster must be independent.
 
-    A share, that is a plain mean of zeros and ones, gets Wilson's interval instead, which is also accurate for shares
-    near 0 and 1; `method` is then ``"wilson"``.
+    The limits are the statistic plus and minus t times the standard error. If the statistic lies between 0 and 1, the
+    limits are Wilson's, with the number of independent observations that would give the same variance (the effective
+    sample size). They are accurate near 0 and 1 too, and have a width even if the observations are all alike; `method`
+    is then ``"wilson"``.
 
     Parameters
     ----------
     moments : Moments
         The statistic and its observations.
-    clusters : array_like, shape (observations,)
-        The label of each observation's cluster.
+    clusters : array_like, shape (observations,), or Clusters
+        The label of each observation's cluster, or two-way clusters.
     confidence : float
         Nominal coverage.
     bounds : two floats
         The smallest and the largest possible value of the statistic; the limits of the interval are clipped to them.
+        (0, 1) chooses Wilson's limits.
+    sampled_share : float
+        The clusters are a random sample without replacement of a finite population; this is the size of the sample
+        divided by the size of the population. The variance is multiplied by ``1 - sampled_share`` (finite-population
+        correction). 0: the population is infinite.
 
     Returns
     -------
     Interval
-        If there is no observation, if there is only one cluster, or if the statistic is undefined or is not smooth at
-        the means, then the limits are NaN and `reason` says why.
+        If there is no observation, if there is only one cluster, if the statistic is undefined, or if it is unbounded
+        and the same in every cluster, then the limits are NaN and `reason` says why.
 
     References
     ----------
-    Liang and Zeger (1986), Longitudinal data analysis using generalized linear models, Biometrika 73;
-    Cameron and Miller (2015), A Practitioner's Guide to Cluster-Robust Inference, Journal of Human Resources 50
-    (the factor G / (G - 1), and G - 1 degrees of freedom).
+    Cameron and Miller (2015), A Practitioner's Guide to Cluster-Robust Inference, Journal of Human Resources 50;
+    MacKinnon, Nielsen and Webb (2023), Fast and reliable jackknife and bootstrap methods for cluster-robust inference,
+    Journal of Applied Econometrics 38; Wilson (1927), Probable Inference, the Law of Succession, and Statistical
+    Inference, JASA 22; Franco et al. (2019), Comparative Study of Confidence Intervals for Proportions in Complex
+    Sample Surveys, Journal of Survey Statistics and Methodology 7 (Wilson's interval with an effective sample size);
+    Cochran (1977), Sampling Techniques, section 2.6 (finite populations).
 
     Examples
     --------
     >>> ranks = np.array([[1.0], [3.0], [2.0], [2.0], [1.0], [9.0]])
     >>> print(robust_interval(Moments(ranks), [0, 0, 1, 1, 2, 2], bounds=(1.0, 100.0)))
-    3.0000 [1.0000, 7.3027]
+    3.0000 [1.0000, 7.3027] (3 effective clusters)
+    >>> print(robust_interval(Moments(1 / ranks), [0, 0, 1, 1, 2, 2], bounds=(0.0, 1.0)))
+    0.5741 [0.3684, 0.7569] (3 effective clusters)
     """
     check_confidence(confidence)
-    groups = Clusters.of(clusters, len(moments))
-    value, reason = value_of(moments, groups)
-    if reason:
-        return Interval(value, nan, nan, confidence, "robust", groups.count, reason=reason)
-    is_mean = moments.finish is first_mean and moments.values.shape[1] == 1
-    if is_mean and bounds in (ANYWHERE, (0.0, 1.0)) and is_binary(moments.values):
-        return _share_interval(moments.values[:, 0], groups, confidence)
-    with np.errstate(all="ignore"):
-        variance = cluster_variance(groups.sums(influences(moments)[:, None])[:, 0], len(moments))
-    if not isfinite(variance):
-        reason = "the value is not a smooth function of the means"
-        return Interval(value, nan, nan, confidence, "robust", groups.count, reason=reason)
-    error = sqrt(variance)
-    reach = student_quantile((1.0 + confidence) / 2.0, groups.count - 1) * error
-    low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in (value - reach, value + reach))
-    return Interval(value, low, high, confidence, "robust", groups.count, error)
+    spread = Spread.of(moments, Clusters.of(clusters, len(moments)))
+    return spread.interval(confidence, bounds, sampled_share)
 
 
-def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
+def macro_interval(
+    parts: Sequence[Moments],
+    clusters: npt.ArrayLike | Clusters,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = ANYWHERE,
+    sampled_share: float = 0.0,
+) -> Interval:
+    """Return the interval of a macro average: the unweighted mean of a statistic over fixed groups of observations.
+
+    Parameters
+    ----------
+    parts : sequence of Moments
+        The statistic of each group.
+    clusters : array_like, shape (observations,), or Clusters
+        The clusters of all observations: those of ``parts[0]``, then those of ``parts[1]``, and so on.
+    confidence, bounds, sampled_share
+        As in `robust_interval`.
+
+    Returns
+    -------
+    Interval
+        If a group has only one cluster, its variance is unknown: the limits are NaN and `reason` says why.
+
+    Examples
+    --------
+    >>> groups = [Moments(np.array([[1.0], [3.0]])), Moments(np.array([[2.0], [8.0]]))]
+    >>> print(macro_interval(groups, [0, 1, 2, 3]))
+    3.5000 [-3.3031, 10.3031] (3 effective clusters)
+    """
+    check_confidence(confidence)
+    return Spread.of_mean(parts, Clusters.of(clusters, sum(map(len, parts)))).interval(
+        confidence, bounds, sampled_share
+    )
+
+
+def value_of(moments: Moments, clusters: Clusters) -> tuple[float, str]:
     """Return the value of a statistic and, if an interval cannot be computed, the reason.
 
     Parameters
     ----------
     moments : Moments
-    groups : Clusters
+    clusters : Clusters
 
     Returns
     -------
@@ -212,32 +291,21 @@ def value_of(moments: Moments, groups: Clusters) -> tuple[float, str]:
         value = float(moments.number)
     if not isfinite(value):
         return nan, "the value is undefined"
-    return value, ONE_CLUSTER if groups.count == 1 else ""
+    return value, ONE_CLUSTER if clusters.count == 1 else ""
 
 
-def is_binary(values: Reals) -> bool:
-    """Tell whether all values of a float64 array, of any shape, are 0 or 1.
+def effective_size(share: float, variance: float, n_effective: float) -> float:
+    """Return the effective sample size of a share, or of another statistic between 0 and 1.
 
-    Parameters
-    ----------
-    values : float64 array
-    """
-    return bool(((values == 0.0) | (values == 1.0)).all())
-
-
-def effective_size(hits: Reals, groups: Clusters) -> float:
-    """Return the effective sample size of a share that is estimated from clustered observations.
-
-    The effective sample size is the number of independent observations that would estimate the share with the same
-    variance: ``share * (1 - share) / variance``. This is the number of observations divided by the design effect. If
-    the variance is 0, the number of clusters is returned.
+    The effective sample size is the number of independent observations, each 0 or 1, that would estimate the share with
+    the same variance: ``share * (1 - share) / variance``. If the variance is 0, this is `n_effective`.
 
     Parameters
     ----------
-    hits : float64 array, shape (observations,)
-        Zeros and ones; the share is their mean.
-    groups : Clusters
-        At least two clusters.
+    share, variance : float
+        The statistic and its sampling variance.
+    n_effective : float
+        The effective number of clusters.
 
     Returns
     -------
@@ -248,39 +316,23 @@ def effective_size(hits: Reals, groups: Clusters) -> float:
     Korn and Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of Positive
     Counts Estimated from Survey Data, Survey Methodology 24.
     """
-    n, n_hits = len(hits), float(hits.sum())
-    # (clusters,): n * (hits of the cluster - share * size of the cluster). The factor n makes all terms integers in
-    # float64, so that the result is exactly 0 if all clusters have the same share. The next line divides by n ** 2.
-    deviations = n * groups.sums(hits[:, None])[:, 0] - groups.sizes * n_hits
-    variance = cluster_variance(deviations, n) / float(n) ** 2
-    return n_hits / n * (1.0 - n_hits / n) / variance if variance > 0.0 else float(groups.count)
+    return share * (1.0 - share) / variance if variance > 0.0 and 0.0 < share < 1.0 else n_effective
 
 
-def _share_interval(hits: Reals, groups: Clusters, confidence: float) -> Interval:
-    """Return Wilson's interval of a share, for clustered observations.
-
-    Wilson's formula is used with the effective sample size in the place of the number of observations, and with the
-    quantile of Student's t in the place of the normal quantile.
-
-    Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference, JASA 22; Franco et al.
-    (2019), Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys, Journal of Survey
-    Statistics and Methodology 7 (Wilson's interval with an effective sample size).
-    """
-    share, size = float(hits.mean()), effective_size(hits, groups)
-    t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
-    variance = share * (1.0 - share) / size
+def _wilson_limits(share: float, variance: float, n_effective: float, t: float) -> tuple[float, float]:
+    """Return Wilson's limits of a statistic between 0 and 1, with the quantile `t` of Student's t."""
+    size = effective_size(share, variance, n_effective)
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink
-    reach = t / shrink * sqrt(variance + t * t / (4.0 * size * size))
+    reach = t / shrink * sqrt(max(0.0, share * (1.0 - share)) / size + t * t / (4.0 * size * size))
     # Rounding errors could put a limit below 0 or above 1, or put a share of 0 or 1 outside its interval. `min` and
     # `max` prevent both.
-    low, high = max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
-    return Interval(share, low, high, confidence, "wilson", groups.count, sqrt(variance))
+    return max(0.0, min(share, centre - reach)), min(1.0, max(share, centre + reach))
 
 
 def bootstrap_interval(
     moments: Moments,
-    clusters: npt.ArrayLike,
+    clusters: npt.ArrayLike | Clusters,
     confidence: float = 0.95,
     method: str = "percentile",
     n_resamples: int = 2000,
@@ -316,8 +368,8 @@ def bootstrap_interval(
     -------
     Interval
         `error` is the standard deviation of the statistic over the resamples. If there is no observation, if there is
-        only one cluster, or if the statistic is undefined for the observations or for a resample, then the limits are
-        NaN and `reason` says why. If all observations are equal, both limits equal the statistic.
+        only one cluster, if the clusters overlap, if the statistic is the same in every cluster, or if it is undefined
+        for the observations or for a resample, then the limits are NaN and `reason` says why.
 
     References
     ----------
@@ -333,12 +385,15 @@ def bootstrap_interval(
     check_confidence(confidence)
     check_one_of("method", method, BOOTSTRAPS, MetricError)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    groups = Clusters.of(clusters, len(moments))
-    value, reason = value_of(moments, groups)
+    all_clusters = Clusters.of(clusters, len(moments))
+    groups = all_clusters.first
+    value, reason = value_of(moments, all_clusters)
+    if all_clusters.is_crossed:
+        reason = CROSSED
+    elif not reason and (moments.values == moments.values[0]).all():
+        reason = ALIKE
     if reason:
         return Interval(value, nan, nan, confidence, method, groups.count, reason=reason)
-    if (moments.values == moments.values[0]).all():
-        return Interval(value, value, value, confidence, method, groups.count, 0.0)
     # sizes (clusters,); means (k,). sums (clusters, k): for each cluster, the sums of the deviations from the means.
     sizes, means = groups.sizes, moments.values.mean(axis=0)
     sums = groups.sums(moments.values - means)
@@ -353,7 +408,10 @@ def bootstrap_interval(
         # (clusters,): for each cluster, the statistic of all observations outside the cluster (jackknife). The
         # deviations of all observations sum to 0, so those outside a cluster sum to minus the sum of the cluster.
         left_out = np.asarray(moments.finish(means - sums / (len(moments) - sizes)[:, None]))
-    return between_quantiles(value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None)
+    interval = between_quantiles(
+        value, resampled, groups.count, confidence, bounds, left_out if method == "bca" else None
+    )
+    return replace(interval, n_effective=nan if isnan(interval.low) else groups.effective_number(moments.weights))
 
 
 def in_order(rows: Reals) -> Ids:
@@ -439,7 +497,8 @@ def between_quantiles(
     Returns
     -------
     Interval
-        If the statistic is undefined for a resample, the limits are NaN and `reason` says why.
+        If the statistic is undefined for a resample, or if all resamples have the same value, the limits are NaN and
+        `reason` says why. If only the limits are the same, `reason` says so.
     """
     alpha = (1.0 - confidence) / 2.0
     shares = None if left_out is None else _corrected_shares(value, resampled, left_out, alpha)
@@ -449,9 +508,12 @@ def between_quantiles(
         reason = f"the value is undefined in {undefined} of {len(resampled)} resamples"
         return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
     limits = np.quantile(resampled, shares or (alpha, 1.0 - alpha), method="weibull")
+    if np.ptp(resampled) <= ROUNDING * np.abs(resampled).max():
+        reason = "all resamples have the same value"
+        return Interval(value, nan, nan, confidence, method, n_clusters, reason=reason)
     low, high = (float(limit) for limit in np.clip(limits, *bounds))
     error = float(resampled.std(ddof=1)) if len(resampled) > 1 else nan
-    return Interval(value, low, high, confidence, method, n_clusters, error)
+    return Interval(value, low, high, confidence, method, n_clusters, error, SAME_LIMITS if low == high else "")
 
 
 def _corrected_shares(value: float, resampled: Reals, left_out: Reals, alpha: float) -> tuple[float, float] | None:

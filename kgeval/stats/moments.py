@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isnan
 
 import numpy as np
 
-from kgeval.checks import Reals
+from kgeval.checks import Ids, Reals
+
+# With fewer effective clusters than this, their number is shown beside the interval.
+FEW_CLUSTERS = 100
 
 
 def first_mean(means: Reals) -> Reals:
@@ -39,6 +43,10 @@ class Moments:
     finish : function
         Computes the statistic from the means: takes a float64 array of shape (..., k), and returns a float64 array of
         shape (...).
+    weights : float64 array, shape (observations,), optional
+        The weight of each observation in the statistic, such as the denominators of a ratio. The value does not depend
+        on it, since `values` and `finish` contain it; the effective number of clusters does. By default, all
+        observations have the same weight.
 
     Examples
     --------
@@ -51,6 +59,7 @@ class Moments:
 
     values: Reals
     finish: Callable[[Reals], Reals] = first_mean
+    weights: Reals | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -81,7 +90,17 @@ class Moments:
             return finish(means[..., :-1] / means[..., -1:])
 
         # values (observations, k + 1): w * v for each of the k columns, then w.
-        return Moments(np.column_stack([self.values * weights[:, None], weights]), of_weighted)
+        return Moments(np.column_stack([self.values * weights[:, None], weights]), of_weighted, weights)
+
+    def take(self, rows: Ids) -> Moments:
+        """Return the same statistic over some of the observations, or over all in another order.
+
+        Parameters
+        ----------
+        rows : int64 array
+            Indices of the observations.
+        """
+        return Moments(self.values[rows], self.finish, None if self.weights is None else self.weights[rows])
 
 
 def influences(moments: Moments) -> Reals:
@@ -154,11 +173,14 @@ class Interval:
     method : str
         How the interval was computed: ``"robust"``, ``"wilson"``, ``"percentile"``, ``"bca"`` or ``"woodruff"``.
     n_clusters : int
-        Number of clusters; a cluster is a group of observations that is independent of the other groups.
+        Number of clusters; a cluster is a group of observations that may depend on each other.
     error : float
         The standard error.
     reason : str
-        Why there is no interval; empty if there is an interval.
+        Why there is no interval, or why it has no width; else empty.
+    n_effective : float
+        The effective number of clusters: the number of clusters of equal size that would give as many degrees of
+        freedom. NaN if there is no interval.
     """
 
     value: float
@@ -169,6 +191,7 @@ class Interval:
     n_clusters: int
     error: float = float("nan")
     reason: str = ""
+    n_effective: float = float("nan")
 
     def of_sample(self, share: float) -> Interval:
         """Return a narrower interval, for observations that are a random sample of a finite population.
@@ -198,6 +221,12 @@ class Interval:
         return replace(self, low=low, high=high, error=factor * self.error)
 
     def __str__(self) -> str:
-        if self.reason:
+        if isnan(self.low):
             return f"{self.value:.4f} (no interval: {self.reason})"
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" + (f" ({self.remark})" if self.remark else "")
+
+    @property
+    def remark(self) -> str:
+        """What to read beside the interval: `reason`, and the effective number of clusters if it is below 100."""
+        few = f"{self.n_effective:.0f} effective clusters" if self.n_effective < FEW_CLUSTERS else ""
+        return "; ".join(filter(None, [self.reason, few]))

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan, sqrt
+from math import isfinite, isnan, nan, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Reals, check_number, check_positive_int
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.intervals import ONE_CLUSTER, Clusters, check_confidence, cluster_variance, in_order
-from kgeval.stats.moments import Moments, influences
-from kgeval.stats.student import student_quantile
+from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
+from kgeval.stats.intervals import ONE_CLUSTER, Spread, check_confidence, in_order
+from kgeval.stats.moments import Moments, first_mean
+from kgeval.stats.power import detectable_difference, detectable_share
+from kgeval.stats.student import student_p_value
 
 # A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are
 # tried: 2 ** 13 is less than the default number of random patterns.
 MAX_ENUMERATED = 13
+# If so many clusters differ, or more, patterns that give exactly the observed difference count half (mid-p).
+MIN_MID_P = 20
 # Swap patterns are handled in blocks; a block has at most this many entries (8 bytes each).
 SWAPS_AT_ONCE = 2**20
 # Largest relative rounding error of a sum within a cluster. If two such sums differ by less, they count as equal.
 SWAP_ROUNDING = 2.0**-46
+# If leaving out a cluster changes both statistics by the same amount but for this share, it does not change their
+# difference.
+CHANGE_ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -41,23 +48,28 @@ class Difference:
     error : float
         The standard error of the difference.
     p_value : float
-        Two-sided p-value of the paired randomization test; never 0.
+        Two-sided p-value; never 0. It comes from the paired randomization test, or, with two-way clusters, from
+        Student's t test of ``value / error``.
     detectable : float
-        The minimum detectable difference: the smallest true difference that a test at significance level
-        ``1 - confidence`` detects with probability `power`.
+        The minimum detectable difference: the smallest true difference that a test detects with probability `power`.
+        The test has the significance level ``1 - confidence``, divided by the number of tests. NaN if there is no
+        interval, or if no p-value can be small enough because the systems differ in too few clusters.
     n_clusters : int
-        Number of clusters; a cluster is a group of observations that is independent of the other groups.
+        Number of clusters; a cluster is a group of observations that may depend on each other.
     n_differing : int
         Number of clusters in which the two systems differ in at least one statistic of the same `compare_paired` call.
         In the other clusters, exchanging the two systems has no effect.
     n_resamples : int
-        Number of swap patterns that were tried; a swap pattern exchanges the two systems in some of the clusters.
+        Number of swap patterns that were tried; a swap pattern exchanges the two systems in some of the clusters. 0 for
+        the t test.
     is_exact : bool
         Whether all possible swap patterns were tried, so that the p-value has no simulation error.
     confidence, power : float
         `confidence`: the nominal coverage of the interval. `power`: the probability in the definition of `detectable`.
     reason : str
-        Why there is no interval; empty if there is an interval.
+        Why there is no interval or no `detectable`; else empty.
+    n_effective : float
+        The effective number of clusters (see `Interval`).
     """
 
     value: float
@@ -73,9 +85,10 @@ class Difference:
     confidence: float
     power: float
     reason: str = ""
+    n_effective: float = nan
 
     def __str__(self) -> str:
-        if self.reason:
+        if isnan(self.low):
             return f"{self.value:+.4f} (no interval: {self.reason})"
         return f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}], p = {self.p_value:.4g}"
 
@@ -83,20 +96,26 @@ class Difference:
 def compare_paired(
     first: Sequence[Moments],
     second: Sequence[Moments],
-    clusters: npt.ArrayLike,
+    clusters: npt.ArrayLike | Clusters,
     *,
     confidence: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
     power: float = 0.8,
+    n_tests: int = 1,
 ) -> list[Difference]:
     """Compare two systems in several statistics, on the same observations in the same order.
 
-    The interval is computed from the influences of the observations on the difference (see `robust_interval`). The
-    p-value comes from a paired randomization test: a swap pattern exchanges all values of the two systems in randomly
-    chosen clusters, and the p-value is the share of patterns whose absolute difference is at least the observed
-    absolute difference. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as
-    the observed values. All statistics of a call use the same patterns.
+    The interval uses the jackknife variance of the difference over clusters (see `robust_interval`). The p-value comes
+    from a paired randomization test: a swap pattern exchanges all values of the two systems in randomly chosen
+    clusters, and the p-value is the share of patterns whose absolute difference is at least the observed absolute
+    difference. Under the null hypothesis that the two systems are exchangeable, every pattern is as likely as the
+    observed values. All statistics of a call use the same patterns. Two-way clusters overlap, so they cannot be swapped
+    one by one: the p-value then comes from Student's t test, with the standard error of the interval.
+
+    Shares such as hits@k have few distinct values, so that many patterns give exactly the observed difference. If they
+    all counted, the test would reject too rarely (3% instead of 5% with 100 differing single ranks). So they count half
+    if at least 20 clusters differ (mid-p). With fewer differing clusters they count in full, and the test is exact.
 
     The result depends on the values and the seed, but not on the order of the observations or on the labels of the
     clusters. If `first` and `second` are exchanged, the difference and its interval change their sign; the p-value and
@@ -107,8 +126,8 @@ def compare_paired(
     first, second : sequences of Moments
         The statistics of each system, in the same order and for the same observations. ``first[i]`` and ``second[i]``
         have the same `finish`.
-    clusters : array_like, shape (observations,)
-        The label of each observation's cluster.
+    clusters : array_like, shape (observations,), or Clusters
+        The label of each observation's cluster, or two-way clusters.
     confidence : float
         Nominal coverage of the intervals; ``1 - confidence`` is the significance level of `detectable`.
     n_resamples : int
@@ -117,26 +136,32 @@ def compare_paired(
     seed : int
     power : float
         Probability that the test detects a true difference of size `detectable`.
+    n_tests : int
+        The number of tests whose p-values are corrected together, such as by `holm`. The significance level of
+        `detectable` is divided by it.
 
     Returns
     -------
     list of Difference
         One for each pair ``first[i]``, ``second[i]``. Let b be the number of patterns whose absolute difference is at
-        least the observed absolute difference. With random patterns, the p-value is ``(1 + b) / (1 + n_resamples)``;
-        with all patterns, the p-value is b divided by the number of patterns.
+        least the observed absolute difference (an equal one may count half, see above). With random patterns, the
+        p-value is ``(1 + b) / (1 + n_resamples)``; with all patterns, the p-value is b divided by the number of
+        patterns.
 
     Raises
     ------
     DataError
         If `first` and `second` have different lengths, or if the shapes of their values differ.
     MetricError
-        If `confidence`, `power` or `n_resamples` is out of range.
+        If `confidence`, `power`, `n_resamples` or `n_tests` is out of range.
 
     References
     ----------
     Smucker, Allan and Carterette (2007), A Comparison of Statistical Significance Tests for Information
     Retrieval Evaluation, CIKM (the test); Phipson and Smyth (2010), Permutation P-values Should Never Be Zero,
-    Statistical Applications in Genetics and Molecular Biology 9; Bloom (1995), Minimum Detectable Effects,
+    Statistical Applications in Genetics and Molecular Biology 9; Fagerland, Lydersen and Laake (2013), The McNemar
+    test for binary matched-pairs data: mid-p and asymptotic are better than exact conditional, BMC Medical Research
+    Methodology 13; Bloom (1995), Minimum Detectable Effects,
     Evaluation Review 19 (the sum of two quantiles of t times the standard error).
 
     Examples
@@ -149,6 +174,7 @@ def compare_paired(
     check_confidence(confidence)
     check_number("power", power, 0.0, 1.0, "a probability between 0 and 1, such as 0.8")
     check_positive_int("n_resamples", n_resamples, MetricError)
+    check_positive_int("n_tests", n_tests, MetricError)
     n = _check_pairs(first, second)
     groups = Clusters.of(clusters, n)
     if not n:
@@ -156,8 +182,9 @@ def compare_paired(
         return [nothing] * len(first)
     with np.errstate(all="ignore"):
         pairs = [_Pair.of(in_first, in_second, groups) for in_first, in_second in zip(first, second)]
-        swaps = _Swaps.of(pairs, n_resamples, seed)
-    return [_difference(pair, p_value, swaps, confidence, power) for pair, p_value in zip(pairs, swaps.p_values)]
+        tests = _Tests.by_t(pairs) if groups.is_crossed else _Tests.by_swaps(pairs, n_resamples, seed)
+    alpha = (1.0 - confidence) / n_tests
+    return [_difference(pair, p_value, tests, confidence, power, alpha) for pair, p_value in zip(pairs, tests.p_values)]
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
@@ -185,28 +212,34 @@ class _Pair:
     value : float
         The difference, first minus second.
     gaps : float64 array, shape (clusters, k)
-        For each cluster and each of the k columns of ``Moments.values``, the sum of `first` minus the sum of `second`;
-        0 if the two sums differ only by rounding errors, or if `value` is undefined.
-    influence_sums : float64 array, shape (clusters,)
-        For each cluster, the sum of the influences of its observations on the difference.
+        For each cluster (of the first grouping) and each of the k columns of ``Moments.values``, the sum of `first`
+        minus the sum of `second`; 0 if the two sums differ only by rounding errors, or if `value` is undefined.
+    deviations : two float64 arrays, shape (clusters,)
+        How much `first` and `second` change if a cluster of the first grouping is left out.
+    spread : Spread
+        The variance of the difference, and the effective number of clusters.
     """
 
     first: Moments
     second: Moments
     value: float
     gaps: Reals
-    influence_sums: Reals
+    deviations: tuple[Reals, Reals]
+    spread: Spread
 
     @classmethod
-    def of(cls, first: Moments, second: Moments, groups: Clusters) -> _Pair:
+    def of(cls, first: Moments, second: Moments, clusters: Clusters) -> _Pair:
+        groups = clusters.first
         first_sums, second_sums = groups.sums(first.values), groups.sums(second.values)  # (clusters, k) each
         gaps = first_sums - second_sums
         gaps[np.abs(gaps) <= SWAP_ROUNDING * (np.abs(first_sums) + np.abs(second_sums))] = 0.0
-        influence_sums = groups.sums((influences(first) - influences(second))[:, None])[:, 0]
         value = float(first.number - second.number)
         if not isfinite(value):
             gaps[:] = 0.0  # swaps ignore an undefined statistic; the other statistics are still tested
-        return cls(first, second, value, gaps, influence_sums)
+        deviations = left_out_deviations(first, groups), left_out_deviations(second, groups)
+        variance = clusters.variance(lambda grouping: _change(first, second, grouping))
+        n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
+        return cls(first, second, value, gaps, deviations, Spread(value, variance, n_effective, clusters.count))
 
     def shifted(self, shifts: Reals) -> Reals:
         """Return the difference between the two systems after each swap pattern, shape (patterns,).
@@ -224,17 +257,41 @@ class _Pair:
         A swap pattern counts as extreme if its absolute difference is at least the observed absolute difference minus
         this tolerance; the tolerance can make the p-value larger, never smaller. The rounding error of a sum of m terms
         is at most ``m * eps`` times the sum of their absolute values, where eps is the machine epsilon (Higham 2002,
-        Accuracy and Stability of Numerical Algorithms, 4.2). The terms here are the influences summed within clusters;
-        the rounding of the two statistics is added.
+        Accuracy and Stability of Numerical Algorithms, 4.2). The terms here are the deviations of the clusters; the
+        rounding of the two statistics is added.
         """
         sizes = abs(float(self.first.number)) + abs(float(self.second.number))
-        sizes += float(np.abs(self.influence_sums).sum()) / len(self.first)
-        return 4.0 * (len(self.influence_sums) + 1.0) * float(np.finfo(np.float64).eps) * sizes
+        sizes += float(np.nansum(np.abs(self.deviations[0] - self.deviations[1])))
+        return 4.0 * (len(self.gaps) + 1.0) * float(np.finfo(np.float64).eps) * sizes
+
+    @property
+    def n_differing(self) -> int:
+        """Number of clusters in which the two systems differ in this statistic."""
+        return int(self.gaps.any(axis=1).sum())
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether both statistics are plain means of zeros and ones."""
+        return all(
+            moments.finish is first_mean and bool(((moments.values == 0.0) | (moments.values == 1.0)).all())
+            for moments in (self.first, self.second)
+        )
+
+
+def _change(first: Moments, second: Moments, grouping: Grouping) -> Reals:
+    """Return how much the difference changes if a cluster is left out; see `left_out_deviations`.
+
+    Rounding errors are set to 0, so that systems whose difference is the same in every cluster have no variance.
+    """
+    parts = left_out_deviations(first, grouping), left_out_deviations(second, grouping)
+    change = parts[0] - parts[1]
+    change[np.abs(change) <= CHANGE_ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]))] = 0.0
+    return np.asarray(change)
 
 
 @dataclass(frozen=True)
-class _Swaps:
-    """The result of the paired randomization test of several statistics, which share the same swap patterns.
+class _Tests:
+    """The results of the tests of several statistics; with the randomization test, they share the same swap patterns.
 
     `p_values` holds the p-value of each statistic, `n_patterns` the number of swap patterns that were tried.
     `n_differing` and `is_exact` are explained in `Difference`.
@@ -246,30 +303,62 @@ class _Swaps:
     is_exact: bool
 
     @classmethod
-    def of(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Swaps:
-        """Run the test for all `pairs`; the p-value of a pair is NaN if the pair's difference is undefined."""
+    def by_t(cls, pairs: list[_Pair]) -> _Tests:
+        """Run the t test for all `pairs`; the p-value of a pair is NaN if its difference or variance is undefined."""
+        p_values = []
+        for pair in pairs:
+            value, variance = pair.value, pair.spread.variance
+            if value == 0.0 and variance == 0.0:
+                p_values.append(1.0)
+            elif isfinite(value) and isfinite(variance) and variance > 0.0:
+                p_values.append(student_p_value(value / sqrt(variance), pair.spread.freedom))
+            else:
+                p_values.append(nan)
+        n_differing = int(np.concatenate([pair.gaps for pair in pairs], axis=1).any(axis=1).sum()) if pairs else 0
+        return cls(p_values, n_differing, 0, False)
+
+    @classmethod
+    def by_swaps(cls, pairs: list[_Pair], n_resamples: int, seed: int) -> _Tests:
+        """Run the randomization test for all `pairs`; the p-value is NaN if the pair's difference is undefined."""
         # (differing clusters, columns): the gaps of all pairs side by side.
         gaps = _in_order_of_size(np.concatenate([pair.gaps for pair in pairs], axis=1))
         is_exact = len(gaps) <= MAX_ENUMERATED
         n_patterns = 2 ** len(gaps) if is_exact else n_resamples
         # (pairs - 1,): for each pair after the first, the column at which its gaps start.
         borders = np.cumsum([pair.gaps.shape[1] for pair in pairs])[:-1]
-        # For each pair, the smallest absolute difference that makes a pattern count as extreme.
-        limits = [abs(pair.value) - pair.tolerance for pair in pairs]
+        # For each pair, the smallest absolute difference that makes a pattern count as extreme, and the largest one
+        # that counts as equal to the observed difference.
+        limits = [(abs(pair.value) - pair.tolerance, abs(pair.value) + pair.tolerance) for pair in pairs]
+        # For each pair, how much a pattern counts that gives exactly the observed difference.
+        equal_counts = [0.5 if pair.n_differing >= MIN_MID_P else 1.0 for pair in pairs]
         # (pairs,): for each pair, the number of extreme patterns so far.
-        extreme = np.zeros(len(pairs), dtype=np.int64)
+        extreme = np.zeros(len(pairs))
         for swaps in all_patterns(len(gaps)) if is_exact else random_patterns(len(gaps), n_resamples, seed):
             # (patterns, columns): the means of the first system minus the average of both systems' means. Without
             # swaps, this is half of the sum of the gaps, divided by the number of observations; each swapped cluster
             # subtracts its gap from the half.
             shifts = (gaps.sum(axis=0) / 2.0 - swaps @ gaps) / len(pairs[0].first)
             for index, part in enumerate(np.split(shifts, borders, axis=1)):
-                # ~(x < limit) instead of x >= limit: a pattern whose difference is NaN counts as extreme.
-                extreme[index] += np.count_nonzero(~(np.abs(pairs[index].shifted(part)) < limits[index]))
+                sizes = np.abs(pairs[index].shifted(part))
+                # ~(x <= limit) instead of x > limit: a pattern whose difference is NaN counts as extreme.
+                larger = np.count_nonzero(~(sizes <= limits[index][1]))
+                reached = np.count_nonzero(~(sizes < limits[index][0]))
+                extreme[index] += larger + equal_counts[index] * (reached - larger)
         counted = extreme if is_exact else extreme + 1
         p_values = counted / (n_patterns if is_exact else n_patterns + 1)
         defined = [p if isfinite(pair.value) else nan for p, pair in zip(p_values.tolist(), pairs)]
         return cls(defined, len(gaps), n_patterns, is_exact)
+
+    def limit_of(self, pair: _Pair, alpha: float) -> str:
+        """Return why no p-value of the pair can be at most `alpha`; an empty string if one can be.
+
+        The smallest p-value of all swaps is that of two patterns: all differing clusters swapped, or none.
+        """
+        if not self.n_patterns:
+            return ""
+        if 2.0 ** (1 - pair.n_differing) > alpha:
+            return f"{pair.n_differing} differing clusters"
+        return "" if self.is_exact or 1.0 / (self.n_patterns + 1.0) <= alpha else f"{self.n_patterns} random swaps"
 
 
 def _in_order_of_size(gaps: Reals) -> Reals:
@@ -344,24 +433,36 @@ def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Re
         yield np.unpackbits(words.view(np.uint8), axis=1, count=n_clusters).astype(np.float64)
 
 
-def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, power: float) -> Difference:
-    """Return the difference with its interval and the result of its test."""
-    n_clusters, error, reason = len(pair.gaps), nan, ""
+def _difference(
+    pair: _Pair, p_value: float, tests: _Tests, confidence: float, power: float, alpha: float
+) -> Difference:
+    """Return the difference with its interval and the result of its test; `alpha` is the level of `detectable`."""
+    spread, reason = pair.spread, ""
     if not isfinite(pair.value):
         reason = "the value is undefined"
-    elif n_clusters == 1:
+    elif spread.n_clusters == 1:
         reason = ONE_CLUSTER
-    else:
-        error = sqrt(variance) if isfinite(variance := cluster_variance(pair.influence_sums, len(pair.first))) else nan
-        if not isfinite(error):
-            reason = "the value is not a smooth function of the means"
-        elif not pair.gaps.any():
-            reason = "the two systems have equal values in every cluster"
-    low = high = detectable = nan
+    elif not isfinite(spread.variance):
+        reason = "the value is undefined if one of the clusters is left out"
+    elif not pair.gaps.any():
+        reason = "the two systems have equal values in every cluster"
+    elif spread.variance == 0.0:
+        reason = "the difference is the same in every cluster, so its variation cannot be estimated"
+    error = low = high = detectable = nan
+    if isfinite(pair.value) and spread.n_clusters > 1 and isfinite(spread.variance):
+        error = sqrt(spread.variance)
     if not reason:
-        t = student_quantile((1.0 + confidence) / 2.0, n_clusters - 1)
+        t = spread.quantile((1.0 + confidence) / 2.0)
         low, high = pair.value - t * error, pair.value + t * error
-        detectable = (t + student_quantile(power, n_clusters - 1)) * error
+        few = tests.limit_of(pair, alpha)
+        if few:
+            reason = f"detectable is undefined: with {few} no p-value is at most {alpha:.2g}"
+        elif pair.has_shares:
+            first, second = pair.first.values[:, 0], pair.second.values[:, 0]
+            detectable = detectable_share(first, second, spread.variance, alpha, power)
+        else:
+            reach = spread.quantile(1.0 - alpha / 2.0) + spread.quantile(power)
+            detectable = detectable_difference(*pair.deviations, pair.value, spread.variance, reach)
     return Difference(
         value=pair.value if isfinite(pair.value) else nan,
         low=low,
@@ -369,13 +470,14 @@ def _difference(pair: _Pair, p_value: float, swaps: _Swaps, confidence: float, p
         error=error,
         p_value=p_value,
         detectable=detectable,
-        n_clusters=n_clusters,
-        n_differing=swaps.n_differing,
-        n_resamples=swaps.n_patterns,
-        is_exact=swaps.is_exact,
+        n_clusters=spread.n_clusters,
+        n_differing=tests.n_differing,
+        n_resamples=tests.n_patterns,
+        is_exact=tests.is_exact,
         confidence=confidence,
         power=power,
         reason=reason,
+        n_effective=nan if isnan(error) else spread.n_effective,
     )
 
 

@@ -6,30 +6,33 @@ this module for the median rank.
 
 from __future__ import annotations
 
-from math import nan, sqrt
+from dataclasses import replace
+from math import isnan, nan, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Reals, check_number, check_positive_int
 from kgeval.errors import DataError, MetricError
+from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import (
+    CROSSED,
     ONE_CLUSTER,
-    Clusters,
+    Spread,
     between_quantiles,
     check_confidence,
     drawn_counts,
     effective_size,
     in_order,
 )
-from kgeval.stats.moments import Interval
-from kgeval.stats.student import student_quantile
+from kgeval.stats.moments import Interval, Moments
 
 TOO_FEW = "too few clusters for limits of this quantile"
+ONE_VALUE = "both limits are the same observed value, which many observations share"
 
 
 def quantile_interval(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, share: float = 0.5, confidence: float = 0.95
+    values: npt.ArrayLike, clusters: npt.ArrayLike | Clusters, share: float = 0.5, confidence: float = 0.95
 ) -> Interval:
     """Return Woodruff's interval of a quantile: the limits of a share, converted to values.
 
@@ -55,7 +58,7 @@ def quantile_interval(
         `error` is the width of the interval divided by twice the quantile of Student's t. If there is no observation,
         if there is only one cluster, or if there are too few clusters (fewer than 7 for the median with confidence
         0.95), then the limits are NaN and `reason` says why. With too few clusters, a limit would be outside the range
-        of the observations.
+        of the observations. If many observations share one value, both limits may be this value; `reason` says so.
 
     References
     ----------
@@ -73,8 +76,9 @@ def quantile_interval(
         return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=reason)
     # size: effective sample size of the share of values up to the quantile. reach: half the width of the share's
     # interval.
-    size = effective_size((array <= value).astype(np.float64), groups)
-    t = student_quantile((1.0 + confidence) / 2.0, groups.count - 1)
+    spread = Spread.of(Moments((array <= value).astype(np.float64)[:, None]), groups)
+    size = effective_size(spread.value, spread.variance, spread.n_effective)
+    t = spread.quantile((1.0 + confidence) / 2.0)
     reach = t * sqrt(share * (1.0 - share) / size)
     if share - reach <= 0.0 or share + reach >= 1.0:
         return Interval(value, nan, nan, confidence, "woodruff", groups.count, reason=TOO_FEW)
@@ -82,12 +86,14 @@ def quantile_interval(
     ordered, n = np.sort(array), len(array)
     low = float(ordered[int(np.ceil((share - reach) * n)) - 1])
     high = float(ordered[min(int(np.floor((share + reach) * n)), n - 1)])
-    return Interval(value, low, high, confidence, "woodruff", groups.count, (high - low) / (2.0 * t))
+    reason = ONE_VALUE if low == high else ""
+    error = (high - low) / (2.0 * t)
+    return Interval(value, low, high, confidence, "woodruff", groups.count, error, reason, spread.n_effective)
 
 
 def quantile_bootstrap(
     values: npt.ArrayLike,
-    clusters: npt.ArrayLike,
+    clusters: npt.ArrayLike | Clusters,
     share: float = 0.5,
     confidence: float = 0.95,
     n_resamples: int = 2000,
@@ -113,7 +119,8 @@ def quantile_bootstrap(
     Returns
     -------
     Interval
-        If there is no observation or only one cluster, the limits are NaN and `reason` says why.
+        If there is no observation or only one cluster, if the clusters overlap, or if all resamples have the same
+        quantile, the limits are NaN and `reason` says why. If only the limits are the same, `reason` says so.
 
     References
     ----------
@@ -126,9 +133,10 @@ def quantile_bootstrap(
     """
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
-    array, groups, value, reason = _checked_sample(values, clusters, share)
-    if reason:
-        return Interval(value, nan, nan, confidence, "percentile", groups.count, reason=reason)
+    array, all_clusters, value, reason = _checked_sample(values, clusters, share)
+    groups = all_clusters.first
+    if reason or all_clusters.is_crossed:
+        return Interval(value, nan, nan, confidence, "percentile", groups.count, reason=reason or CROSSED)
     # new_index (clusters,): position of each cluster after the clusters are sorted by sums and size. The draws use
     # these positions, so that the draws do not depend on the cluster labels.
     new_index = np.empty(groups.count, dtype=np.int64)
@@ -143,10 +151,13 @@ def quantile_bootstrap(
         _quantiles_of_counts(ordered, counts[:, cluster_index], share)
         for counts in drawn_counts(groups.count, n_resamples, seed)
     ]
-    return between_quantiles(value, np.concatenate(resampled), groups.count, confidence)
+    interval = between_quantiles(value, np.concatenate(resampled), groups.count, confidence)
+    return replace(interval, n_effective=nan if isnan(interval.low) else groups.effective_number())
 
 
-def _checked_sample(values: npt.ArrayLike, clusters: npt.ArrayLike, share: float) -> tuple[Reals, Clusters, float, str]:
+def _checked_sample(
+    values: npt.ArrayLike, clusters: npt.ArrayLike | Clusters, share: float
+) -> tuple[Reals, Clusters, float, str]:
     """Return the checked inputs and the quantile: a tuple (values, clusters, quantile, reason).
 
     `reason` says why there can be no interval; it is empty if there can be one.

@@ -6,7 +6,7 @@ The confidence intervals and tests of `kgeval.stats` call `student_quantile`.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import cos, pi, sin, sqrt, tan
+from math import atan, cos, pi, sin, sqrt, tan
 from statistics import NormalDist
 
 import numpy as np
@@ -52,6 +52,41 @@ def student_quantile(share: float, freedom: int) -> float:
     while low < (middle := (low + high) / 2.0) < high:
         low, high = (middle, high) if _central_share(middle, freedom) < central else (low, middle)
     return sqrt(freedom) * tan(low)
+
+
+def student_p_value(t: float, freedom: int) -> float:
+    """Return the probability of a value at least as far from 0 as `t`, under Student's t distribution (two-sided).
+
+    Parameters
+    ----------
+    t : float
+    freedom : int
+        Degrees of freedom, at least 1.
+
+    Returns
+    -------
+    float
+        Above 0: at least the rounding error of the distribution function, 2.2e-16.
+
+    References
+    ----------
+    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3, 26.7.4 and 26.7.8 (many degrees of
+    freedom).
+
+    Examples
+    --------
+    >>> round(student_p_value(2.228139, 10), 6)
+    0.05
+    """
+    t = abs(t)
+    if freedom > MAX_SUMMED:
+        z = t * (1.0 - 1.0 / (4.0 * freedom)) / sqrt(1.0 + t * t / (2.0 * freedom))
+        central = 1.0 - 2.0 * NormalDist().cdf(-z)
+    elif freedom == 1:
+        central = 2.0 / pi * atan(t)
+    else:
+        central = _central_share(atan(t / sqrt(freedom)), freedom)
+    return min(1.0, max(1.0 - central, float(np.finfo(np.float64).eps)))
 
 
 def _central_share(angle: float, freedom: int) -> float:

@@ -293,9 +293,12 @@ def test_breakdown_and_chosen_metrics(capsys):
         ["r", "valid", 2, 0.5, 4.5],
     ]
     lines = printed(capsys, "evaluate", *call, "--by", "side").splitlines()
-    assert [line.split() for line in lines if line.startswith("side")] == [["side", "n", "share", "hits@6", "MR"]]
+    head = ["side", "n", "share", "hits@6", "MR", "effective", "clusters"]
+    assert [line.split() for line in lines if line.startswith("side")] == [head]
     line = next(line for line in lines if line.startswith("object   2  0.5000"))
-    assert line.endswith("2.00 [1.00, 14.71]")
+    assert line.endswith("2.00 [1.00, 14.71]                   2")  # two triples
+    purpose = "note: 95% intervals are for other triples of this graph: the ranks of a triple may depend on each other"
+    assert f"{purpose} (over all ranks 2 effective clusters)" in lines
 
 
 def test_undefined_values_are_null_with_their_reason(capsys):

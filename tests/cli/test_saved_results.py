@@ -77,8 +77,12 @@ def test_show_prints_what_the_result_says(capsys):
     assert [(row["cardinality"], row["mrr low"]) for row in content["by"]] == list(frame["mrr low"].items())
     lines = printed(capsys, "show", "near.kgeval", "--metrics", "mr", "--by", "side").splitlines()
     low, value, high = result.by("side", metrics="mr").loc["object", ["mr low", "mr", "mr high"]]
-    assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in lines
-    assert "note: 95% intervals, clustered by triple (keys that start with query.: by query)" in lines
+    assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]                  25" in lines
+    purpose = "note: 95% intervals are for other triples of this graph: the ranks of a triple may depend on each other"
+    assert f"{purpose} (over all ranks 25 effective clusters)" in lines
+    call = ("show", "near.kgeval", "--metrics", "mr", "--by", "side", "--cluster", "entity")
+    low, value, high = result.by("side", metrics="mr", cluster="entity").loc["object", ["mr low", "mr", "mr high"]]
+    assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in printed(capsys, *call)
 
 
 def test_breakdown_by_types_of_a_file(capsys):
@@ -127,7 +131,11 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     note = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
     assert text.endswith(f"\n* best value of its column\n{note}\n")
     assert json.loads(printed(capsys, *call, "--format", "json"))["differences"][0]["better"] == "undecided"
-    assert printed(capsys, *call, "--format", "csv").splitlines()[1].endswith(",undecided,")
+    assert (
+        printed(capsys, *call, "--format", "csv")
+        .splitlines()[1]
+        .endswith(",swaps,undecided,detectable is undefined: with 1 random swaps no p-value is at most 0.05")
+    )
     assert printed(capsys, *call, "--format", "markdown").endswith(f"\n\n{note.replace('<', chr(92) + '<')}\n")
     latex = printed(capsys, *call, "--format", "latex")
     assert latex.endswith(rf"\par\noindent {note.replace('<', chr(92) + 'textless{}')}" + "\n")
@@ -231,7 +239,7 @@ def test_cardinality_says_its_splits(capsys):
     assert "note: cardinality: computed from all splits; to use train only: --means-from train" in text
     call = ("--by", "cardinality", "--means-from", "test", "--format", "json", "--metrics", "mr")
     shown = json.loads(printed(capsys, "show", "near.kgeval", "--dataset", "graph", *call))
-    assert shown["notes"] == ["cardinality and pattern: taken over test"]
+    assert shown["notes"][0] == "cardinality and pattern: taken over test"
     frame = kg.load_result("near.kgeval").with_features(kg.read_dataset("graph"), splits_for_means=["test"])
     assert {row["cardinality"]: row["n"] for row in shown["by"]} == frame.by("cardinality")["n"].to_dict()
     assert refused(capsys, "show", "near.kgeval", "--means-from", "test").startswith("--types and --means-from need")

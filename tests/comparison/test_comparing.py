@@ -16,6 +16,8 @@ from kgeval.comparison.comparing import compare
 from kgeval.data.candidates import Recorded
 from kgeval.metrics.ranks import MRR, MedianRank
 from kgeval.results.keys import Key
+from kgeval.stats import Clusters, Moments, compare_paired, student_quantile
+from kgeval.stats.student import student_p_value
 
 SIDES = ("subject", "object")
 ENTITIES = ["Jack", "Jill", "Rome", "Oslo", "Bonn"]
@@ -105,10 +107,13 @@ def shuffled(result, seed):
 @pytest.mark.parametrize("seed", light(range(5), 2))
 @pytest.mark.parametrize("side", ["", *SIDES])
 def test_values_differences_and_wins_by_loops(seed, side):
-    """Means over label-paired rows; wins where the metric puts the first's rank above the second's."""
+    """Means over label-paired rows; wins where the metric puts the first's rank above the second's.
+
+    The level of `detectable` is 0.05 over five tests: no p is as small with fewer than 8 differing triples.
+    """
     (one, other), _, _ = random_tables(seed)
     prefix = f"{side}." if side else ""
-    table = compare([one, other], metrics=[prefix + name for name in OF_RANK], n_resamples=9).table
+    table = compare([one, other], metrics=[prefix + name for name in OF_RANK], n_resamples=99).table
     assert table["metric"].tolist() == [prefix + name for name in OF_RANK]
     first, second = ranks_by_label(one), ranks_by_label(other)
     rows = [key for key in first if not side or key[3] == side]
@@ -126,8 +131,12 @@ def test_values_differences_and_wins_by_loops(seed, side):
         sums = dict.fromkeys((row[:3] for row in rows), 0.0)
         for row, mine, theirs in zip(rows, a, b):
             sums[row[:3]] += mine - theirs
-        agree = max(map(abs, sums.values())) < 1e-12
-        assert record["reason"] == ("the two systems have equal values in every cluster" if agree else "")
+        n_differing = sum(abs(total) > 1e-12 for total in sums.values())
+        few = f"detectable is undefined: with {n_differing} differing clusters no p-value is at most 0.01"
+        wanted = "the two systems have equal values in every cluster" if not n_differing else few
+        assert record["reason"] == (wanted if 2 / 2**n_differing > 0.01 else "")
+        assert math.isnan(record["detectable"]) == bool(record["reason"])
+        assert math.isnan(record["low"]) == (not n_differing)
         assert (record["first"], record["second"]) == ("model 0", "model 1")
 
 
@@ -144,30 +153,75 @@ def test_setting_and_ties_of_a_key_are_kept():
     assert record["losses"] == sum(first[row] > second[row] for row in first)
 
 
+def labels_of(row, cluster):
+    """The cluster of a row (s, p, o, side, ...): of its triple, its query, its subject or its object."""
+    s, p, o, side = row[:4]
+    return {"triple": (s, p, o), "query": (side, p, o if side == "subject" else s), "s": s, "o": o}[cluster]
+
+
+def jackknife(values, groups):
+    """(G - 1) / G sum of the squared changes of the mean if the observations of a group are left out."""
+    mean, total = sum(values.values()) / len(values), 0.0
+    for group in groups:
+        rest = [value for key, value in values.items() if key not in group]
+        total += (sum(rest) / len(rest) - mean) ** 2
+    return total * (len(groups) - 1) / len(groups)
+
+
+def groups_of(label_of, members):
+    """The sets of observations whose members share a label; `members` are pairs (row, observation)."""
+    found = {}
+    for row, observation in members:
+        found.setdefault(label_of(row), set()).add(observation)
+    return list(found.values())
+
+
+def effective(groups):
+    return sum(map(len, groups)) ** 2 / sum(len(group) ** 2 for group in groups)
+
+
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("cluster", ["triple", "query"])
+@pytest.mark.parametrize("cluster", ["triple", "query", "entity", "array"])
 def test_interval_and_detectable_by_loops(seed, cluster):
-    """Liang and Zeger's variance of the mean of the differences, summed per cluster; t of scipy."""
-    stats = pytest.importorskip("scipy.stats")
+    """The jackknife variance of the mean difference, and t from the effective number of clusters.
+
+    The array is that of the triples, in the rows of the first result. `detectable` is that of `compare_paired` at a
+    level of 0.1 over two tests.
+    """
     (one, other), _, _ = random_tables(seed, n_test=25)
-    table = compare([one, other], metrics="mrr,mr", cluster=cluster, confidence=0.9, n_resamples=9).table
+    other = shuffled(other, seed)
+    array = [str(row[:3]) for row in one.labelled()[["s", "p", "o"]].to_records(index=False).tolist()]
+    given = array if cluster == "array" else cluster
+    table = compare([one, other], metrics="mrr,mr", cluster=given, confidence=0.9, n_resamples=99).table
     first, second = ranks_by_label(one), ranks_by_label(other)
     for record in table.to_dict("records"):
         of_rank = OF_RANK[record["metric"]]
         gaps = {row: of_rank(first[row]) - of_rank(second[row]) for row in first}
-        mean = sum(gaps.values()) / len(gaps)
-        sums = {}
-        for row, gap in gaps.items():
-            s, p, o, side = row[:4]
-            name = (s, p, o) if cluster == "triple" else (side, p, o if side == "subject" else s)
-            sums[name] = sums.get(name, 0.0) + gap - mean
-        g = len(sums)
-        error = math.sqrt(g / (g - 1) * sum(x * x for x in sums.values())) / len(gaps)
-        t = stats.t.ppf(0.95, g - 1)
-        assert record["n_clusters"] == g
-        assert record["low"] == pytest.approx(mean - t * error, abs=1e-9)
-        assert record["high"] == pytest.approx(mean + t * error, abs=1e-9)
-        assert record["detectable"] == pytest.approx((t + stats.t.ppf(0.8, g - 1)) * error, rel=1e-7)
+        mean, members = sum(gaps.values()) / len(gaps), [(row, row) for row in gaps]
+        if cluster == "entity":
+            s, o, both = (groups_of(f, members) for f in (lambda r: r[0], lambda r: r[2], lambda r: (r[0], r[2])))
+            parts = [jackknife(gaps, groups) for groups in (s, o, both)]
+            variance = max(parts[0] + parts[1] - parts[2], *parts[:2])
+            n_clusters, n_effective = min(len(s), len(o)), min(effective(s), effective(o))
+        else:
+            name = "triple" if cluster == "array" else cluster
+            groups = groups_of(lambda row, name=name: labels_of(row, name), members)
+            variance, n_clusters, n_effective = jackknife(gaps, groups), len(groups), effective(groups)
+        error, freedom = math.sqrt(variance), math.floor(n_effective - 1 + 1e-9)
+        t = student_quantile(0.95, freedom)
+        assert (record["n_clusters"], record["n_effective"]) == (n_clusters, pytest.approx(n_effective))
+        assert record["low"] == pytest.approx(mean - t * error, rel=1e-9, abs=1e-12)
+        assert record["high"] == pytest.approx(mean + t * error, rel=1e-9, abs=1e-12)
+        names = {"entity": ("s", "o"), "array": ("triple",)}.get(cluster, (cluster,))
+        labels = [[str(labels_of(row, name)) for row in gaps] for name in names]
+        clusters = labels[0] if len(labels) == 1 else Clusters.crossed(*map(np.array, labels), len(gaps))
+        pair = [[Moments(np.array([[of_rank(ranks[row])] for row in gaps]))] for ranks in (first, second)]
+        (wanted,) = compare_paired(*pair, clusters, confidence=0.9, n_resamples=99, n_tests=2)
+        assert record["detectable"] == pytest.approx(wanted.detectable, rel=1e-7)
+        assert record["detectable"] > compare_paired(*pair, clusters, confidence=0.9, n_resamples=99)[0].detectable
+        assert record["test"] == ("t" if cluster == "entity" else "swaps")
+        if cluster == "entity":
+            assert record["p"] == pytest.approx(student_p_value(mean / error, freedom), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -187,38 +241,65 @@ def test_p_values_of_all_swaps_by_loops(seed):
 
 
 def test_query_level_metrics_are_paired_by_query():
-    """query.map of each query by labels, over both numberings of ids; queries are the clusters."""
+    """query.map of each query by labels, over both numberings of ids.
+
+    Queries that share a triple depend on each other: V_query + V_triple - V_both by loops, and Student's t test.
+    """
     (one, other), dataset, tables = random_tables(5)
     again, new_e, new_p = permuted(dataset, 1)
     back_e, back_p = np.argsort(new_e), np.argsort(new_p)
     moved = scored(again, tables[1][back_e][:, back_p][:, :, back_e], scorer="model 1")
     mine, theirs = (result.per_query("map")["map"].to_dict() for result in (one, other))
-    gaps = {query: mine[query] - theirs[query] for query in mine}
-    n = len(gaps)
-    mean = sum(gaps.values()) / n
-    error = math.sqrt(sum((gap - mean) ** 2 for gap in gaps.values()) / (n - 1) / n)
+    gaps = {tuple(map(str, query)): mine[query] - theirs[query] for query in mine}
+    n, mean = len(gaps), sum(gaps.values()) / len(gaps)
+    members = [(row, labels_of(row, "query")) for row in ranks_by_label(one)]
+    kinds = ("query",), ("triple",), ("query", "triple")
+    groups = [
+        groups_of(lambda row, kinds=kinds: tuple(labels_of(row, kind) for kind in kinds), members) for kinds in kinds
+    ]
+    parts = [jackknife(gaps, group) for group in groups]
+    error = math.sqrt(max(parts[0] + parts[1] - parts[2], parts[0]))
+    n_effective = min(effective(group) for group in groups[:2])
+    freedom = math.floor(n_effective - 1 + 1e-9)
     for second in (other, moved):
         record = compare([one, second], metrics="query.map", n_resamples=99).table.iloc[0]
-        assert (record["n"], record["n_clusters"]) == (n, n)
+        assert (record["n"], record["n_clusters"], record["test"]) == (n, min(map(len, groups[:2])), "t")
+        assert record["n_effective"] == pytest.approx(n_effective)
         assert record["difference"] == pytest.approx(mean, abs=1e-12)
         reach = (record["high"] - record["low"]) / 2
-        assert reach / error == pytest.approx({19: 2.0930, 20: 2.0860, 21: 2.0796, 22: 2.0739}[n - 1], abs=2e-4)
+        assert reach == pytest.approx(student_quantile(0.975, freedom) * error, rel=1e-9)
+        assert record["p"] == pytest.approx(student_p_value(mean / error, freedom), rel=1e-6)
         signs = [np.sign(gap) for gap in gaps.values()]
         assert (record["wins"], record["ties"], record["losses"]) == tuple(signs.count(sign) for sign in (1, 0, -1))
+    by_query = compare([one, other], metrics="query.map", cluster="query").table.iloc[0]
+    assert by_query["high"] - by_query["difference"] == pytest.approx(
+        student_quantile(0.975, n - 1) * math.sqrt(parts[0]), rel=1e-9
+    )
 
 
 def test_values_have_the_intervals_of_the_results():
     """One row per model; the same numbers as result.interval, NaN with a reason where there is none."""
     results, _, _ = random_tables(2, n_models=3)
     keys = ["mrr", "object.hits@3", "median_rank", "query.ndcg@5"]
-    values = compare(results, metrics=keys, confidence=0.9, n_resamples=9).values
-    assert values.index.tolist() == ["model 0", "model 1", "model 2"]
-    assert values.columns.tolist() == [f"{key}{end}" for key in keys for end in ("", " low", " high")] + ["reason"]
-    for (name, row), result in zip(values.iterrows(), results):
-        for key in keys:
-            wanted = result.interval(key, confidence=0.9)
-            found = [row[key], row[f"{key} low"], row[f"{key} high"]]
-            assert found == pytest.approx([wanted.value, wanted.low, wanted.high], rel=1e-12), (name, key)
+    results = [shuffled(result, i) if i else result for i, result in enumerate(results)]
+    array = np.random.default_rng(0).integers(8, size=len(results[0].table))
+    label_of = dict(zip(ranks_by_label(results[0]), array, strict=True))
+    for cluster in ("triple", "entity", "array"):
+        given = array if cluster == "array" else cluster
+        values = compare(results, metrics=keys, confidence=0.9, n_resamples=9, cluster=given).values
+        assert values.index.tolist() == ["model 0", "model 1", "model 2"]
+        limits = [f"{key}{end}" for key in keys for end in ("", " low", " high")]
+        assert values.columns.tolist() == [*limits, "n_effective", "reason"]
+        for (name, row), result in zip(values.iterrows(), results):
+            clusters = [label_of[key] for key in ranks_by_label(result)] if cluster == "array" else cluster
+            wanted = {key: result.interval(key, confidence=0.9, cluster=clusters) for key in keys}
+            for key, interval in wanted.items():
+                found = [row[key], row[f"{key} low"], row[f"{key} high"]]
+                assert found == pytest.approx([interval.value, interval.low, interval.high], rel=1e-12, nan_ok=True), (
+                    name,
+                    key,
+                )
+            assert row["n_effective"] == pytest.approx(np.nanmin([found.n_effective for found in wanted.values()]))
 
 
 def test_ids_and_order_of_rows_do_not_matter():
@@ -319,6 +400,7 @@ def test_metrics_without_moments_have_values_and_a_reason():
     assert record["value_first"] == one["median_rank"]
     assert record["difference"] == one["median_rank"] - other["median_rank"]
     assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_holm", "detectable")] == [True] * 5
+    assert (record["test"], tested["test"]) == ("", "swaps")
     assert record["reason"] == (
         "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
     )
@@ -335,7 +417,8 @@ def test_a_side_without_ranks_has_no_numbers():
         replaced(result, table=result.table[3:].reset_index(drop=True), n_read=3) for result in (towns(0), towns(1))
     ]
     table = compare(pair, metrics="subject.mrr,subject.query.map,object.mrr").table
-    assert table["reason"].tolist() == ["no rank was compared", "no rank was compared", ""]
+    few = "detectable is undefined: with 2 differing clusters no p-value is at most 0.05"
+    assert table["reason"].tolist() == ["no rank was compared", "no rank was compared", few]
     assert table["difference"].isna().tolist() == [True, True, False]
     assert table["n"].tolist() == [0, 0, 3]
     empty = [replaced(result, table=result.table[:0], n_read=0) for result in pair]
@@ -783,7 +866,10 @@ def test_notes_on_ties_versions_and_scorers():
     assert "note: the scorer has the same name in A and B: lookup" in head
     assert "note: A: trained for one epoch" in head
     assert any(line.startswith("note: B: 100.0% of the positives tie with a rival") for line in head)
-    assert [line for line in compare([towns(0, scorer="x"), towns(1, scorer="y")]).header() if "note" in line] == []
+    notes = [line for line in compare([towns(0, scorer="x"), towns(1, scorer="y")]).header() if "note" in line]
+    assert [note.partition(" times as wide")[0] for note in notes] == [
+        "note: x and y: for other entities, the interval of the difference in mrr is 2.7"
+    ]
 
 
 RESULT = towns()
@@ -806,7 +892,7 @@ OVERRIDES = "override must be one of 'queries', 'dataset', 'unseen', 'filter_spl
         (TWO, {"override": "row"}, kg.ProtocolError, OVERRIDES + "'row'"),
         (TWO, {"metrics": []}, kg.MetricError, "metrics is empty; name at least one, such as 'mrr,hits@10'"),
         (TWO, {"metrics": "hits@0"}, kg.MetricError, "k of hits@k must be an integer of at least 1; got 0"),
-        (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query'; got 'row'"),
+        (TWO, {"cluster": "row"}, kg.MetricError, "cluster must be one of 'triple', 'query', 'entity'; got 'row'"),
         (TWO, {"confidence": 95}, kg.MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         (TWO, {"n_resamples": 0}, kg.MetricError, "n_resamples must be an integer of at least 1; got 0"),
         (TWO, {"seed": -1}, kg.MetricError, "seed must be an integer of at least 0; got -1"),
@@ -827,20 +913,26 @@ def test_head_says_what_was_tested():
     """Rows, protocol, test, family, intervals; nothing else where there is nothing to say."""
     pair = [towns(0, scorer="one"), towns(1, scorer="two")]
     protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].about["version"]
-    assert compare(
-        pair, metrics="mrr,query.map", n_resamples=1234, seed=5, confidence=0.9, cluster="query"
-    ).header() == [
+    assert compare(pair, metrics="mrr,query.map", n_resamples=1234, seed=5, confidence=0.9, cluster="query").header()[
+        :6
+    ] == [
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
         "ties: realistic in mrr; expected in query.map",
         "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
         "either direction; all ranks of a query are swapped together (1,234 random swaps, seed 5; all possible swaps "
-        "if 13 or fewer clusters differ); p_holm is p corrected by Holm's method for the number of tests here, 2 "
-        "(pairs of models: 1, metrics: 2); a difference is undecided unless p_holm is at most 0.1",
-        "differences are first - second; intervals 90%, clustered by query; for metrics with the prefix query. each "
-        "query is one cluster",
+        "if 13 or fewer clusters differ; equal differences count half if 20 or more differ)",
+        "p_holm is p corrected by Holm's method for the number of tests here, 2 (pairs of models: 1, metrics: 2); a "
+        "difference is undecided unless p_holm is at most 0.1",
+        "differences are first - second; 90% intervals are for other queries of this graph: the ranks of a query may "
+        "depend on each other",
     ]
+    overlapping = compare(pair, metrics="mrr,query.map", cluster="entity").header()
+    assert overlapping[3] == (
+        "tested: mrr and query.map: clusters overlap, so p is that of Student's t test (difference divided by its "
+        "standard error)"
+    )
 
 
 def test_seed_and_resamples_are_used():
@@ -874,7 +966,7 @@ def test_table_is_tidy():
     table = compare([towns(0), towns(1)]).table
     assert table.columns.tolist() == [
         "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
-        "detectable", "wins", "ties", "losses", "n", "n_clusters", "better", "reason",
+        "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
     ]  # fmt: skip
     assert table["metric"].tolist() == ["mrr", "mr", "hits@1", "hits@3", "hits@10"]
     assert {table[name].dtype.kind for name in ("wins", "ties", "losses", "n", "n_clusters")} == {"i"}

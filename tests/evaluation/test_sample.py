@@ -1,5 +1,6 @@
 """A part of the triples: ``triples=`` ranks it, and the filter stays that of the whole dataset."""
 
+import math
 import random
 
 import numpy as np
@@ -9,6 +10,7 @@ from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
+from kgeval.stats import student_quantile
 
 KEYS = ("mrr", "hits@3", "raw.mr", "object.amri")
 
@@ -103,8 +105,15 @@ def test_everything_is_no_sample(triples):
     assert "sample" not in result.protocol.to_dict()
 
 
+def wilson(value, size, t):
+    """Wilson's limits of a value between 0 and 1 among `size` independent observations."""
+    centre = (value + t * t / (2 * size)) / (1 + t * t / size)
+    reach = t * math.sqrt(value * (1 - value) / size + t * t / (4 * size * size)) / (1 + t * t / size)
+    return centre - reach, centre + reach
+
+
 def test_intervals_of_drawn_triples_have_the_finite_population_correction():
-    """150 of 200 drawn: half-widths are sqrt(1 - 150/200) = 1/2 of those of 150 chosen triples."""
+    """150 of 200 drawn: the variance is 1/4 of that of 150 chosen triples; Wilson's size is 4 times theirs."""
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     drawn = kg.evaluate(score, dataset, triples=150, seed=2)
@@ -112,13 +121,50 @@ def test_intervals_of_drawn_triples_have_the_finite_population_correction():
     chosen = kg.evaluate(score, dataset, triples=rows)
     assert drawn.table.equals(chosen.table)
     assert str(chosen.protocol.sample) == "sample of 150 of 200 triples (chosen by the user)"
-    for key in KEYS:
-        one, other = drawn.interval(key), chosen.interval(key)
-        assert one.value == other.value
-        assert one.value - one.low == pytest.approx((other.value - other.low) / 2, rel=1e-12)
-        assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=1e-12)
     weights = np.ones(300)
-    assert drawn.weighted("mrr", weights).error == pytest.approx(chosen.weighted("mrr", weights).error / 2, rel=1e-12)
+    pairs = [(key, drawn.interval(key), chosen.interval(key)) for key in (*KEYS, "query.map")]
+    pairs.append(("weighted mr", drawn.weighted("mr", weights), chosen.weighted("mr", weights)))
+    pairs.append(("weighted mrr", drawn.weighted("mrr", weights), chosen.weighted("mrr", weights)))
+    for key, one, other in pairs:
+        assert (one.value, one.n_effective) == (other.value, other.n_effective)
+        assert one.error == pytest.approx(other.error / 2, rel=1e-12), key
+        if one.method == "robust":
+            assert one.value - one.low == pytest.approx((other.value - other.low) / 2, rel=1e-12), key
+            assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=1e-12), key
+        else:
+            size = one.value * (1 - one.value) / one.error**2
+            t = student_quantile(0.975, math.floor(one.n_effective - 1 + 1e-9))
+            assert (one.low, one.high) == pytest.approx(wilson(one.value, size, t), rel=1e-9), key
+            assert one.method == "wilson"
+    for method in ("percentile", "bca"):
+        one, other = (result.interval("mr", method=method) for result in (drawn, chosen))
+        assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=1e-12)
+
+
+def test_macro_averages_of_drawn_triples_have_the_correction_too():
+    dataset, table = graph()
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    drawn = kg.evaluate(score, dataset, triples=150, seed=2)
+    chosen = kg.evaluate(score, dataset, triples=np.sort(np.random.default_rng(2).choice(200, 150, replace=False)))
+    one, other = (result.averages("relation", metrics="mr").loc["macro"] for result in (drawn, chosen))
+    assert one["mr"] == other["mr"]
+    assert one["mr high"] - one["mr"] == pytest.approx((other["mr high"] - other["mr"]) / 2, rel=1e-12)
+
+
+def test_other_clusters_than_triples_have_no_correction():
+    """The queries and the entities of the whole split are no population to be exhausted; nor is an array's."""
+    dataset, table = graph()
+    score = lambda s, p, o: table[s, p, o]  # noqa: E731
+    drawn = kg.evaluate(score, dataset, triples=150, seed=2)
+    chosen = kg.evaluate(score, dataset, triples=np.sort(np.random.default_rng(2).choice(200, 150, replace=False)))
+    for cluster in ("query", "entity", np.arange(300) % 50):
+        for key in ("mrr", "mr", "query.map", "median_rank"):
+            assert drawn.interval(key, cluster=cluster) == chosen.interval(key, cluster=cluster)
+        one, other = (result.averages("relation", metrics="mr", cluster=cluster) for result in (drawn, chosen))
+        assert one.equals(other)
+        assert drawn.weighted("mr", np.ones(300), cluster=cluster) == chosen.weighted(
+            "mr", np.ones(300), cluster=cluster
+        )
 
 
 @pytest.mark.thorough

@@ -17,6 +17,7 @@ from kgeval.features.columns import FEATURES
 from kgeval.results import kept_rivals
 
 METRICS = ["mrr", "mr", "hits@3"]
+ALL_ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
 
 
 def random_result(seed, n_entities=9, n_relations=3, n_test=14, sides="both", levels=6):
@@ -40,10 +41,9 @@ def reciprocal_ranks(result):
 
 
 def test_robust_interval_of_the_worked_example():
-    """Ranks 2 and 1: MRR .75, two clusters, influences -/+ .25; SE = sqrt(2/1 * (2 * .25^2)) / 2 = .25.
+    """Ranks 2 and 1: MRR .75, without one of them 1 or .5; V = 1/2 (.25^2 + .25^2), SE .25.
 
-    Student's t with 1 degree of freedom at .975 is tan(.475 pi) = 12.7062, so the interval is [-2.43, 3.93], cut to
-    what MRR can be.
+    Wilson's limits for (.75 * .25) / .25^2 = 3 observations, and Student's t with 1 degree of freedom.
     """
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 1, 2]], n_entities=5, n_relations=2)
     scores = {(0, 0): [0.1, 0.7, 0.9, 0.2, 0.3], (1, 1): [0.1, 0.2, 0.9, 0.3, 0.4]}
@@ -53,46 +53,15 @@ def test_robust_interval_of_the_worked_example():
 
     result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
     found = result.interval("mrr")
-    assert (found.value, found.low, found.high, found.n_clusters) == (0.75, 0.0, 1.0, 2)
+    squared = math.tan(0.475 * math.pi) ** 2
+    centre, reach = (
+        part / (1 + squared / 3) for part in (0.75 + squared / 6, math.sqrt(squared / 16 + squared**2 / 36))
+    )
+    assert (found.low, found.high) == pytest.approx((centre - reach, centre + reach), rel=1e-9)
+    assert (found.value, found.n_clusters, found.n_effective, found.method) == (0.75, 2, 2.0, "wilson")
     assert found.error == pytest.approx(0.25, rel=1e-9)
     wide = result.interval("mr", confidence=0.5)  # t is tan(pi / 4) = 1; MR 1.5, SE .5
     assert (wide.low, wide.high) == pytest.approx((1.0, 2.0), rel=1e-9)
-
-
-@pytest.mark.parametrize("seed", light(range(20), 3))
-def test_clusters_are_triples_or_queries(seed):
-    """Two rows are of one cluster if and only if they share the triple, or side, relation and given entity."""
-    result = random_result(seed)
-    rows = result.table[["s", "p", "o", "side"]].to_records(index=False).tolist()
-    for by, key in (
-        ("triple", lambda s, p, o, side: (s, p, o)),
-        ("query", lambda s, p, o, side: (side, p, o if side == "subject" else s)),
-    ):
-        names = [key(*row) for row in rows]
-        clusters = result.rank_table.clusters(by)
-        assert len(set(clusters.tolist())) == len(set(names)) == clusters.max() + 1
-        assert len(set(zip(clusters.tolist(), names, strict=True))) == len(set(names))
-
-
-@pytest.mark.parametrize("seed", light(range(20), 3))
-@pytest.mark.parametrize("cluster", ["triple", "query"])
-def test_robust_error_by_a_loop(seed, cluster):
-    """SE^2 = G / (G - 1) * sum over clusters of (sum of deviations)^2 / n^2."""
-    result = random_result(seed)
-    values = reciprocal_ranks(result)
-    mean = sum(values) / len(values)
-    sums = defaultdict(float)
-    for value, name in zip(values, result.rank_table.clusters(cluster).tolist(), strict=True):
-        sums[name] += value - mean
-    g = len(sums)
-    error = math.sqrt(g / (g - 1) * sum(total**2 for total in sums.values())) / len(values)
-    found = result.interval("mrr", cluster=cluster)
-    assert (found.value, found.error, found.n_clusters) == (
-        pytest.approx(mean, rel=1e-12),
-        pytest.approx(error, rel=1e-9),
-        g,
-    )
-    assert found.low < mean < found.high
 
 
 def test_every_metric_has_an_interval():
@@ -102,7 +71,7 @@ def test_every_metric_has_an_interval():
         found = result.interval(key)
         assert found.value == pytest.approx(result[key], rel=1e-12), key
         assert found.low <= found.value <= found.high, key
-    queries = result.interval("query.map")
+    queries = result.interval("query.map", cluster="query")
     assert queries.n_clusters == result.about["n_queries"]
     assert queries.value == pytest.approx(result["query.map"], rel=1e-12)
     assert result.interval("expected.median_rank").reason.startswith("median_rank has no exact expectation")
@@ -127,7 +96,10 @@ def test_refused_choices():
             "confidence must be a share between 0 and 1, such as 0.95; got 1.0",
         ),
         (lambda: result.interval("mrr", method="wald"), "method must be one of 'robust', 'percentile', 'bca'"),
-        (lambda: result.interval("mrr", cluster="side"), "cluster must be one of 'triple', 'query'; got 'side'"),
+        (
+            lambda: result.interval("mrr", cluster="side"),
+            "cluster must be one of 'triple', 'query', 'entity'; got 'side'",
+        ),
         (lambda: result.interval("mrr", seed=-1), "seed must be an integer of at least 0; got -1"),
         (lambda: result.by("side", confidence=95), "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         (
@@ -146,7 +118,8 @@ def test_rows_of_a_breakdown_are_results_of_their_own(seed):
     result = random_result(seed)
     frame = result.by("relation", metrics=METRICS)
     assert list(frame.columns) == [
-        "n", "share", *(f"{name}{end}" for name in METRICS for end in ("", " low", " high")), "reason",
+        "n", "share", *(f"{name}{end}" for name in METRICS for end in ("", " low", " high")), "n_effective",
+        "reason",
     ]  # fmt: skip
     assert frame["share"].sum() == pytest.approx(1.0)
     for label, row in frame.iterrows():
@@ -161,6 +134,10 @@ def test_rows_of_a_breakdown_are_results_of_their_own(seed):
             assert (row[f"{metric} low"], row[f"{metric} high"]) == pytest.approx(
                 (found.low, found.high), rel=1e-9, nan_ok=True
             )
+        numbers = [alone.interval(metric).n_effective for metric in METRICS]
+        assert row["n_effective"] == pytest.approx(
+            np.nanmin(numbers) if np.isfinite(numbers).any() else math.nan, nan_ok=True
+        )
 
 
 @pytest.mark.parametrize("seed", light(range(10), 3))
@@ -182,24 +159,39 @@ def test_macro_is_the_mean_of_the_groups(seed):
 
 
 def test_macro_error_by_hand():
-    """Groups of ranks (1, 2) and (4): MR of each 1.5 and 4, macro 2.75; only the first group varies.
+    """Groups of ranks (1, 2) and (4, 3, 5): MR 1.5 and 4, variances of the means .5 / 2 and 1 / 3; macro 2.75.
 
-    Its mean has influences -/+ .5 on 2 of 3 rows; the macro mean halves them: per observation 3 / (2 * 2) * (-/+ .5) =
-    -/+ .375, so SE = sqrt(3 / 2 * 2 * .375^2) / 3 = .2165.
+    V = (1/4 + 1/3) / 4. Degrees of freedom by Satterthwaite, with 2 and 3 clusters:
+    (1/2 + 1/3)^2 / (1/4 / 1 + 1/9 / 2) = 2.27, rounded down: 2.
     """
-    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2], [2, 1, 4]], n_entities=5, n_relations=2)
-    order = {0: [9, 8, 0, 0, 0], 1: [9, 0, 8, 0, 0], 2: [9, 8, 7, 0, 6]}
-    order[0][0] = 0  # rank 1
+    triples = [[0, 0, 1], [1, 0, 2], [2, 1, 4], [3, 1, 4], [4, 1, 0]]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=5, n_relations=2)
+    order = {0: [0, 8, 0, 0, 0], 1: [9, 0, 8, 0, 0], 2: [9, 8, 7, 0, 6], 3: [9, 8, 0, 0, 7], 4: [1, 9, 8, 7, 6]}
 
     def score(s, p, o):
         return np.array([order[int(a)][int(c)] for a, c in zip(s, o, strict=True)], dtype=float)
 
     result = kg.evaluate(score, dataset, kg.Protocol(sides="object"), progress=False)
-    assert (result.labelled()["rank_filtered"]).tolist() == [1.0, 2.0, 4.0]
+    assert (result.labelled()["rank_filtered"]).tolist() == [1.0, 2.0, 4.0, 3.0, 5.0]
     frame = result.averages("relation", metrics="mr", confidence=0.95)
     assert frame.loc["macro", "mr"] == 2.75
-    t = 4.302652729911275  # of 2 degrees of freedom at .975
-    assert frame.loc["macro", "mr high"] - 2.75 == pytest.approx(t * math.sqrt(3 * 0.375**2) / 3, rel=1e-6)
+    freedom = (1 / 2 + 1 / 3) ** 2 / (1 / 4 + 1 / 18)
+    assert frame.loc["macro", "n_effective"] == pytest.approx(1 + freedom)
+    t = 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    assert frame.loc["macro", "mr high"] - 2.75 == pytest.approx(t * math.sqrt((1 / 4 + 1 / 3) / 4), rel=1e-9)
+
+
+def test_macro_with_a_single_triple_in_a_group_has_a_reason():
+    """One triple in each of two of three relations: its variance is unknown, so there is no interval."""
+    triples = [[0, 0, 1], [1, 0, 2], [2, 1, 3], [3, 2, 4]]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=6, n_relations=3)
+    result = kg.evaluate(lambda s, p, o: (s + 2 * o) % 5, dataset, progress=False)
+    frame = result.averages("relation", metrics=["mrr", "mr", "query.map"])
+    why = "2 of 3 groups have one cluster only, so their variance is unknown"
+    assert frame["reason"].to_dict() == {"micro": "", "macro": f"interval of mrr, mr, query.map: {why}"}
+    assert frame.loc["macro", ["mrr low", "mrr high", "n_effective"]].isna().all()
+    assert frame.loc["macro", "mrr"] == result.by("relation", metrics="mrr")["mrr"].mean()
+    assert not frame.loc["micro"].isna().any()
 
 
 def test_features_come_from_the_dataset():
@@ -311,7 +303,10 @@ def test_breakdown_of_nothing_has_no_rows():
     empty = replaced(result, table=result.table.iloc[:0], n_read=0, dropped={}, notes=(), columns=None, source=None)
     for columns in (("relation",), ("relation", "side")):
         frame = empty.by(*columns, metrics="mr")
-        assert (len(frame), list(frame.columns)) == (0, ["n", "share", "mr", "mr low", "mr high", "reason"])
+        assert (len(frame), list(frame.columns)) == (
+            0,
+            ["n", "share", "mr", "mr low", "mr high", "n_effective", "reason"],
+        )
 
 
 def test_reasons_stay_with_their_rows():
@@ -409,17 +404,24 @@ def test_a_share_at_its_edge_has_an_interval():
     assert never.method == "wilson"
 
 
-def test_perfect_ranks_have_no_worse_ones():
-    """MR, GMR and MRR of ranks 1 alone vary in nothing; only a share has room on one side."""
+def test_perfect_ranks_vary_in_nothing():
+    """MR and GMR of ranks 1 alone have a reason instead of limits; MRR, like a share, has room on one side."""
     triples = [[i, 0, i + 1] for i in range(5)]
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=7, n_relations=1)
     result = kg.evaluate(
         lambda s, p, o: (o == s + 1).astype(float), dataset, kg.Protocol(sides="object"), progress=False
     )
-    for key in ("mr", "gmr"):
+    for found in (*map(result.interval, ("mr", "gmr", "amri")),):
+        assert (found.value, found.reason) == (1.0, ALL_ALIKE)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+    squared = kgeval.stats.student_quantile(0.975, 4) ** 2
+    frame = result.averages("relation", metrics="mr,mrr,query.map")
+    for key in ("mrr", "query.map"):
         found = result.interval(key)
-        assert (found.low, found.value, found.high) == (1.0, 1.0, 1.0), key
-    assert result.averages("relation", metrics="mr").loc["macro", ["mr low", "mr", "mr high"]].tolist() == [1.0] * 3
+        assert (found.low, found.high) == (pytest.approx(5 / (5 + squared), rel=1e-12), 1.0)
+        assert frame.loc["macro", f"{key} low"] == pytest.approx(5 / (5 + squared), rel=1e-12)
+    assert frame.loc["macro", "reason"] == f"interval of mr: {ALL_ALIKE}"
 
 
 def test_rows_of_a_table_count_by_position():
@@ -629,31 +631,51 @@ def test_the_median_is_clustered_and_seeded():
     """By Woodruff, with the clusters of triples; the bootstrap follows its seed."""
     result = random_result(2, n_test=20)
     found = result.interval("median_rank")
-    assert (found.method, found.n_clusters) == ("woodruff", int(result.rank_table.clusters().max()) + 1)
+    assert (found.method, found.n_clusters) == ("woodruff", len(result.table[["s", "p", "o"]].drop_duplicates()))
     errors = [result.interval("median_rank", method="percentile", seed=seed).error for seed in (0, 1)]
     assert errors[0] != errors[1]
 
 
+def macro_by_a_loop(values, groups, clusters):
+    """Value, standard error and degrees of freedom of the macro mean; each mean anew without each cluster."""
+    members = {group: [i for i, other in enumerate(groups) if other == group] for group in set(groups)}
+    changes, shares, means = defaultdict(float), [], []
+    for rows in members.values():
+        labels = {clusters[i] for i in rows}
+        mean = sum(values[i] for i in rows) / len(rows)
+        for label in labels:
+            rest = [values[i] for i in rows if clusters[i] != label]
+            changes[label] += math.sqrt((len(labels) - 1) / len(labels)) * (sum(rest) / len(rest) - mean)
+        sizes = [sum(clusters[i] == label for i in rows) for label in labels]
+        shares.append(sum(size**2 for size in sizes) / len(rows) ** 2)
+        means.append(mean)
+    error = math.sqrt(sum(change**2 for change in changes.values())) / len(members)
+    freedom = sum(shares) ** 2 / sum(share**2 / (1 / share - 1) for share in shares)
+    return sum(means) / len(means), error, freedom
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_macro_of_interleaved_relations_by_a_loop(seed):
-    """SE^2 = G/(G-1) sum over triples of (sum of their weighted deviations)^2 / n^2; raw and at any level."""
+def test_macro_of_interleaved_groups_by_a_loop(seed):
+    """By relation, whose triples are its own, and by side, which divides every triple; raw and at any level."""
     result = random_result(seed, n_test=20)
-    n, relations = len(result.table), result.table["p"].tolist()
-    values = [1.0 / (b + 1 + t / 2) for b, t in zip(result.table["better_raw"], result.table["tied_raw"], strict=True)]
-    sizes = {p: relations.count(p) for p in set(relations)}
-    means = {p: sum(v for v, q in zip(values, relations, strict=True) if q == p) / sizes[p] for p in sizes}
-    sums = defaultdict(float)
-    triples = result.table[["s", "p", "o"]].to_records(index=False).tolist()
-    for value, p, triple in zip(values, relations, triples, strict=True):
-        sums[triple] += (value - means[p]) * n / (len(sizes) * sizes[p])
-    g = len(sums)
-    error = math.sqrt(g / (g - 1) * sum(total**2 for total in sums.values())) / n
-    frame = result.averages("relation", metrics="mrr", setting="raw", confidence=0.5)
-    low, value, high = frame.loc["macro", ["mrr low", "mrr", "mrr high"]]
-    assert value == pytest.approx(sum(means.values()) / len(means), rel=1e-12)
-    assert value == pytest.approx(result.by("relation", metrics="mrr", setting="raw")["mrr"].mean(), rel=1e-12)
-    assert (high - low) / 2 == pytest.approx(error * kgeval.stats.student_quantile(0.75, g - 1), rel=1e-6)
-    assert frame.loc["micro", "mrr high"] == pytest.approx(result.interval("raw.mrr", confidence=0.5).high, rel=1e-12)
+    table = result.table
+    ranks = [b + 1 + t / 2 for b, t in zip(table["better_raw"], table["tied_raw"], strict=True)]
+    triples = table[["s", "p", "o"]].to_records(index=False).tolist()
+    for column, groups in (("relation", table["p"].tolist()), ("side", table["side"].tolist())):
+        frame = result.averages(column, metrics="mr,mrr", setting="raw", confidence=0.5)
+        for key, values in (("mr", ranks), ("mrr", [1 / rank for rank in ranks])):
+            value, error, freedom = macro_by_a_loop(values, groups, triples)
+            t = kgeval.stats.student_quantile(0.75, math.floor(freedom))
+            low, found, high = frame.loc["macro", [f"{key} low", key, f"{key} high"]]
+            assert found == pytest.approx(value, rel=1e-12)
+            if key == "mr":
+                assert (low, high) == pytest.approx((value - t * error, value + t * error), rel=1e-9)
+            else:
+                size = value * (1 - value) / error**2
+                reach = t * math.sqrt(value * (1 - value) / size + t * t / (4 * size * size)) / (1 + t * t / size)
+                assert (high - low) / 2 == pytest.approx(reach, rel=1e-9)
+            micro = result.interval(f"raw.{key}", confidence=0.5)
+            assert frame.loc["micro", f"{key} high"] == pytest.approx(micro.high, rel=1e-12)
 
 
 def test_weights_of_another_side_are_no_weights():

@@ -10,12 +10,14 @@ import pytest
 
 from kgeval.errors import DataError, MetricError
 from kgeval.stats import intervals
-from kgeval.stats.intervals import bootstrap_interval, robust_interval
+from kgeval.stats.clusters import Clusters
+from kgeval.stats.intervals import ALIKE, CROSSED, SAME_LIMITS, bootstrap_interval, macro_interval, robust_interval
 from kgeval.stats.moments import Interval, Moments, influences
-from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
-from kgeval.stats.student import MAX_SUMMED, student_quantile
+from kgeval.stats.quantiles import ONE_VALUE, quantile_bootstrap, quantile_interval
+from kgeval.stats.student import MAX_SUMMED, student_p_value, student_quantile
 
 CANDIDATES = (200, 500)
+UNIT = (0.0, 1.0)
 MEAN, BETWEEN, WITHIN = 1.5, 1.0, 0.7
 
 
@@ -121,6 +123,31 @@ def test_student_has_no_step_where_the_series_gives_way_to_the_expansion():
     assert student_quantile(0.975, 10**9) == pytest.approx(NormalDist().inv_cdf(0.975), rel=1e-8)
 
 
+def test_p_values_with_one_and_two_degrees_of_freedom_have_a_closed_form():
+    """P(|T| > t) is 1 - 2 / pi atan(t) with 1 (Cauchy), and 1 - t / sqrt(2 + t^2) with 2."""
+    for t in (0.0, 0.3, 1.0, 2.5, -4.0, 40.0):
+        assert student_p_value(t, 1) == pytest.approx(1 - 2 / math.pi * math.atan(abs(t)), rel=1e-12)
+        assert student_p_value(t, 2) == pytest.approx(1 - abs(t) / math.sqrt(2 + t * t), rel=1e-9)
+
+
+def test_p_values_invert_the_quantiles():
+    """P(|T| > t) at the quantile 1 - p / 2 is p; on both sides of the series expansion. It is never 0."""
+    for freedom in (1, 2, 3, 7, 30, 999, MAX_SUMMED, MAX_SUMMED + 1, 20_000):
+        for p in (0.9, 0.3, 0.05, 0.001):
+            assert student_p_value(student_quantile(1 - p / 2, freedom), freedom) == pytest.approx(p, rel=1e-4)
+    assert 0.0 < student_p_value(1e6, 50) < 1e-15
+
+
+def test_p_values_are_scipys():
+    stats = pytest.importorskip("scipy.stats")
+    for freedom in (1, 2, 3, 8, 57, 999, 1000, 1001, 5000):
+        for t in (0.0, 0.1, 1.0, 2.0, 3.5, 6.0):
+            expected = 2 * stats.t.sf(t, freedom)
+            assert student_p_value(t, freedom) == pytest.approx(
+                expected, rel=2e-3 if freedom > 1000 else 1e-6, abs=1e-9
+            )
+
+
 # --- influences ----------------------------------------------------------------------------------------------------
 
 
@@ -157,23 +184,25 @@ def test_influences_are_the_limit_of_weighting_one_observation_more(metric):
 
 
 def test_robust_error_by_exact_fractions():
-    """Clusters {1, 3}, {2}, {6, 0, 1}: mean 13/6, sums of deviations -1/3, -1/6 and 1/2, by a loop over fractions."""
+    """Clusters {1, 3}, {2}, {6, 0, 1}: mean 13/6; without one of them 9/4, 11/5 and 2, by a loop over fractions.
+
+    The effective number of clusters is 6^2 / (2^2 + 1^2 + 3^2) = 18/7, so that t has 1 degree of freedom.
+    """
     values, clusters = [1, 3, 2, 6, 0, 1], ["a", "a", "b", "c", "c", "c"]
-    mean = Fraction(sum(values), len(values))
-    sums = {}
-    for value, cluster in zip(values, clusters):
-        sums[cluster] = sums.get(cluster, Fraction(0)) + value - mean
-    assert sums == {"a": Fraction(-1, 3), "b": Fraction(-1, 6), "c": Fraction(1, 2)}
-    variance = Fraction(3, 2) * sum(x * x for x in sums.values()) / len(values) ** 2
-    assert variance == Fraction(7, 432)
+    without = []
+    for label in "abc":
+        rest = [value for value, cluster in zip(values, clusters) if cluster != label]
+        without.append(Fraction(sum(rest), len(rest)))
+    assert without == [Fraction(9, 4), Fraction(11, 5), Fraction(2)]
+    variance = Fraction(2, 3) * sum((x - Fraction(13, 6)) ** 2 for x in without)
+    assert variance == Fraction(43, 1800)
     found = robust_interval(Moments(column(values)), clusters)
-    t_2 = 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    reach = math.tan(math.pi * 0.475) * math.sqrt(43 / 1800)
     assert found.value == pytest.approx(13 / 6, rel=1e-14)
-    assert found.error == pytest.approx(math.sqrt(7 / 432), rel=1e-12)
-    assert (found.low, found.high) == pytest.approx(
-        (13 / 6 - t_2 * math.sqrt(7 / 432), 13 / 6 + t_2 * math.sqrt(7 / 432)), rel=1e-9
-    )
+    assert found.error == pytest.approx(math.sqrt(43 / 1800), rel=1e-12)
+    assert (found.low, found.high) == pytest.approx((13 / 6 - reach, 13 / 6 + reach), rel=1e-9)
     assert (found.confidence, found.method, found.n_clusters, found.reason) == (0.95, "robust", 3, "")
+    assert found.n_effective == pytest.approx(18 / 7, rel=1e-12)
 
 
 def test_single_observations_give_the_textbook_interval():
@@ -233,7 +262,7 @@ def test_robust_covers_at_another_level():
 def test_share_as_in_wilson():
     """5 of 10, single: 1/2 -+ t sqrt(1/4m + t^2/4m^2) / (1 + t^2/m), t with 9 degrees of freedom and m = 9."""
     hits = [1] * 5 + [0] * 5
-    found = robust_interval(Moments(column(hits)), np.arange(10))
+    found = robust_interval(Moments(column(hits)), np.arange(10), bounds=UNIT)
     t = student_quantile(0.975, 9)
     size = 9.0  # 10 over the design effect 10 / 9 that G / (G - 1) gives for single observations
     reach = t * math.sqrt(0.25 / size + t * t / (4 * size * size)) / (1 + t * t / size)
@@ -247,34 +276,90 @@ def test_share_of_none_or_all_has_width(n_clusters, each):
     """Wilson at 0: from 0 to t^2 / (G + t^2), G clusters counting as one observation each; mirrored at 1."""
     clusters = np.repeat(np.arange(n_clusters), each)
     t = student_quantile(0.975, n_clusters - 1)
-    none = robust_interval(Moments(column(np.zeros(len(clusters)))), clusters)
-    every = robust_interval(Moments(column(np.ones(len(clusters)))), clusters)
+    none = robust_interval(Moments(column(np.zeros(len(clusters)))), clusters, bounds=UNIT)
+    every = robust_interval(Moments(column(np.ones(len(clusters)))), clusters, bounds=UNIT)
     assert (none.low, none.value, every.value, every.high) == (0.0, 0.0, 1.0, 1.0)
     assert none.high == pytest.approx(t * t / (n_clusters + t * t), rel=1e-12)
     assert every.low == pytest.approx(n_clusters / (n_clusters + t * t), rel=1e-12)
 
 
-def test_share_equal_in_all_clusters_counts_clusters():
-    """One of three in each of 20 clusters: no variance between them, so 20 observations of 1/3."""
-    found = robust_interval(Moments(column([1, 0, 0] * 20)), np.repeat(np.arange(20), 3))
-    t = student_quantile(0.975, 19)
-    reach = t * math.sqrt(2 / 9 / 20 + t * t / 1600) / (1 + t * t / 20)
-    assert found.high - found.low == pytest.approx(2 * reach, rel=1e-12)
+def wilson(share, size, t):
+    """Wilson's limits of a share among `size` observations, with the quantile t."""
+    centre = (share + t * t / (2 * size)) / (1 + t * t / size)
+    reach = t * math.sqrt(share * (1 - share) / size + t * t / (4 * size * size)) / (1 + t * t / size)
+    return centre - reach, centre + reach
+
+
+@pytest.mark.parametrize("values", [[1, 0, 0], [0.25, 0.5, 0.25]])
+def test_values_alike_in_all_clusters_count_clusters(values):
+    """A mean of one third in each of 20 clusters: no variance between them, so 20 observations of 1/3."""
+    found = robust_interval(Moments(column(values * 20)), np.repeat(np.arange(20), 3), bounds=UNIT)
+    assert (found.low, found.high) == pytest.approx(wilson(1 / 3, 20, student_quantile(0.975, 19)), rel=1e-12)
+    assert (found.method, found.reason, found.error) == ("wilson", "", 0.0)
+
+
+def test_every_statistic_between_0_and_1_has_wilsons_limits():
+    """Not only shares: a mean, a ratio and a weighted mean; the size is m (1 - m) / V, V by a loop over clusters."""
+    rng = np.random.default_rng(14)
+    values, weights = 1.0 / rng.integers(1, 9, 24), rng.integers(1, 4, 24).astype(float)
+    clusters = np.concatenate([np.arange(7), rng.integers(7, size=17)])
+    ratio = Moments(np.column_stack([values, np.ones(24)]), lambda means: means[..., 0] / means[..., 1])
+    for moments, share in (
+        (Moments(column(values)), 1.0),
+        (ratio, 1.0),
+        (Moments(column(values)).weighted(weights), 0),
+    ):
+        heavy = np.ones(24) if share else weights
+        mean = (heavy * values).sum() / heavy.sum()
+        variance, sizes = 0.0, []
+        for label in range(7):
+            rest = clusters != label
+            variance += 6 / 7 * ((heavy * values)[rest].sum() / heavy[rest].sum() - mean) ** 2
+            sizes.append(sum(w ** (4 / 3) for w in heavy[~rest]))
+        n_effective = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+        found = robust_interval(moments, clusters, bounds=UNIT, confidence=0.9)
+        assert (found.method, found.n_effective) == ("wilson", pytest.approx(n_effective, rel=1e-12))
+        t = student_quantile(0.95, math.floor(n_effective - 1))
+        assert (found.low, found.high) == pytest.approx(wilson(mean, mean * (1 - mean) / variance, t), rel=1e-9)
+
+
+def test_a_sample_of_a_finite_population():
+    """160 of 200: the variance is multiplied by 1 - 160/200; Wilson's size is divided by it, also if all are alike."""
+    values = np.random.default_rng(3).random(40)
+    plain, part = (robust_interval(Moments(column(values)), np.arange(40), sampled_share=f) for f in (0.0, 0.8))
+    assert part.error == pytest.approx(math.sqrt(0.2) * plain.error, rel=1e-12)
+    assert part.high - part.value == pytest.approx(math.sqrt(0.2) * (plain.high - plain.value), rel=1e-12)
+    t, variance, mean = student_quantile(0.975, 39), values.var(ddof=1) / 40, values.mean()
+    found = robust_interval(Moments(column(values)), np.arange(40), bounds=UNIT, sampled_share=0.8)
+    assert (found.low, found.high) == pytest.approx(wilson(mean, mean * (1 - mean) / (0.2 * variance), t), rel=1e-12)
+    alike = robust_interval(Moments(column(np.ones(40))), np.arange(40), bounds=UNIT, sampled_share=0.8)
+    assert (alike.low, alike.high) == (pytest.approx(200 / (200 + t * t), rel=1e-12), 1.0)
+
+
+def test_degrees_of_freedom_are_rounded_down():
+    """Sizes 3, 1, 1: 25 / 11 = 2.27 effective clusters, 1.27 degrees of freedom: 1. Sizes 1, 1, 1: exactly 2."""
+    values = column([1.0, 2.0, 4.0, 5.0, 9.0])
+    found = robust_interval(Moments(values), [0, 0, 0, 1, 2])
+    assert found.n_effective == pytest.approx(25 / 11)
+    assert found.high - found.value == pytest.approx(math.tan(math.pi * 0.475) * found.error, rel=1e-9)
+    for scale in (1.0, 1 / 3, 0.1):  # sums of such weights may come out just below 3
+        even = robust_interval(Moments(column([1.0, 2.0, 4.0])).weighted(np.full(3, scale)), np.arange(3))
+        assert even.high - even.value == pytest.approx(student_quantile(0.975, 2) * even.error, rel=1e-9)
 
 
 @pytest.mark.thorough
 def test_rare_share_is_covered_where_a_symmetric_interval_fails():
     """2% of 150 triples hit, both sides of one together more often: Wald covers less than 92%, Wilson more than 93%."""
     rng, clusters = np.random.default_rng(6), np.repeat(np.arange(150), 2)
-    wilson = wald = 0
+    bounded = wald = 0
     for _ in range(2000):
         shared = rng.random((150, 1)) < 0.01
         hits = column((shared | (rng.random((150, 2)) < 0.01 / 0.99)).ravel())
-        found = robust_interval(Moments(hits), clusters)
-        wilson += found.low <= 0.02 <= found.high
-        plain = robust_interval(Moments(hits, lambda means: means[..., 0] * 1.0), clusters)
+        found = robust_interval(Moments(hits), clusters, bounds=UNIT)
+        bounded += found.low <= 0.02 <= found.high
+        plain = robust_interval(Moments(hits), clusters)
         wald += plain.low <= 0.02 <= plain.high
-    assert 0.93 <= wilson / 2000 <= 0.975
+    assert 0.93 <= bounded / 2000 <= 0.975
     assert wald / 2000 < 0.92
 
 
@@ -408,13 +493,11 @@ def test_bootstrap_depends_on_the_seed_and_on_nothing_else(method, monkeypatch):
         assert (other.low, other.high) == pytest.approx((one.low, one.high), rel=1e-12)
 
 
-def test_bootstrap_of_equal_observations_has_no_width():
-    found = bootstrap_interval(Moments(column([0.1] * 6)), [0, 0, 1, 1, 2, 2], method="bca")
-    assert (found.low, found.value, found.high, found.error, found.reason) == (
-        *[float(np.mean([0.1] * 6))] * 3,
-        0.0,
-        "",
-    )
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_bootstrap_of_equal_observations_has_a_reason(method):
+    found = bootstrap_interval(Moments(column([0.1] * 6)), [0, 0, 1, 1, 2, 2], method=method)
+    assert (found.value, found.reason) == (pytest.approx(0.1), ALIKE)
+    assert all(math.isnan(x) for x in (found.low, found.high, found.error, found.n_effective))
 
 
 def test_bca_that_is_undefined_is_called_percentile():
@@ -422,7 +505,27 @@ def test_bca_that_is_undefined_is_called_percentile():
     found = bootstrap_interval(
         Moments(column([1.0, 3.0] * 4)), np.repeat(np.arange(4), 2), method="bca", n_resamples=50
     )
-    assert (found.method, found.low, found.high) == ("percentile", 2.0, 2.0)
+    assert (found.method, found.value, found.reason) == ("percentile", 2.0, "all resamples have the same value")
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_limits_that_are_the_same_have_a_reason():
+    """18 of 25 are 1: the median is 3 in about 1% of the resamples, so that both limits are 1, though not all agree."""
+    found = quantile_bootstrap([1.0] * 18 + [3.0] * 7, np.arange(25), seed=1)
+    assert (found.low, found.high, found.reason, found.n_effective) == (1.0, 1.0, SAME_LIMITS, 25.0)
+    assert found.error > 0.0
+    assert str(found) == f"1.0000 [1.0000, 1.0000] ({SAME_LIMITS}; 25 effective clusters)"
+
+
+def test_clusters_that_overlap_have_no_bootstrap():
+    """Two-way clusters cannot be drawn whole; the robust interval takes them."""
+    crossed = Clusters.crossed(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]), 5)
+    moments = Moments(column([1.0, 2.0, 4.0, 5.0, 5.5]))
+    for found in (bootstrap_interval(moments, crossed), quantile_bootstrap(moments.values[:, 0], crossed)):
+        assert found.reason == CROSSED
+        assert math.isnan(found.low)
+    assert robust_interval(moments, crossed).reason == ""
 
 
 def test_bootstrap_is_cut_at_the_bounds():
@@ -464,9 +567,122 @@ def test_why_there_is_no_interval(make, values, finish, clusters, value, reason)
     assert all(math.isnan(x) for x in (found.low, found.high, found.error))
 
 
-def test_a_kink_is_a_reason():
+def test_a_statistic_that_needs_every_cluster_has_no_interval():
+    """The root of the mean of -1 and 1 is 0; without the 1, it is not defined."""
     found = robust_interval(Moments(column([-1.0, 1.0]), lambda means: np.sqrt(means[..., 0])), [0, 1])
-    assert (found.value, found.reason) == (0.0, "the value is not a smooth function of the means")
+    assert (found.value, found.reason) == (0.0, "the value is undefined if one of the clusters is left out")
+
+
+def test_values_alike_have_a_reason_unless_between_0_and_1():
+    """Also if only the sums of clusters agree, and if they differ by nothing but rounding."""
+    for values in ([3.0] * 6, [1.0, 5.0] * 3, [0.1, 0.2, 0.1, 0.2, 0.2, 0.1]):
+        found = robust_interval(Moments(column(values)), [0, 0, 1, 1, 2, 2])
+        assert (found.value, found.reason) == (pytest.approx(sum(values) / 6), ALIKE)
+        assert math.isnan(found.low)
+    almost = robust_interval(Moments(column([3.0, 3.0, 3.0 + 1e-12])), [0, 1, 2])
+    assert almost.low < almost.value < almost.high
+
+
+# --- macro averages -----------------------------------------------------------------------------------------------
+
+
+def macro_by_loops(groups, clusters, number):
+    """Value, variance and degrees of freedom (not rounded) of the mean of `number` over the groups.
+
+    ``groups[r]`` lists the observations of group r, ``clusters[r]`` their clusters; each number is computed anew
+    without the observations of a cluster.
+    """
+    values = [number(group) for group in groups]
+    changes, shares = {}, []
+    for group, labels, value in zip(groups, clusters, values):
+        n = len(set(labels))
+        for label in set(labels):
+            rest = number([x for x, other in zip(group, labels) if other != label])
+            changes[label] = changes.get(label, 0.0) + math.sqrt((n - 1) / n) * (rest - value)
+        shares.append(sum(labels.count(label) ** 2 for label in set(labels)) / len(labels) ** 2)  # 1 / k_r
+    variance = sum(change**2 for change in changes.values()) / len(groups) ** 2
+    freedom = sum(shares) ** 2 / sum(share**2 / (1 / share - 1) for share in shares)
+    return sum(values) / len(groups), variance, freedom
+
+
+def mean_of(group):
+    return sum(group) / len(group)
+
+
+def geometric_mean_of(group):
+    return math.exp(mean_of([math.log(x) for x in group]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("is_shared", [False, True], ids=["within groups", "across groups"])
+def test_macro_by_loops(seed, is_shared):
+    """Clusters within groups, and clusters that have observations in several groups."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(3, 9, 5)
+    groups = [rng.integers(1, 20, size).astype(float).tolist() for size in sizes]
+    clusters = [[0, 1, *rng.integers(4, size=size - 2).tolist()] for size in sizes]
+    if not is_shared:
+        clusters = [[10 * r + label for label in labels] for r, labels in enumerate(clusters)]
+    labels = [label for labels in clusters for label in labels]
+    for number, moments in (
+        (mean_of, lambda group: Moments(column(group))),
+        (geometric_mean_of, lambda group: Moments(column(np.log(group)), exp_of_mean)),
+    ):
+        value, variance, freedom = macro_by_loops(groups, clusters, number)
+        found = macro_interval(list(map(moments, groups)), labels, confidence=0.9)
+        assert (found.value, found.error) == pytest.approx((value, math.sqrt(variance)), rel=1e-9)
+        assert found.n_effective == pytest.approx(freedom + 1, rel=1e-9)
+        t = student_quantile(0.95, max(1, math.floor(freedom + 1e-9)))
+        assert (found.low, found.high) == pytest.approx(
+            (value - t * found.error, value + t * found.error), rel=1e-9, abs=1e-9
+        )
+        assert (found.n_clusters, found.reason) == (len(set(labels)), "")
+    if not is_shared:  # the jackknife of strata: the variances of the groups are added
+        alone = [robust_interval(Moments(column(g)), own).error for g, own in zip(groups, clusters)]
+        together = macro_interval([Moments(column(g)) for g in groups], labels).error
+        assert together == pytest.approx(math.sqrt(sum(error**2 for error in alone)) / 5, rel=1e-12)
+
+
+def test_macro_by_exact_fractions():
+    """{1, 3} and {2, 8}, single: variances of the means 1 and 9, so V = 10 / 4.
+
+    Degrees of freedom: k = 2 in both groups, (1/2 + 1/2)^2 / (1/4 + 1/4) = 2.
+    """
+    found = macro_interval([Moments(column([1, 3])), Moments(column([2, 8]))], [0, 1, 2, 3])
+    t = 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    assert (found.value, found.error, found.n_effective) == pytest.approx((3.5, math.sqrt(2.5), 3.0), rel=1e-12)
+    assert found.high == pytest.approx(3.5 + t * math.sqrt(2.5), rel=1e-9)
+    half = macro_interval([Moments(column([1, 3])), Moments(column([2, 8]))], [0, 1, 2, 3], sampled_share=0.5)
+    assert half.error == pytest.approx(math.sqrt(1.25), rel=1e-12)
+
+
+def test_macro_between_0_and_1_has_wilsons_limits():
+    """Means 1/2 and 3/4 of four single observations each: V = (1/12 + 1/16) / 4, df (1/2)^2 / (2 / 16 / 3) = 6."""
+    parts = [Moments(column([1, 1, 0, 0])), Moments(column([1, 1, 1, 0]))]
+    found = macro_interval(parts, np.arange(8), bounds=UNIT)
+    size = 0.625 * 0.375 / ((1 / 12 + 1 / 16) / 4)
+    assert (found.low, found.high) == pytest.approx(wilson(0.625, size, student_quantile(0.975, 6)), rel=1e-12)
+    assert found.method == "wilson"
+    alike = macro_interval([Moments(column([1.0, 1.0])), Moments(column([1.0, 1.0]))], np.arange(4), bounds=UNIT)
+    t = student_quantile(0.975, 2)
+    assert (alike.low, alike.high) == (pytest.approx(3 / (3 + t * t), rel=1e-12), 1.0)
+
+
+def test_macro_without_an_interval():
+    """A group with one cluster has no variance of its own; nor has no group, or one without a value."""
+    pair, single = Moments(column([1.0, 3.0])), Moments(column([5.0]))
+    found = macro_interval([pair, single, single], [0, 1, 2, 3])
+    assert (found.value, found.n_clusters) == (4.0, 4)
+    assert found.reason == "2 of 3 groups have one cluster only, so their variance is unknown"
+    assert macro_interval([pair, pair], [0, 1, 2, 2]).reason.startswith("1 of 2 groups have one cluster")
+    assert macro_interval([], []).reason == "no groups"
+    undefined = Moments(column([1.0, 3.0]), lambda means: means[..., 0] * np.nan)
+    assert macro_interval([pair, undefined], np.arange(4)).reason == "the value is undefined"
+    assert macro_interval([pair, pair], [0, 1, 0, 1]).reason == ""
+    alike = macro_interval([Moments(column([2.0, 2.0])), Moments(column([4.0, 4.0]))], np.arange(4))
+    assert (alike.value, alike.reason) == (3.0, ALIKE)
+    for one in (found, alike):
+        assert all(math.isnan(x) for x in (one.low, one.high, one.error, one.n_effective))
 
 
 # --- quantiles -----------------------------------------------------------------------------------------------------
@@ -487,12 +703,12 @@ def test_woodruff_among_many_equal_values():
     0.24 x 900 = 216, the reach t / (2 sqrt 216) = 0.077, and both limits lie within the 60 ones."""
     values = [[1.0] * n_ones + list(range(2, 12 - n_ones)) for n_ones in (5, 7) * 5]
     found = quantile_interval(np.concatenate(values), np.repeat(np.arange(10), 10))
-    assert (found.low, found.value, found.high, found.error, found.reason) == (1.0, 1.0, 1.0, 0.0, "")
+    assert (found.low, found.value, found.high, found.error, found.reason) == (1.0, 1.0, 1.0, 0.0, ONE_VALUE)
     reach = student_quantile(0.975, 9) / (2 * math.sqrt(216))
     places = math.ceil(100 * (0.55 - reach)), math.floor(100 * (0.55 + reach)) + 1
     assert places == (48, 63)  # beyond the 60 ones come ten values of 2
     found = quantile_interval(np.concatenate(values), np.repeat(np.arange(10), 10), share=0.55)
-    assert (found.low, found.high) == (1.0, 2.0)
+    assert (found.low, found.high, found.reason) == (1.0, 2.0, "")
 
 
 @pytest.mark.parametrize("make", [quantile_interval, quantile_bootstrap])
@@ -588,6 +804,9 @@ def test_an_interval_reads_well():
     assert str(Interval(0.5, math.nan, math.nan, 0.95, "robust", 1, reason="one cluster")) == (
         "0.5000 (no interval: one cluster)"
     )
+    few = Interval(0.5, 0.25, 0.75, 0.95, "robust", 200, n_effective=99.4)
+    assert str(few) == "0.5000 [0.2500, 0.7500] (99 effective clusters)"
+    assert str(Interval(0.5, 0.25, 0.75, 0.95, "robust", 200, n_effective=100.0)) == "0.5000 [0.2500, 0.7500]"
 
 
 def test_resamples_of_many_clusters_are_drawn_in_blocks(monkeypatch):

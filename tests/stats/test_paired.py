@@ -10,12 +10,15 @@ from grids import light
 
 from kgeval.errors import DataError, MetricError
 from kgeval.stats import paired
+from kgeval.stats.clusters import Clusters
 from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments, influences
 from kgeval.stats.paired import compare_paired, holm
-from kgeval.stats.student import student_quantile
+from kgeval.stats.power import detectable_share
+from kgeval.stats.student import student_p_value, student_quantile
 
 PAIRS = np.repeat(np.arange(60), 2)
+ALL_ALIKE = "the difference is the same in every cluster, so its variation cannot be estimated"
 
 
 def column(values):
@@ -61,23 +64,90 @@ def without_labels(found):
 
 
 def test_difference_by_exact_fractions():
-    """Clusters {0, 1}, {2}, {3}: gaps 1 + 1, 1, 0 of 4 observations; mean 3/4, deviations 1/2, 1/4, -3/4."""
-    first, second = [3, 2, 5, 4], [2, 1, 4, 4]
+    """Clusters {0, 1}, {2}, {3}: gaps 1, 1, 1 and 0, mean 3/4; without one of them 1/2, 2/3 and 1.
+
+    4^2 / (2^2 + 1 + 1) = 8/3 effective clusters: t has 1 degree of freedom. Two clusters differ, so that p is at least
+    2 / 2^2, and no difference can be detected.
+    """
+    first, second, clusters = [3, 2, 5, 4], [2, 1, 4, 4], [0, 0, 1, 2]
     gaps = [Fraction(a - b) for a, b in zip(first, second)]
-    mean = sum(gaps) / 4
-    sums = [gaps[0] + gaps[1] - 2 * mean, gaps[2] - mean, gaps[3] - mean]
-    assert (mean, sums) == (Fraction(3, 4), [Fraction(1, 2), Fraction(1, 4), Fraction(-3, 4)])
-    variance = Fraction(3, 2) * sum(x * x for x in sums) / 16
-    assert variance == Fraction(21, 256)
-    (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], [0, 0, 1, 2], power=0.9)
-    t, more = (student_quantile(share, 2) for share in (0.975, 0.9))
-    error = math.sqrt(21) / 16
-    assert without_labels(found) == pytest.approx(
-        [0.75, 0.75 - t * error, 0.75 + t * error, error, 0.5, (t + more) * error], rel=1e-12
-    )
+    without = []
+    for left_out in range(3):
+        rest = [gap for gap, cluster in zip(gaps, clusters) if cluster != left_out]
+        without.append(sum(rest) / len(rest))
+    assert without == [Fraction(1, 2), Fraction(2, 3), Fraction(1)]
+    variance = Fraction(2, 3) * sum((x - Fraction(3, 4)) ** 2 for x in without)
+    assert variance == Fraction(19, 216)
+    (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], clusters, power=0.9)
+    error = math.sqrt(19 / 216)
+    reach = math.tan(math.pi * 0.475) * error
+    assert without_labels(found)[:5] == pytest.approx([0.75, 0.75 - reach, 0.75 + reach, error, 0.5], rel=1e-12)
     assert (found.n_clusters, found.n_differing, found.n_resamples, found.is_exact) == (3, 2, 4, True)
-    assert (found.confidence, found.power, found.reason) == (0.95, 0.9, "")
+    assert (found.confidence, found.power, found.n_effective) == (0.95, 0.9, pytest.approx(8 / 3))
+    assert math.isnan(found.detectable)
+    assert found.reason == "detectable is undefined: with 2 differing clusters no p-value is at most 0.05"
     assert str(found) == f"+0.7500 [{found.low:+.4f}, {found.high:+.4f}], p = 0.5"
+
+
+def test_detectable_by_hand():
+    """Gaps 1, ..., 8 of single observations: (t(1 - alpha / 2) + t(power)) s / sqrt(8), alpha .05 over the tests.
+
+    Both systems' mean is 0 in each observation, so that the variance cannot depend on the level.
+    """
+    first, second = Moments(column(np.arange(1.0, 9.0) / 2)), Moments(column(np.arange(1.0, 9.0) / -2))
+    error = math.sqrt(6 / 8)  # s^2 = sum of (k - 4.5)^2 over 7 = 42 / 7
+    for n_tests, power in ((1, 0.8), (2, 0.8), (6, 0.9)):
+        (found,) = compare_paired([first], [second], np.arange(8), n_tests=n_tests, power=power)
+        wanted = (student_quantile(1 - 0.025 / n_tests, 7) + student_quantile(power, 7)) * error
+        assert (found.error, found.detectable) == pytest.approx((error, wanted), rel=1e-12)
+        assert found.high - found.value == pytest.approx(student_quantile(0.975, 7) * error, rel=1e-12)
+
+
+def test_detectable_of_shares_is_that_of_the_sign_test():
+    """At the level .05 over the tests; other statistics of the same zeros and ones have the other formula."""
+    hits = [Moments(column(np.arange(40) % k == 0)) for k in (2, 3)]
+    for n_tests in (1, 5):
+        (found,) = compare_paired([hits[0]], [hits[1]], np.arange(40), n_tests=n_tests)
+        pair = (moments.values[:, 0] for moments in hits)
+        wanted = detectable_share(*pair, found.error**2, 0.05 / n_tests, 0.8)
+        assert found.detectable == pytest.approx(wanted, rel=1e-12)
+    same = [Moments(moments.values, lambda means: means[..., 0] * 1.0) for moments in hits]
+    (plain,) = compare_paired([same[0]], [same[1]], np.arange(40), n_tests=5)
+    assert (plain.low, plain.high, plain.p_value) == pytest.approx((found.low, found.high, found.p_value))
+    assert plain.detectable != found.detectable
+
+
+@pytest.mark.parametrize(("n_differing", "n_tests"), [(5, 1), (6, 1), (6, 2), (7, 2), (13, 1), (9, 20), (14, 1)])
+def test_too_few_differing_clusters_detect_nothing(n_differing, n_tests):
+    """The smallest p is 2 / 2^m for m differing clusters, or 1 / (B + 1) with B random swaps; the interval is kept.
+
+    Beside it another statistic may differ in all clusters: that helps the first one in nothing.
+    """
+    ones, zeros = Moments(column(np.arange(30) < n_differing)), Moments(column(np.zeros(30)))
+    other = Moments(column(np.arange(1.0, 31.0)))
+    is_enough = 2 / 2**n_differing <= 0.05 / n_tests
+    for firsts, seconds in (([ones], [zeros]), ([ones, other], [zeros, zeros])):
+        found = compare_paired(firsts, seconds, np.arange(30), n_tests=n_tests)[0]
+        assert found.low < found.value < found.high
+        assert math.isnan(found.detectable) == (not is_enough)
+        few = f"with {n_differing} differing clusters no p-value is at most {0.05 / n_tests:.2g}"
+        assert found.reason == ("" if is_enough else f"detectable is undefined: {few}")
+        least = 2 / 2**n_differing
+        assert found.p_value > least - 5 * math.sqrt(least / 9999)
+    (found,) = compare_paired([other], [zeros], np.arange(30), n_resamples=9)
+    assert found.reason == "detectable is undefined: with 9 random swaps no p-value is at most 0.05"
+
+
+def test_differences_all_alike_have_no_interval():
+    """Each pair differs by 1/2 or by -3: a variance of 0 would be an interval without width, and detectable 0."""
+    rng = np.random.default_rng(1)
+    second = 1 / rng.integers(1, 9, 20)
+    for gap in (0.5, -3.0):
+        (found,) = compare_paired([Moments(column(second + gap))], [Moments(column(second))], np.arange(20) // 2)
+        assert (found.value, found.reason) == (pytest.approx(gap), ALL_ALIKE)
+        assert all(math.isnan(x) for x in (found.low, found.high, found.detectable))
+        assert found.p_value == 2 / 2**10
+        assert str(found).endswith(f"(no interval: {ALL_ALIKE})")
 
 
 def test_difference_of_means_is_the_interval_of_the_mean_difference():
@@ -90,15 +160,19 @@ def test_difference_of_means_is_the_interval_of_the_mean_difference():
     )
 
 
-def test_difference_of_geometric_means_by_the_delta_method_in_a_loop():
+def test_difference_of_geometric_means_by_a_loop():
+    """Both means anew without each triple: the jackknife, G - 1 over G times the squared changes of the difference."""
     first, second = two_ranks(np.random.default_rng(1), 60)
     found = compare_paired(numbers_of(first), numbers_of(second), PAIRS, n_resamples=9)[3]
-    one, other = (math.exp(sum(map(math.log, ranks)) / 120) for ranks in (first, second))
-    sums = [0.0] * 60
-    for triple, a, b in zip(PAIRS, first, second):
-        sums[triple] += one * (math.log(a) - math.log(one)) - other * (math.log(b) - math.log(other))
-    assert found.value == pytest.approx(one - other, rel=1e-12)
-    assert found.error == pytest.approx(math.sqrt(60 / 59 * sum(x * x for x in sums)) / 120, rel=1e-8)
+
+    def difference(kept):
+        means = (math.exp(math.fsum(map(math.log, ranks[kept])) / kept.sum()) for ranks in (first, second))
+        return next(means) - next(means)
+
+    whole = difference(np.ones(120, dtype=bool))
+    squares = [(difference(triple != PAIRS) - whole) ** 2 for triple in range(60)]
+    assert found.value == pytest.approx(whole, rel=1e-12)
+    assert found.error == pytest.approx(math.sqrt(59 / 60 * math.fsum(squares)), rel=1e-10)
 
 
 def test_influences_say_where_a_difference_comes_from():
@@ -174,6 +248,29 @@ def test_thirteen_differing_clusters_are_the_most_to_try_all_patterns():
         assert (found.n_clusters, found.n_differing) == (40, n_differing)
         assert (found.n_resamples, found.is_exact) == (n_resamples, n_differing == 13)
     assert found.p_value == 1 / 501
+
+
+@pytest.mark.parametrize(("n_differing", "equal_counts"), [(13, 1.0), (19, 1.0), (20, 0.5), (40, 0.5)])
+def test_patterns_that_equal_the_difference_count_half_if_many_clusters_differ(n_differing, equal_counts):
+    """Wins and losses of single hits: p is P(larger) + P(equal), or + P(equal) / 2 (mid-p), by binomial coefficients.
+
+    The p-value of a statistic is its own, whatever else is compared: the second one differs in all 60 clusters. Random
+    patterns: within four standard errors of 20,000.
+    """
+    wins = n_differing - n_differing // 3
+    gaps = np.concatenate([np.ones(wins), -np.ones(n_differing - wins), np.zeros(60 - n_differing)])
+    zeros, other = Moments(column(np.zeros(60))), Moments(column(np.arange(1.0, 61.0)))
+    observed = abs(2 * wins - n_differing)
+    larger, equal = (
+        sum(math.comb(n_differing, k) for k in range(n_differing + 1) if is_it(abs(2 * k - n_differing)))
+        / 2**n_differing
+        for is_it in (observed.__lt__, observed.__eq__)
+    )
+    wanted = larger + equal_counts * equal
+    for firsts in ([Moments(column(gaps))], [Moments(column(gaps)), other]):
+        found = compare_paired(firsts, [zeros] * len(firsts), np.arange(60), n_resamples=20_000)[0]
+        margin = 0.0 if found.is_exact else 4 * math.sqrt(wanted / 20_000)
+        assert abs(found.p_value - wanted) <= margin + 1e-12
 
 
 def test_p_is_never_zero():
@@ -262,6 +359,69 @@ def test_random_patterns_are_fair_and_bounded(monkeypatch):
     assert np.abs(rest - 0.25).max() < 5 * math.sqrt(3 / 16 / 4000)
 
 
+# --- Student's t test of two-way clusters ---------------------------------------------------------------------------
+
+
+def crossed_gaps(rng, n_first, n_second, each=1):
+    """Gaps of n_first x n_second x each observations, and their two labels."""
+    first, second = np.repeat(np.arange(n_first), n_second * each), np.tile(np.arange(n_second), n_first * each)
+    gaps = rng.normal(size=n_first)[first] + rng.normal(size=n_second)[second] + rng.normal(size=len(first))
+    return gaps + 1.0, first, second
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_t_test_with_one_and_two_degrees_of_freedom(n):
+    """n x n cells are n effective clusters. P(|T| > |d| / se) is 1 - 2 / pi atan(t), or 1 - t / sqrt(2 + t^2)."""
+    gaps, first, second = crossed_gaps(np.random.default_rng(3), n, n, each=2)
+    zeros = Moments(column(np.zeros(len(gaps))))
+    (found,) = compare_paired([Moments(column(gaps))], [zeros], Clusters.crossed(first, second, len(gaps)))
+    alone = robust_interval(Moments(column(gaps)), Clusters.crossed(first, second, len(gaps)))
+    assert (found.low, found.high, found.error) == pytest.approx((alone.low, alone.high, alone.error), rel=1e-12)
+    t = abs(gaps.mean()) / found.error
+    wanted = 1 - 2 / math.pi * math.atan(t) if n == 2 else 1 - t / math.sqrt(2 + t * t)
+    assert found.p_value == pytest.approx(wanted, rel=1e-9)
+    assert (found.n_resamples, found.is_exact, found.n_effective) == (0, False, pytest.approx(n))
+    assert found.reason == ""
+    assert found.detectable > 0.0
+
+
+def test_t_test_is_scipys():
+    stats = pytest.importorskip("scipy.stats")
+    for seed in range(10):
+        gaps, first, second = crossed_gaps(np.random.default_rng(seed), 5 + seed, 7)
+        zeros = Moments(column(np.zeros(len(gaps))))
+        (found,) = compare_paired([Moments(column(gaps))], [zeros], Clusters.crossed(first, second, len(gaps)))
+        freedom = min(5 + seed, 7) - 1
+        assert found.p_value == pytest.approx(2 * stats.t.sf(abs(gaps.mean()) / found.error, freedom), rel=1e-9)
+
+
+def test_t_test_agrees_with_its_interval():
+    """p < 0.05 if and only if the interval leaves out 0; the sign of the difference does not matter."""
+    sides = set()
+    for seed in range(30):
+        gaps, first, second = crossed_gaps(np.random.default_rng(seed), 6, 9)
+        clusters = Clusters.crossed(first, second, len(gaps))
+        gap, zero = Moments(column(gaps)), Moments(column(np.zeros(len(gaps))))
+        (found,), (turned,) = compare_paired([gap], [zero], clusters), compare_paired([zero], [gap], clusters)
+        assert (found.p_value < 0.05) == (not found.low <= 0.0 <= found.high)
+        assert found.p_value == student_p_value(found.value / found.error, 5)
+        assert turned.p_value == found.p_value
+        sides.add(found.p_value < 0.05)
+    assert sides == {True, False}
+
+
+def test_t_test_of_systems_that_agree_or_differ_alike():
+    """Equal systems: p = 1. A difference without variation: no p-value, since t would be infinite."""
+    _, first, second = crossed_gaps(np.random.default_rng(0), 4, 4)
+    clusters = Clusters.crossed(first, second, 16)
+    values = Moments(column(np.arange(16.0)))
+    (same,) = compare_paired([values], [values], clusters)
+    assert (same.p_value, same.reason) == (1.0, "the two systems have equal values in every cluster")
+    (alike,) = compare_paired([Moments(values.values + 1.0)], [values], clusters)
+    assert (alike.value, alike.reason) == (1.0, ALL_ALIKE)
+    assert all(math.isnan(x) for x in (alike.p_value, alike.low, alike.detectable))
+
+
 # --- how often -----------------------------------------------------------------------------------------------------
 
 
@@ -300,7 +460,7 @@ def test_power_rises_with_n_and_is_what_detectable_says():
     detectable = []
     for _ in range(300):
         first, second = two_systems(rng, 60)
-        (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], PAIRS, n_resamples=1)
+        (found,) = compare_paired([Moments(column(first))], [Moments(column(second))], PAIRS, n_resamples=99)
         detectable.append(found.detectable)
     ahead = float(np.mean(detectable))
     power = {}
@@ -348,7 +508,9 @@ def test_a_number_that_is_undefined_spoils_only_itself(values):
     found = compare_paired([undefined, first], [second, second], [0, 1])
     assert found[0].reason == "the value is undefined"
     assert all(math.isnan(x) for x in without_labels(found[0]))
-    assert (found[1].value, found[1].p_value, found[1].reason) == (-1.5, 0.5, "")
+    assert (found[1].value, found[1].p_value) == (-1.5, 0.5)
+    assert found[1].low < -1.5 < found[1].high
+    assert found[1].reason == "detectable is undefined: with 2 differing clusters no p-value is at most 0.05"
 
 
 def test_patterns_that_leave_a_number_undefined_count_as_extreme():
@@ -384,6 +546,7 @@ def test_nothing_to_compare():
         ({"confidence": 95}, MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),
         ({"power": 1}, MetricError, "power must be a probability between 0 and 1, such as 0.8; got 1"),
         ({"n_resamples": 0}, MetricError, "n_resamples must be an integer of at least 1; got 0"),
+        ({"n_tests": 0}, MetricError, "n_tests must be an integer of at least 1; got 0"),
     ],
 )  # fmt: skip
 def test_what_is_refused(change, error, text):

@@ -52,7 +52,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         choices=CLUSTERS,
         default="triple",
-        help="the test swaps all ranks of a triple, or of a query, together (default: triple)",
+        help="what intervals and tests are for: other triples of this graph, other queries, or other entities "
+        "(default: triple)",
     )
     parser.add_argument(
         "--resamples",

@@ -48,9 +48,10 @@ def _show_classification(result: ClassificationResult, options: argparse.Namespa
     if options.metrics == ",".join(DEFAULT_METRICS):
         options.metrics = ",".join(result.default_metrics)
     rank_options = ("ties", "types", "means_from", "confidence")
-    if any(getattr(options, name) is not None for name in rank_options) or not options.intervals:
+    is_changed = options.cluster != "triple" or not options.intervals
+    if any(getattr(options, name) is not None for name in rank_options) or is_changed:
         raise DataError(
-            f"{options.result}: holds a classification, but --ties, --types, --means-from, --confidence and "
+            f"{options.result}: holds a classification, but --ties, --types, --means-from, --confidence, --cluster and "
             "--no-intervals need ranks"
         )
     for column in words(options.by or ""):

@@ -208,7 +208,8 @@ def _ratio_of_means(above: npt.ArrayLike, below: npt.ArrayLike, nothing: float) 
 
     # The transpose stores each column contiguously, so that numpy sums each column pairwise, which reduces rounding
     # errors.
-    return Moments(np.array([above, below], dtype=np.float64).T, finish)
+    values = np.array([above, below], dtype=np.float64)
+    return Moments(values.T, finish, weights=values[1])
 
 
 LISTS: Family[ListMetric] = Family("list metric", ListMetric)

@@ -193,14 +193,14 @@
       });
       return element("tbody", {}, element("tr", {}, title), ...rows);
     });
-    const caption = `Metrics with ${percent}% intervals, clustered by triple, in brackets; realistic ties`
+    const caption = `Metrics with ${percent}% intervals in brackets; realistic ties`
       + (several && !data.differences.length ? "; the best value in bold, which does not mean that its difference is significant" : "");
     const terms = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
       ["realistic ties", "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties broken at random is another policy, expected.)"],
       ["chance", "The expected value for a model that orders the same candidates at random."],
-      ["intervals", `${percent}% confidence intervals, clustered by triple: the two ranks of a triple, one per side, are not independent.`]];
+      ["intervals", `How much a value would vary with other triples of this graph. The two ranks of a triple, one per side, may depend on each other. For other graphs, that is for other entities, intervals are wider.`]];
     const meanings = element("dl", {}, ...terms.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]));
-    section("metrics", "Metrics", scrolling(caption, head, bodies), reasonList(reasons),
+    section("metrics", "Metrics", ...data.purposes.map((text) => element("p", {}, `${text}.`)), scrolling(caption, head, bodies), reasonList(reasons),
       element("details", {}, element("summary", {}, "What the metrics mean"), meanings));
   }
 
@@ -236,6 +236,7 @@
     const isSure = row.p_holm !== null && row.p_holm <= data.comparison.alpha;
     const counts = ["wins", "ties", "losses", "n", "n_clusters"].map((name) =>
       element("td", { class: "number" }, typeof row[name] === "number" ? whole(row[name]) : "-"));
+    if (row.n_effective !== null && row.n_effective < 100) counts[4].append(` (${Math.round(row.n_effective)} effective)`);
     return element("tr", {}, element("th", { scope: "row" }, row.metric),
       numberCell([row.value_first], row.metric), numberCell([row.value_second], row.metric),
       differenceCell([row.difference, row.low, row.high, row.reason], row.metric, isSure),
@@ -433,7 +434,7 @@
       parts.push(element("h3", {}, "Metrics per group"), element("div", { class: "controls" },
         choice("By", data.breakdowns.columns.map((column) => column.name), (i) => { groupChart.column = i; drawGroups(); }),
         choice("Metric", data.breakdowns.metrics.map((metric) => metric.heading), (i) => { groupChart.metric = i; drawGroups(); })),
-      chart(`Metric by group with ${percent}% intervals, clustered by triple (filtered, all sides). The tables of each model have the same numbers.`, "groups", groupFigure, "plot of-groups"),
+      chart(`Metric by group with ${percent}% intervals (filtered, all sides). The tables of each model have the same numbers.`, "groups", groupFigure, "plot of-groups"),
       ...splitNotes(data.breakdowns.notes));
     }
     section("charts", "Charts", ...parts);
@@ -497,7 +498,7 @@
         element("label", {}, "Search", search)),
       status,
       left ? element("p", { class: "muted" }, `${whole(left)} relations with fewer ranks are not in this page; result.by("relation") returns all.`) : null,
-      scrolling(`Metric of each relation with ${percent}% intervals, clustered by triple (filtered, all sides, realistic ties); the buttons in the header row sort the table`,
+      scrolling(`Metric of each relation with ${percent}% intervals (filtered, all sides, realistic ties); the buttons in the header row sort the table`,
         element("thead", {}, element("tr", {}, ...heads)), [body], true), more);
   }
 
@@ -522,7 +523,7 @@
       const left = table.n_all - table.groups.length;
       if (!isOpen.has(column.name)) isOpen.set(column.name, place === 0);
       const details = element("details", { open: isOpen.get(column.name) ? "" : null }, element("summary", {}, "By ", element("bdi", {}, column.name)),
-        scrolling(`Metrics by ${column.name} with ${percent}% intervals, clustered by triple (filtered, all sides)`, head, [element("tbody", {}, ...rows)]),
+        scrolling(`Metrics by ${column.name} with ${percent}% intervals (filtered, all sides)`, head, [element("tbody", {}, ...rows)]),
         left ? element("p", { class: "muted left-out" }, `${whole(left)} smaller groups, ${styles[1].format(100 * table.share_left)}% of the ranks, are left out.`) : null);
       details.addEventListener("toggle", () => { if (details.isConnected) isOpen.set(column.name, details.open); });
       return details;

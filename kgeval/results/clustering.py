@@ -1,0 +1,148 @@
+"""Which ranks of a result depend on each other: the clusters of intervals and tests, and what an interval is for.
+
+`RankTable`, `EvaluationResult` and `kgeval.compare` read their parameter ``cluster`` with `RowClusters.of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import Ids, check_one_of
+from kgeval.data import given_and_asked_where, group_rows
+from kgeval.errors import MetricError
+from kgeval.results.columns import check_row_index
+from kgeval.stats import Clusters, Grouping
+
+CLUSTERS = ("triple", "query", "entity")
+# What an interval is for, by its clusters, and which ranks may depend on each other.
+PURPOSES = {
+    "triple": "other triples of this graph: the ranks of a triple may depend on each other",
+    "query": "other queries of this graph: the ranks of a query may depend on each other",
+    "entity": "other entities: ranks with the same subject or the same object may depend on each other",
+    "array": "other clusters like those of the given array",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RowClusters:
+    """The cluster labels of the rows of a table of ranks.
+
+    Parameters
+    ----------
+    by : str
+        One of `CLUSTERS`, or ``"array"`` for labels that the user gave.
+    labels : tuple of arrays, shape (rows,)
+        One label per row; two arrays, subjects and objects, with ``"entity"``.
+    frame : pandas.DataFrame
+        The table of ranks.
+    """
+
+    by: str
+    labels: tuple[Any, ...]
+    frame: pd.DataFrame
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, cluster: Any = "triple") -> RowClusters:
+        """Return the labels of all rows of a table of ranks.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        cluster : str or array_like, shape (rows,)
+            One of `CLUSTERS`, or one label per row.
+
+        Raises
+        ------
+        MetricError
+            If `cluster` is an unknown word, or an array with another shape or with missing labels.
+        """
+        if isinstance(cluster, str):
+            check_one_of("cluster", cluster, CLUSTERS, MetricError)
+        if isinstance(cluster, str) and cluster == "entity":
+            return cls(cluster, (frame["s"].to_numpy(), frame["o"].to_numpy()), frame)
+        if isinstance(cluster, str):
+            columns = _query_columns(frame) if cluster == "query" else tuple(frame[["s", "p", "o"]].to_numpy().T)
+            return cls(cluster, (_numbers(*columns),), frame)
+        check_row_index("cluster", cluster, frame.index, MetricError)
+        if isinstance(cluster, np.ma.MaskedArray):
+            raise MetricError("cluster must not be a masked array; every rank needs a label")
+        labels = np.asarray(cluster)
+        if labels.shape != (len(frame),):
+            raise MetricError(
+                f"cluster must be one of {', '.join(map(repr, CLUSTERS))}, or an array with one label for each of the "
+                f"{len(frame):,} rows of the table; got shape {labels.shape}"
+            )
+        missing = np.flatnonzero(pd.isna(labels))
+        if len(missing):
+            raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every rank needs a label")
+        return cls("array", (pd.factorize(labels)[0].astype(np.int64),), frame)
+
+    def of_other(self, frame: pd.DataFrame, rows: Ids, other_rows: Ids) -> RowClusters:
+        """Return the labels of the rows of another table, whose rows `other_rows` are the same ranks as `rows` here."""
+        if self.by != "array":
+            return RowClusters.of(frame, self.by)
+        labels = np.full(len(frame), -1, dtype=np.int64)
+        labels[other_rows] = self.labels[0][rows]
+        return RowClusters(self.by, (labels,), frame)
+
+    @cached_property
+    def queries(self) -> Ids:
+        """The number of the query of each row, int64, shape (rows,); sorted by side, relation and given entity."""
+        return self.labels[0] if self.by == "query" else _numbers(*_query_columns(self.frame))
+
+    def among(self, parts: Sequence[Ids], of_queries: bool = False) -> Clusters:
+        """Return the clusters of the observations of a metric over one or more groups of rows.
+
+        The observations are the rows of ``parts[0]``, then those of ``parts[1]``, and so on. For query-level metrics
+        they are the queries of each group, in the order of `queries`. A query shares a cluster with another one if one
+        of its ranks does; its own ranks always belong together.
+
+        Parameters
+        ----------
+        parts : sequence of int64 arrays
+            The indices of the rows of each group.
+        of_queries : bool
+            Whether the observations are queries.
+        """
+        rows = np.concatenate(parts) if len(parts) else np.zeros(0, dtype=np.int64)
+        labels = [labels[rows] for labels in self.labels]
+        if not of_queries:
+            n = len(rows)
+            return Clusters.of(labels[0], n) if len(labels) == 1 else Clusters.crossed(labels[0], labels[1], n)
+        queries = self.queries[rows]
+        # observations (rows,): the number of the pair (group, query) of each row.
+        group = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        observations = _numbers(group, queries)
+        n = int(observations.max(initial=-1)) + 1
+        if self.by == "query":
+            return Clusters(Grouping.of(queries, n, observations))
+        first, second = labels if len(labels) == 2 else (queries, labels[0])
+        return Clusters.crossed(first, second, n, observations)
+
+
+def _query_columns(frame: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
+    """Return side, relation and given entity of each row, in this order: they identify the query of the row."""
+    triples = frame[["s", "p", "o"]].to_numpy()
+    side = frame["side"].cat.codes.to_numpy().astype(np.int64)
+    return side, triples[:, 1], given_and_asked_where(triples, (frame["side"] == "subject").to_numpy())[0]
+
+
+def _numbers(*columns: Ids) -> Ids:
+    """Return one number per row: equal for rows with equal values in all columns, sorted by the columns.
+
+    Examples
+    --------
+    >>> _numbers(np.array([4, 4, 1]), np.array([7, 5, 9]))
+    array([2, 1, 0])
+    """
+    # order sorts the rows by the columns. The rows order[starts[g]:starts[g + 1]] form group g.
+    order, starts = group_rows(*columns)
+    numbers = np.empty(len(columns[0]), dtype=np.int64)
+    numbers[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return numbers

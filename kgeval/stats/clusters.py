@@ -1,0 +1,313 @@
+"""Which observations depend on each other, and the sampling variance that follows: a jackknife over clusters.
+
+`intervals.py` and `paired.py` compute intervals and tests from the variance and from the effective number of clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, Reals
+from kgeval.errors import DataError
+from kgeval.stats.moments import Moments
+
+# Largest relative rounding error of a sum within a cluster. If a sum is smaller than that, it counts as 0.
+SUM_ROUNDING = 2.0**-46
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One grouping of observations into clusters; the clusters have the indices 0, 1, 2 and so on.
+
+    Parameters
+    ----------
+    numbers : int64 array, shape (members,)
+        For each member, the index of its cluster, from 0 to ``count - 1``.
+    count : int
+        How many clusters there are.
+    observations : int64 array, shape (members,), optional
+        For each member, the index of its observation, in ascending order. With this array, an observation can be in
+        several clusters: a query is in the cluster of each of its triples. By default, each observation is in one
+        cluster, and the members are the observations.
+    """
+
+    numbers: Ids
+    count: int
+    observations: Ids | None = None
+
+    @classmethod
+    def of(cls, labels: npt.ArrayLike, n: int, observations: Ids | None = None) -> Grouping:
+        """Return the grouping, given one cluster label per member.
+
+        Parameters
+        ----------
+        labels : array_like, shape (members,)
+            Any values that can be sorted; members with equal labels share a cluster.
+        n : int
+            Number of observations.
+        observations : int64 array, shape (members,), optional
+            For each member, the index of its observation; an observation is at most once a member of a cluster, even
+            if its pair (observation, label) is repeated here. By default, the members are the observations.
+
+        Raises
+        ------
+        DataError
+            If `labels` has another shape, or if a label is NaN.
+
+        Examples
+        --------
+        >>> Grouping.of([7, 7, 3], 3)
+        Grouping(numbers=array([1, 1, 0]), count=2, observations=None)
+        >>> Grouping.of([7, 3, 7, 7], 2, np.array([0, 0, 1, 1]))
+        Grouping(numbers=array([0, 1, 1]), count=2, observations=array([0, 0, 1]))
+        """
+        array = np.asarray(labels)
+        expected = (n,) if observations is None else observations.shape
+        if array.shape != expected:
+            raise DataError(
+                f"clusters must have one label per observation, shape ({expected[0]},); got shape {array.shape}"
+            )
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            row = int(np.flatnonzero(np.isnan(array))[0])
+            raise DataError(f"clusters, row {row}: NaN is not a label; every observation needs a cluster")
+        distinct, numbers = np.unique(array, return_inverse=True)
+        numbers, count = numbers.reshape(expected).astype(np.int64, copy=False), len(distinct)
+        if observations is None:
+            return cls(numbers, count)
+        # One integer for each pair of observation and cluster; sorted, so that members come in the order of the
+        # observations.
+        members = np.unique(observations * count + numbers) if count else np.zeros(0, dtype=np.int64)
+        observations, numbers = np.divmod(members, max(count, 1))
+        is_plain = len(observations) == n and bool((observations == np.arange(n)).all())
+        return cls(numbers, count, None if is_plain else observations)
+
+    @property
+    def sizes(self) -> Reals:
+        """Number of members of each cluster, float64, shape (clusters,)."""
+        return np.bincount(self.numbers, minlength=self.count).astype(np.float64)
+
+    def sums(self, values: Reals) -> Reals:
+        """Sum the rows of `values` within each cluster.
+
+        `values` has the shape (observations, k), the result (float64) has the shape (clusters, k).
+
+        Examples
+        --------
+        >>> Grouping.of([7, 7, 3], 3).sums(np.array([[1.0], [2.0], [5.0]]))
+        array([[5.],
+               [3.]])
+        """
+        values = values if self.observations is None else values[self.observations]
+        columns = [np.bincount(self.numbers, weights=column, minlength=self.count) for column in values.T]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.count, 0))
+
+    def effective_number(self, weights: Reals | None = None) -> float:
+        """Return the effective number of clusters, ``sizes.sum()**2 / (sizes**2).sum()``.
+
+        It is the number of clusters if all have the same size, and less otherwise: if one cluster holds nearly all
+        observations, it is little more than 1. With weights, the size of a cluster is the sum over its observations of
+        the weight to the power 4/3. (In simulations, too few intervals cover with the power 1, and too many with the
+        power 2, which would be right for normal values: see tests/bench/bench_coverage.py.)
+
+        Parameters
+        ----------
+        weights : float64 array, shape (observations,), optional
+            The weight of each observation in the statistic.
+
+        References
+        ----------
+        Kish (1965), Survey Sampling, section 8.2; Carter, Schnepel and Steigerwald (2017), Asymptotic Behavior of a
+        t-Test Robust to Cluster Heterogeneity, Review of Economics and Statistics 99 (effective number of clusters).
+
+        Examples
+        --------
+        >>> Grouping.of([1, 1, 2, 2], 4).effective_number(), Grouping.of([1, 1, 1, 2], 4).effective_number()
+        (2.0, 1.6)
+        """
+        sizes = self.sizes if weights is None else self.sums(weights[:, None] ** (4.0 / 3.0))[:, 0]
+        squares = float(np.square(sizes).sum())
+        return float(sizes.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+    def take(self, rows: Ids) -> tuple[Grouping, Ids]:
+        """Return the grouping of some of the observations, and the old index of each of its clusters.
+
+        Parameters
+        ----------
+        rows : int64 array, shape (chosen,)
+            The indices of the chosen observations, which become the observations 0, 1, 2 and so on.
+
+        Examples
+        --------
+        >>> Grouping.of([7, 7, 3, 9], 4).take(np.array([3, 0]))
+        (Grouping(numbers=array([1, 0]), count=2, observations=None), array([1, 2]))
+        """
+        if self.observations is None:
+            kept, numbers = np.unique(self.numbers[rows], return_inverse=True)
+            return Grouping(numbers.reshape(len(rows)), len(kept)), kept
+        n = int(max(self.observations.max(initial=-1), rows.max(initial=-1))) + 1
+        new_index = np.full(n, -1)
+        new_index[rows] = np.arange(len(rows))
+        chosen = np.flatnonzero(new_index[self.observations] >= 0)
+        kept, numbers = np.unique(self.numbers[chosen], return_inverse=True)
+        return Grouping.of(numbers.reshape(len(chosen)), len(rows), new_index[self.observations[chosen]]), kept
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which observations may depend on each other: those that share a cluster of one grouping, or of one of two.
+
+    Two groupings (two-way clusters) overlap: with clusters by subject and by object, two ranks depend on each other if
+    they share the subject or the object. Observations that share no cluster are independent.
+
+    Parameters
+    ----------
+    first : Grouping
+    second, both : Grouping, optional
+        The second of two groupings, and their intersection: the clusters of members that share a cluster in `first` and
+        one in `second`.
+    """
+
+    first: Grouping
+    second: Grouping | None = None
+    both: Grouping | None = None
+
+    @classmethod
+    def of(cls, labels: npt.ArrayLike | Clusters, n: int) -> Clusters:
+        """Return the clusters of `n` observations from one label per observation; `Clusters` are returned unchanged.
+
+        Raises
+        ------
+        DataError
+            If the shape of `labels` is not (n,), or if a label is NaN.
+        """
+        if isinstance(labels, Clusters):
+            return labels
+        return cls(Grouping.of(labels, n))
+
+    @classmethod
+    def crossed(cls, first: Ids, second: Ids, n: int, observations: Ids | None = None) -> Clusters:
+        """Return the clusters of two groupings; a grouping that lies within the other one is left out.
+
+        Parameters
+        ----------
+        first, second : int64 arrays, shape (members,)
+            The label of each member in both groupings.
+        n : int
+            Number of observations.
+        observations : int64 array, shape (members,), optional
+            As in `Grouping.of`.
+
+        Examples
+        --------
+        >>> Clusters.crossed(np.array([1, 1, 2]), np.array([5, 6, 6]), 3).both.count
+        3
+        >>> Clusters.crossed(np.array([1, 1, 2]), np.array([5, 6, 7]), 3).is_crossed  # 5 and 6 lie within 1, 7 within 2
+        False
+        """
+        numbers = [np.unique(labels, return_inverse=True)[1].reshape(len(labels)) for labels in (first, second)]
+        pairs = numbers[0] * (int(numbers[1].max(initial=0)) + 1) + numbers[1]
+        one, other, both = (Grouping.of(labels, n, observations) for labels in (*numbers, pairs))
+        if both.count == other.count:
+            return cls(one)
+        if both.count == one.count:
+            return cls(other)
+        return cls(one, other, both)
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether there are two groupings that overlap."""
+        return self.second is not None
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """The grouping, or the two groupings that overlap."""
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    @property
+    def count(self) -> int:
+        """Number of clusters; of two groupings the smaller number."""
+        return min(grouping.count for grouping in self.groupings)
+
+    def effective_number(self, weights: Reals | None = None) -> float:
+        """Return the effective number of clusters (see `Grouping`); of two groupings the smaller number."""
+        return min(grouping.effective_number(weights) for grouping in self.groupings)
+
+    def take(self, rows: Ids) -> Clusters:
+        """Return the clusters of some of the observations; `rows` is as in `Grouping.take`."""
+        parts = (self.first, self.second, self.both)
+        return Clusters(*(None if part is None else part.take(rows)[0] for part in parts))  # type: ignore[arg-type]
+
+    def variance(self, deviations: Callable[[Grouping], Reals]) -> float:
+        """Return the sampling variance of a statistic.
+
+        With one grouping, this is the sum of the squared deviations of its clusters. With two, the sums of both
+        groupings are added, and the sum of their intersection is subtracted, since it is counted twice. The result is
+        at least the sum of a grouping in which each observation is in one cluster, or else of single observations.
+
+        Parameters
+        ----------
+        deviations : function
+            Takes a grouping and returns one deviation of the statistic per cluster, such as `left_out_deviations`.
+
+        References
+        ----------
+        Cameron, Gelbach and Miller (2011), Robust Inference With Multiway Clustering, Journal of Business & Economic
+        Statistics 29.
+        """
+        sums = [float(np.square(deviations(grouping)).sum()) for grouping in self.groupings]
+        if self.both is None:
+            return sums[0]
+        total = sum(sums) - float(np.square(deviations(self.both)).sum())
+        least = [part for part, grouping in zip(sums, self.groupings) if grouping.observations is None]
+        if not least and self.both.observations is not None:
+            n = int(self.both.observations.max()) + 1
+            least = [float(np.square(deviations(Grouping(np.arange(n), n))).sum())]
+        return max(total, *least)
+
+
+def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
+    """Return how much the statistic changes if a cluster is left out, for each cluster (jackknife).
+
+    The deviations are multiplied by ``sqrt((G - 1) / G)`` for G clusters, so that the sum of their squares is the
+    jackknife variance. For a plain mean over clusters of equal size, this is the usual cluster-robust variance with the
+    factor G / (G - 1); larger clusters get more weight, which makes up for their pull on the mean.
+
+    Parameters
+    ----------
+    moments : Moments
+    grouping : Grouping
+        At least two clusters.
+
+    Returns
+    -------
+    float64 array, shape (clusters,)
+        NaN or infinite for a cluster without which the statistic is undefined.
+
+    References
+    ----------
+    MacKinnon, Nielsen and Webb (2023), Fast and reliable jackknife and bootstrap methods for cluster-robust inference,
+    Journal of Applied Econometrics 38 (there CV3).
+
+    Examples
+    --------
+    The mean of 1, 3 and 8 is 4; without the 8 it is 2, without the other cluster, 1 and 3, it is 8:
+
+    >>> deviations = left_out_deviations(Moments(np.array([[1.0], [3.0], [8.0]])), Grouping.of([0, 0, 1], 3))
+    >>> (deviations / np.sqrt(1 / 2)).round(9)
+    array([ 4., -2.])
+    """
+    values, n = moments.values, len(moments)
+    means = values.mean(axis=0)
+    # (clusters, k): the sums of the deviations from the means. What is only a rounding error is set to 0, so that
+    # clusters that agree have no variance.
+    sums, sizes = grouping.sums(values - means), grouping.sizes[:, None]
+    sums[np.abs(sums) <= SUM_ROUNDING * (grouping.sums(np.abs(values)) + sizes * np.abs(means))] = 0.0
+    with np.errstate(all="ignore"):
+        # The deviations of all observations sum to 0, so those outside a cluster sum to minus the sum of the cluster.
+        changes = np.asarray(moments.finish(means - sums / (n - sizes)) - moments.finish(means))
+    changes[(sums == 0.0).all(axis=1) & (sizes[:, 0] < n)] = 0.0
+    return np.asarray(changes * np.sqrt((grouping.count - 1.0) / grouping.count))

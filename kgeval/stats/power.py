@@ -1,0 +1,173 @@
+"""The minimum detectable difference: how large a true difference must be for a test to find it.
+
+`paired.py` computes the column `detectable` of comparisons with these functions.
+"""
+
+from __future__ import annotations
+
+from math import lgamma, log, log1p, nan, sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from kgeval.checks import Reals
+
+# With more discordant pairs than this, the binomial distribution is replaced by the normal distribution.
+MAX_BINOMIAL = 100
+# The result is exact to this share of the largest possible difference.
+PRECISION = 2.0**-20
+
+
+def detectable_difference(first: Reals, second: Reals, difference: float, variance: float, reach: float) -> float:
+    """Return the smallest true difference between two statistics that a paired test finds with a given probability.
+
+    If the variance did not change, this would be `reach` times the standard error. But where values are higher, they
+    often differ more, as reciprocal ranks do. So the variance at a larger difference is estimated: the squared
+    difference of a cluster is regressed on the level of the cluster (the mean of both systems), and the level rises by
+    half of what the difference gains. A rise and a fall count alike, as a gain in variance.
+
+    Parameters
+    ----------
+    first, second : float64 arrays, shape (clusters,)
+        How much each statistic changes if a cluster is left out.
+    difference, variance : float
+        The observed difference and its sampling variance; the variance is above 0.
+    reach : float
+        The sum of two quantiles of Student's t: that of the significance level, and that of the power.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Bloom (1995), Minimum Detectable Effects, Evaluation Review 19 (`reach` times the standard error).
+
+    Examples
+    --------
+    Squared differences do not depend on the level here, so that the result is 2.8 standard errors:
+
+    >>> first = np.array([0.1, -0.1, 0.2, -0.2])
+    >>> round(detectable_difference(first, -first, 0.0, 0.01, 2.8), 6)
+    0.28
+    """
+    plain = reach * sqrt(variance)
+    levels, squares = (first + second) / -2.0, np.square(first - second)
+    gained = sqrt(max(0.0, difference**2 - variance))  # the part of the difference that is larger than its error
+    if plain <= gained or not np.ptp(levels) > 0.0:
+        return plain
+    slope = float(np.cov(levels, squares)[0, 1] / levels.var(ddof=1))
+    # The relative growth of the variance for each unit of a larger difference. A change by leaving out a cluster is
+    # 1 / clusters of the cluster's own deviation; so the slope has to be divided by the number of clusters.
+    growth = abs(slope) / (2.0 * float(squares.mean()) * len(first))
+    # The solution d of d**2 = plain**2 * (1 + growth * (d - gained)).
+    half = plain**2 * growth / 2.0
+    return half + sqrt(max(0.0, half**2 + plain**2 * (1.0 - growth * gained)))
+
+
+def detectable_share(first: Reals, second: Reals, variance: float, alpha: float, power: float) -> float:
+    """Return the smallest true difference between two shares that a paired test finds with probability `power`.
+
+    A pair of observations is discordant if only one of the two is 1. Only discordant pairs decide the test. If one of
+    two equal shares rises by d, then a random part of its zeros become ones: most of them make new discordant pairs, so
+    that the variance grows with d. This matters if shares are small. (If shares are above 1/2, ones become zeros.)
+
+    Parameters
+    ----------
+    first, second : float64 arrays, shape (observations,)
+        Zeros and ones of two systems. Their difference is removed as far as it is larger than its standard error,
+        since the variance under equal shares is needed.
+    variance : float
+        The sampling variance of the observed difference; above 0. It gives the effective number of observations.
+    alpha : float
+        The significance level of the two-sided test.
+    power : float
+        The probability of a significant result.
+
+    Returns
+    -------
+    float
+        NaN if no difference of this kind can be found, for example with too few observations.
+
+    References
+    ----------
+    Lachenbruch (1992), On the Sample Size for Studies Based upon McNemar's Test, Statistics in Medicine 11 (the
+    power given the number of discordant pairs, averaged over their distribution).
+
+    Examples
+    --------
+    Two systems with 2% of ones among 300 observations each, at different places:
+
+    >>> first, second = np.zeros(300), np.zeros(300)
+    >>> first[:6], second[6:12] = 1, 1
+    >>> round(detectable_share(first, second, 12 / 300**2, alpha=0.05, power=0.8), 3)
+    0.049
+    """
+    n = len(first)
+    if first.mean() + second.mean() > 1.0:
+        first, second = 1.0 - first, 1.0 - second
+    # Shares of all pairs: only the higher or only the lower system has 1 (discordant), or neither.
+    only_first, only_second = float((first > second).mean()), float((second > first).mean())
+    neither = float(((first == 0.0) & (second == 0.0)).mean())
+    discordant, gap = only_first + only_second, abs(only_first - only_second)
+    # The part of the difference that is larger than its standard error.
+    gap_beyond = sqrt(max(0.0, gap**2 - variance))
+    only_lower = (discordant - gap_beyond) / 2.0
+    zeros = only_lower + neither  # share of zeros of the higher system
+    # Both as they were before the higher system rose by gap_beyond.
+    only_lower, neither = ((part * (zeros + gap_beyond) / zeros if zeros else 0.0) for part in (only_lower, neither))
+    zeros += gap_beyond
+    # How many independent observations would give the observed variance.
+    size = n if variance <= 0.0 else (discordant - gap**2) / variance
+    size = size if size > 0.0 else float(n)
+
+    def found(rise: float) -> float:
+        """Return the power for a true difference of `rise`."""
+        higher, lower = only_lower + rise * neither / zeros, only_lower - rise * only_lower / zeros
+        return _sign_test_power(higher, lower, size, alpha)
+
+    if not zeros or found(zeros) < power:
+        return nan
+    low, high = 0.0, zeros
+    while high - low > PRECISION * zeros:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if found(middle) >= power else (middle, high)
+    return high
+
+
+def _sign_test_power(higher: float, lower: float, size: float, alpha: float) -> float:
+    """Return the power of the two-sided sign test among discordant pairs.
+
+    Parameters
+    ----------
+    higher, lower : float
+        The probability that a pair is discordant in favour of the one, or of the other system.
+    size : float
+        Number of independent pairs.
+    alpha : float
+    """
+    discordant = higher + lower
+    if discordant <= 0.0:
+        return 0.0
+    mean = size * discordant
+    if mean > MAX_BINOMIAL:
+        normal = NormalDist()
+        # 1 / size: wins minus losses go in steps of 2, so that a test at a level of at most alpha loses half a step.
+        reach = normal.inv_cdf(1.0 - alpha / 2.0) * sqrt(discordant / size) + 1.0 / size
+        deviation = sqrt(max(discordant - (higher - lower) ** 2, 1e-300) / size)
+        return normal.cdf((higher - lower - reach) / deviation)
+    n, width = max(1, round(size)), 6.0 * sqrt(mean) + 6.0
+    # m (k, 1): numbers of discordant pairs, all that are likely; wins (1, l): how many of them favour the one system.
+    m = np.arange(max(0, int(mean - width)), min(n, int(mean + width) + 1) + 1)[:, None]
+    wins = np.arange(int(m[-1, 0]) + 1)[None, :]
+    factorials = np.array([lgamma(i + 1.0) for i in range(wins.shape[1])])  # logarithms of 0!, 1!, ...
+    rest = np.array([[lgamma(n - i + 1.0)] for i in m[:, 0].tolist()])
+    share = min(discordant, 1.0 - 1e-15)
+    of_m = np.exp(lgamma(n + 1.0) - factorials[m] - rest + m * log(share) + (n - m) * log1p(-share))
+    # (k, l): logarithms of m! / (wins! * losses!); wins above m are impossible.
+    ways = np.where(wins <= m, factorials[m] - factorials[wins] - factorials[np.maximum(m - wins, 0)], -np.inf)
+    at_least = np.cumsum(np.exp(ways - m * log(2.0))[:, ::-1], axis=1)[:, ::-1]  # chance of so many wins or more
+    is_significant = 2.0 * at_least <= alpha * (1.0 + 1e-12)
+    odds = min(max(higher / discordant, 1e-15), 1.0 - 1e-15)
+    of_wins = np.exp(ways + wins * log(odds) + (m - wins) * log1p(-odds))
+    return float((of_m * of_wins * is_significant).sum())
