@@ -6,13 +6,15 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pandas as pd
+
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult
 from kgeval.cli.options import json_text, say_aside, words
 from kgeval.errors import ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
-from kgeval.metrics import TIE_POLICIES, parse_all, split_list
+from kgeval.metrics import N_EFFECTIVE, TIE_POLICIES, parse_all, split_list
 from kgeval.report import FORMATS, format_frame, frame_records, printable, summary_frame, undefined_lines
 from kgeval.results import (
     BREAKDOWNS,
@@ -24,6 +26,9 @@ from kgeval.results import (
     metric_cautions,
     says_splits,
 )
+
+ROUGH = 10  # intervals with fewer effective clusters than this get a note
+MAX_NAMED = 3
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -56,7 +61,10 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help=f"break down by columns, comma-separated: {', '.join(BREAKDOWNS)}, {', '.join(FEATURES)}",
     )
     output.add_argument(
-        "--confidence", type=float, metavar="SHARE", help="confidence level of the intervals (default: 0.95)"
+        "--confidence",
+        type=float,
+        metavar="SHARE",
+        help="show intervals in all tables, with this confidence level (default: 0.95, with --by)",
     )
     output.add_argument(
         "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
@@ -64,8 +72,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     output.add_argument(
         "--cluster",
         choices=CLUSTERS,
-        default="triple",
-        help="what intervals are for: other triples of this graph, other queries, or other entities (default: triple)",
+        help="intervals for other triples of this graph, other queries, or other entities (default: triple)",
     )
     output.add_argument(
         "--means-from",
@@ -152,14 +159,18 @@ def result_text(
         A last line, in the format "table" only.
     """
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
-    frame = summary_frame(result, metrics, options.ties)
     level = CONFIDENCE if options.confidence is None else options.confidence
-    groups, confidence = None, level if options.intervals else None
+    groups, confidence, cluster = None, level if options.intervals else None, options.cluster or "triple"
+    # The table of all ranks has intervals only on request.
+    is_asked = options.confidence is not None or options.cluster is not None
+    frame = summary_frame(result, metrics, options.ties, confidence if is_asked else None, cluster)
     if options.by:
         groups = result.by(
-            *words(options.by), metrics=metrics, ties=options.ties, confidence=confidence, cluster=options.cluster
+            *words(options.by), metrics=metrics, ties=options.ties, confidence=confidence, cluster=cluster
         )
-    said = [] if groups is None or confidence is None else interval_notes(result, confidence, options.cluster)
+    said = []
+    if confidence is not None and (is_asked or groups is not None):
+        said = [*interval_notes(result, confidence, cluster), *_rough_intervals(frame if groups is None else groups)]
     if options.format == "json":
         content = {
             "about": result.about,
@@ -186,16 +197,27 @@ def result_text(
     if groups is not None:
         parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
-        reasons += [f"note: {note}" for note in said]
         split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
         if split_columns and not says_splits(result.notes):
             reasons.append(
                 f"note: {', '.join(split_columns)}: computed from all splits; to use train only: --means-from train"
             )
+    reasons += [f"note: {note}" for note in said]
     cautions = [f"note: {note}" for note in metric_cautions(result, metrics)]
     if cautions or reasons:
         parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))
     return "\n\n".join([*parts, last] if last else parts)
+
+
+def _rough_intervals(frame: pd.DataFrame) -> list[str]:
+    """Return a line that names the rows whose intervals rest on few effective clusters; empty if there are none."""
+    few = [
+        " ".join(label) if isinstance(label, tuple) else str(label) for label in frame.index[frame[N_EFFECTIVE] < ROUGH]
+    ]
+    if not few:
+        return []
+    more = f" and {len(few) - MAX_NAMED:,} more" if len(few) > MAX_NAMED else ""
+    return [f"intervals with fewer than {ROUGH} effective clusters are rough: {', '.join(few[:MAX_NAMED])}{more}"]
 
 
 def classification_text(result: ClassificationResult, options: argparse.Namespace, last: str = "") -> str:

@@ -187,6 +187,7 @@ class Comparison:
         for label, key in self.keys.items():
             keys_by_ties.setdefault(key.ties, []).append(label)
         first = self.results[0]
+        is_sample = terms.cluster_name == "triple" and first.rank_table.sampled_share > 0.0
         lines = [
             f"{listed(self.names)} on {first.about['dataset']}: {len(self.alignment.rows[0]):,} ranks of "
             f"{'+'.join(first.protocol.splits)}, paired by labels",
@@ -202,8 +203,9 @@ class Comparison:
             *(f"overridden: {mismatch}" for mismatch in self.alignment.overridden),
             *(f"not needed: override {name!r}, since the results agree in it" for name in self.alignment.unneeded),
             *self._tested(),
-            f"differences are first - second; {100 * terms.confidence:g}% intervals are for "
-            + PURPOSES[terms.cluster_name],
+            f"differences are first - second; {100 * terms.confidence:g}% intervals show how much they would vary with "
+            + PURPOSES[terms.cluster_name]
+            + ("; the values have intervals for the whole split, of which a sample was ranked" if is_sample else ""),
         ]
         return lines + [f"note: {note}" for note in self.notes]
 
@@ -211,16 +213,17 @@ class Comparison:
         """Return the lines that say how the differences were tested."""
         terms, n_tested = self.terms, int(self.table["p"].notna().sum())
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        units = {"triple": "triple", "query": "query", "entity": "entity", "array": "cluster"}
+        units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
         tested = self.table[self.table["p"].notna()]
         by_t = list(dict.fromkeys(tested.loc[tested["test"] == "t", "metric"]))
         lines = []
         if (tested["test"] == "swaps").any() or not len(tested):
             lines.append(
                 "tested: p is how often random swaps of ranks between the two models give a difference at least as "
-                f"large, in either direction; all ranks of a {units[terms.cluster_name]} are swapped together "
+                f"large, in either direction (an equally large one counts half if {MIN_MID_P} or more clusters differ)"
+                f"; all ranks of {units[terms.cluster_name]} are swapped together "
                 f"({terms.n_resamples:,} random swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or "
-                f"fewer clusters differ; equal differences count half if {MIN_MID_P} or more differ)"
+                f"fewer clusters differ)"
             )
         if by_t:
             lines.append(
@@ -241,8 +244,9 @@ class Comparison:
         shown["interval"] = [
             "-" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]" for low, high in zip(table["low"], table["high"])
         ]
-        for name in ("p", "p_holm", "detectable"):
-            shown[name] = table[name]
+        for name in ("p", "p_holm"):
+            shown[name] = ["<0.0001" if p < 0.00005 else f"{p:.4f}" if p == p else "-" for p in table[name]]
+        shown["detectable"] = table["detectable"]
         counts = zip(table["wins"], table["ties"], table["losses"])
         shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
         if (table["n_effective"] < FEW_CLUSTERS).any():
@@ -292,7 +296,8 @@ def compare(
     cluster : str or array_like, shape (rows of the first result,)
         Which ranks may depend on each other, and are swapped together: those of a ``"triple"``, of a ``"query"``, of an
         ``"entity"``, or one label per row of the first result; see `EvaluationResult.interval`. Where clusters overlap
-        (entities, and ``query.`` metrics of both sides), the p-values come from Student's t test instead of swaps.
+        (entities of most graphs, and ``query.`` metrics of both sides), the p-values come from Student's t test
+        instead of swaps.
     n_resamples : int
         Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
         use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).

@@ -19,13 +19,15 @@ from kgeval.data import given_and_asked_where, group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, mean_over_range, metric_frame
 from kgeval.results import MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters
-from kgeval.stats import Clusters, Difference, Interval, Moments, compare_paired, holm, influences, robust_interval
+from kgeval.stats import Clusters, Difference, Interval, Moments, compare_paired, holm, influences, paired_interval
 
 COLUMNS = (
     "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
     "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
 )  # fmt: skip
-RELATION_COLUMNS = ("n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reason")
+RELATION_COLUMNS = (
+    "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "n_effective", "reason",
+)  # fmt: skip
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable", "n_effective")
 NO_RANKS = "no rank was compared"
 UNDECIDED = "undecided"  # in the column `better`: the test does not tell which model is better
@@ -314,7 +316,7 @@ def difference_table(
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
             record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
             record |= {"n_clusters": samples[label].clusters.count, "reason": reasons.get(label, ""), "test": ""}
-            records.append(record | (_columns_of(tested[pair, label]) if label in moments else {}))
+            records.append(record | (_columns_of(tested[pair, label], key) if label in moments else {}))
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
     frame["p_holm"] = holm(frame["p"].to_numpy())
     return frame.assign(better=better_models(frame, keys, terms.alpha))
@@ -414,16 +416,27 @@ def _record(label: str, values: Sequence[float], names: Sequence[str]) -> dict[s
     }
 
 
-def _columns_of(difference: Difference) -> dict[str, Any]:
+def _bounds(key: Key) -> tuple[float, float]:
+    """Return the smallest and the largest possible difference of two values of the metric."""
+    low, high = key.bounds
+    return low - high, high - low
+
+
+def _columns_of(difference: Difference, key: Key) -> dict[str, Any]:
     """Return those columns of a row of the table of differences that come from the interval and the test."""
+    lowest, highest = _bounds(key)
+    low, high = np.clip([difference.low, difference.high], lowest, highest).tolist()
+    detectable, reason = difference.detectable, difference.reason
+    if detectable > highest:
+        detectable, reason = np.nan, "detectable is undefined: it would be larger than any possible difference"
     return {
-        "low": difference.low,
-        "high": difference.high,
+        "low": low,
+        "high": high,
         "p": difference.p_value,
-        "detectable": difference.detectable,
+        "detectable": detectable,
         "n_effective": difference.n_effective,
         "test": "swaps" if difference.n_resamples else "t",
-        "reason": difference.reason,
+        "reason": reason,
     }
 
 
@@ -465,9 +478,11 @@ def relation_table(
         except MetricError as error:  # undefined in the relation, such as an adjusted metric with one candidate
             both_moments, record["reason"] = [], str(error)
         if both_moments:
-            within = robust_interval(_difference_of_moments(*both_moments), sample.clusters.take(rows), confidence)
+            clusters = sample.clusters.take(rows)
+            within = paired_interval(both_moments[0], both_moments[1], clusters, confidence, _bounds(key))
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
+            record["n_effective"] = within.n_effective
         record["contribution"] = float(parts[rows].sum()) / len(parts)
         records[results[0].relations.labels[sample.relations[rows[0]]]] = record
     index = pd.Index(list(records), dtype=object, name="relation")
@@ -476,16 +491,6 @@ def relation_table(
     frame.attrs["difference"] = float(first.number - second.number)
     frame.attrs["contribution"] = "exact" if is_exact else "linearised"
     return frame
-
-
-def _difference_of_moments(first: Moments, second: Moments) -> Moments:
-    """Return the difference of two metrics over the same observations as one `Moments`."""
-    k = first.values.shape[1]
-    # values (observations, 2 * k): the k columns of the first metric, then the k columns of the second. The new
-    # `finish` gets 2 * k means; it returns first.finish(the first k means) - second.finish(the last k means).
-    values = np.concatenate([first.values, second.values], axis=1)
-    weights = first.weights if second.weights is None else second.weights
-    return Moments(values, lambda means: first.finish(means[..., :k]) - second.finish(means[..., k:]), weights)
 
 
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:

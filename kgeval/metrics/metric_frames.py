@@ -103,18 +103,15 @@ def join_reasons(cells: Mapping[str, Cell]) -> str:
     >>> join_reasons({"mr": Cell(np.nan, reason="no triples"), "mrr": Cell(np.nan, reason="no triples")})
     'mr, mrr: no triples'
     >>> join_reasons({"mr": Cell(2.0, reason="one cluster only")})
-    'interval of mr: one cluster only'
+    'no interval of mr: one cluster only'
     """
-    # Maps (whether the value is NaN, reason) to the metrics with this reason. If the value is not NaN, the reason is
-    # about its interval.
-    keys_of: dict[tuple[bool, str], list[str]] = {}
+    # Maps (what the reason is about, reason) to the metrics with this reason.
+    keys_of: dict[tuple[str, str], list[str]] = {}
     for key, cell in cells.items():
         if cell.reason:
-            keys_of.setdefault((bool(np.isnan(cell.value)), cell.reason), []).append(key)
-    return "; ".join(
-        f"{'' if is_value else 'interval of '}{', '.join(keys)}: {reason}"
-        for (is_value, reason), keys in keys_of.items()
-    )
+            about = "" if np.isnan(cell.value) else "no interval of " if np.isnan(cell.low) else "interval of "
+            keys_of.setdefault((about, cell.reason), []).append(key)
+    return "; ".join(f"{about}{', '.join(keys)}: {reason}" for (about, reason), keys in keys_of.items())
 
 
 def group_index(groups: Collection[Group], names: Sequence[str]) -> pd.Index[Any]:

@@ -51,7 +51,13 @@ def printable(label: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
 
 
-def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], ties: str | None) -> pd.DataFrame:
+def summary_frame(
+    result: EvaluationResult,
+    metrics: Sequence[str | Metric],
+    ties: str | None,
+    confidence: float | None = None,
+    cluster: Any = "triple",
+) -> pd.DataFrame:
     """Return the metrics of a result per setting and side, with a row for the chance level.
 
     Parameters
@@ -60,6 +66,10 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
     metrics : sequence of str or Metric
     ties : str, optional
         Tie policy; None: the default policy of each metric.
+    confidence : float, optional
+        Nominal coverage of the intervals; None: no intervals.
+    cluster : str or array_like
+        As in `EvaluationResult.interval`.
 
     Returns
     -------
@@ -67,12 +77,13 @@ def summary_frame(result: EvaluationResult, metrics: Sequence[str | Metric], tie
         The index holds ``"both"``, ``"subject"``, ``"raw both"``, ... and ``"chance"``. The columns are the same as in
         ``result.summary()``.
     """
-    frame = result.summary(metrics, ties)
+    frame = result.summary(metrics, ties, confidence, cluster)
     names = [side if setting == "filtered" else f"raw {side}" for setting, side in frame.index]
     frame = frame.set_axis(pd.Index(names, name="rows"))
     parsed = parse_all(metrics)
     cells = {str(metric): Cell.of(result.chance(metric)) for metric in parsed}
-    chance = metric_frame(pd.Index(["chance"], name="rows"), [cells], cells, [len(result.table)])
+    index, n = pd.Index(["chance"], name="rows"), [len(result.table)]
+    chance = metric_frame(index, [cells], cells, n, with_intervals=confidence is not None)
     n_filtered = len(result.rank_table.sides)
     return pd.concat([frame.iloc[:n_filtered], chance, frame.iloc[n_filtered:]])
 
@@ -312,7 +323,8 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
     lines = []
     for why, rows in rows_of.items():
         more = f" and {len(rows) - MAX_NAMED:,} more" if len(rows) > MAX_NAMED else ""
-        lines.append(f"undefined in {', '.join(rows[:MAX_NAMED])}{more}: {why}")
+        where = "" if "interval of " in why.partition(":")[0] else "undefined in "
+        lines.append(f"{where}{', '.join(rows[:MAX_NAMED])}{more}: {why}")
     return lines
 
 

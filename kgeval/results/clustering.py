@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +16,16 @@ import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
 from kgeval.data import given_and_asked_where, group_rows
-from kgeval.errors import MetricError
+from kgeval.errors import KgevalWarning, MetricError
 from kgeval.results.columns import check_row_index
 from kgeval.stats import Clusters, Grouping
 
 CLUSTERS = ("triple", "query", "entity")
-# What an interval is for, by its clusters, and which ranks may depend on each other.
+# What else could have been drawn, by the clusters: intervals show how much a number would vary with ...
 PURPOSES = {
-    "triple": "other triples of this graph: the ranks of a triple may depend on each other",
-    "query": "other queries of this graph: the ranks of a query may depend on each other",
-    "entity": "other entities: ranks with the same subject or the same object may depend on each other",
+    "triple": "other triples of this graph (both ranks of a triple are drawn together)",
+    "query": "other queries of this graph (all ranks of a query are drawn together)",
+    "entity": "other entities (ranks with the same subject, or with the same object, are drawn together)",
     "array": "other clusters like those of the given array",
 }
 
@@ -61,6 +62,11 @@ class RowClusters:
         ------
         MetricError
             If `cluster` is an unknown word, or an array with another shape or with missing labels.
+
+        Warns
+        -----
+        KgevalWarning
+            If the labels of an array separate the two ranks of a triple.
         """
         if isinstance(cluster, str):
             check_one_of("cluster", cluster, CLUSTERS, MetricError)
@@ -81,7 +87,18 @@ class RowClusters:
         missing = np.flatnonzero(pd.isna(labels))
         if len(missing):
             raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every rank needs a label")
-        return cls("array", (pd.factorize(labels)[0].astype(np.int64),), frame)
+        numbers = pd.factorize(labels)[0].astype(np.int64)
+        triples = _numbers(*frame[["s", "p", "o"]].to_numpy().T)
+        n_triples = len(np.unique(triples))
+        n_split = len(np.unique(np.stack([triples, numbers]), axis=1).T) - n_triples
+        if n_split:
+            warnings.warn(
+                f"cluster: the labels separate the ranks of {n_split:,} of {n_triples:,} triples; these ranks count as "
+                "independent, so that intervals may be too narrow",
+                KgevalWarning,
+                stacklevel=5,
+            )
+        return cls("array", (numbers,), frame)
 
     def of_other(self, frame: pd.DataFrame, rows: Ids, other_rows: Ids) -> RowClusters:
         """Return the labels of the rows of another table, whose rows `other_rows` are the same ranks as `rows` here."""

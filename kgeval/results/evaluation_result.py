@@ -28,6 +28,7 @@ from kgeval.data import (
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import (
+    N_EFFECTIVE,
     REASON,
     TIE_POLICIES,
     Cell,
@@ -66,7 +67,7 @@ CONFIDENCE = 0.95
 # A caution is given if intervals are more than this many times as wide with clusters by entity.
 MAX_ENTITY_RATIO = 2.0
 BREAKDOWNS = ("relation", "side", "split")
-RESERVED = ("rank_raw", "rank_filtered", "n", "share", REASON)  # names that users' columns must not have
+RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON)  # names that users' columns must not have
 
 
 class EvaluationResult:
@@ -333,7 +334,7 @@ class EvaluationResult:
             )
         moments = self.rank_table.moments(parsed, rows).weighted(row_weights[rows])
         clusters = self.rank_table.row_clusters(cluster)
-        sampled_share = self.rank_table.sampled_share if clusters.by == "triple" else 0.0
+        sampled_share = self.rank_table.sampled_share_of(parsed, clusters)
         return robust_interval(moments, clusters.among([rows]), confidence, parsed.bounds, sampled_share)
 
     def summary(
@@ -760,6 +761,10 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
             f"query. metrics count each of the {n_queries:,} queries once, with all its ranked answers as relevant "
             "items; expected ties unless another tie policy is given"
         )
+        if result.rank_table.sampled_share:
+            cautions.append(
+                "query. metrics of a sample of triples are not those of the split: their queries have fewer answers"
+            )
     return list(dict.fromkeys(caution for caution in cautions if caution))
 
 
@@ -784,21 +789,21 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     >>> from kgeval import Dataset, evaluate
     >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
     >>> interval_notes(evaluate(lambda s, p, o: o, dataset))  # doctest: +ELLIPSIS
-    ['95% intervals are for other triples of this graph: ... on each other (over all ranks 2 effective clusters)']
+    ['95% intervals show how much ... other triples of this graph (...); 2 effective clusters in all']
     """
     by, share = result.rank_table.row_clusters(cluster).by, result.rank_table.sampled_share
     purpose = PURPOSES[by]
     if by == "triple" and share:
-        purpose = f"all triples of the split, of which {share:.1%} were drawn"
+        purpose = f"another sample of the split; they are for all its triples, of which {share:.1%} were drawn"
     narrow = result.interval("mrr", confidence=confidence, cluster=cluster)
-    few = f" (over all ranks {narrow.n_effective:.0f} effective clusters)" if narrow.n_effective < FEW_CLUSTERS else ""
-    lines = [f"{100 * confidence:g}% intervals are for {purpose}{few}"]
+    few = f"; {narrow.n_effective:.0f} effective clusters in all" if narrow.n_effective < FEW_CLUSTERS else ""
+    lines = [f"{100 * confidence:g}% intervals show how much a number would vary with {purpose}{few}"]
     if by in ("triple", "query"):
         wide = result.interval("mrr", confidence=confidence, cluster="entity")
         ratio = (wide.high - wide.low) / (narrow.high - narrow.low) if narrow.high > narrow.low else np.nan
         if ratio > MAX_ENTITY_RATIO:
             lines.append(
-                f"for other entities, intervals are much wider: that of MRR is {ratio:.1f} times as wide, "
+                f"for other entities, intervals are much wider: the interval of MRR is {ratio:.1f} times as wide, "
                 f"[{wide.low:.4f}, {wide.high:.4f}] instead of [{narrow.low:.4f}, {narrow.high:.4f}] "
                 "(clusters by entity)"
             )

@@ -92,6 +92,15 @@ class RankTable:
         """The share of the triples that were drawn at random to be ranked; 0 if no random sample was drawn."""
         return 0.0 if self.protocol.sample is None else self.protocol.sample.share
 
+    def sampled_share_of(self, key: Key, clusters: RowClusters) -> float:
+        """Return `sampled_share` if an interval of the metric `key` with these clusters is for all triples, else 0.
+
+        Only triples were drawn. Clusters of other kinds are drawn from a population without an end; and the queries of
+        a sample have fewer answers than those of the split, so that a query-level metric of the sample does not
+        estimate that of the split.
+        """
+        return self.sampled_share if clusters.by == "triple" and not isinstance(key.metric, QueryLevel) else 0.0
+
     def rows_of(self, side: str) -> Ids:
         """Return the indices of the rows of a side.
 
@@ -273,8 +282,7 @@ class RankTable:
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         clusters = self.row_clusters() if clusters is None else clusters
-        # Only the triples were drawn at random. Clusters of other kinds stand for a population without an end.
-        sampled_share = self.sampled_share if clusters.by == "triple" else 0.0
+        sampled_share = self.sampled_share_of(key, clusters)
         if isinstance(key.metric, RankMetric) and not key.metric.has_moments:
             return self._median_interval(key, rows, confidence, clusters, method, n_resamples, seed).of_sample(
                 sampled_share
@@ -287,7 +295,7 @@ class RankTable:
         if method == "robust":
             return robust_interval(moments, among, confidence, key.bounds, sampled_share)
         if among.is_crossed:
-            raise MetricError(f"{key}, method {method!r}: {CROSSED}, or cluster='query'")
+            raise MetricError(f"{key}, method {method!r}: {CROSSED}")
         return bootstrap_interval(moments, among, confidence, method, n_resamples, seed, key.bounds).of_sample(
             sampled_share
         )
@@ -387,5 +395,5 @@ class RankTable:
         rows_of_groups = list(groups)
         parts = [self.moments(key, rows) for rows in rows_of_groups]
         among = clusters.among(rows_of_groups, isinstance(key.metric, QueryLevel))
-        sampled_share = self.sampled_share if clusters.by == "triple" else 0.0
+        sampled_share = self.sampled_share_of(key, clusters)
         return macro_interval(parts, among, confidence, key.bounds, sampled_share)

@@ -10,7 +10,7 @@ from kgeval.stats.intervals import (
     robust_interval,
 )
 from kgeval.stats.moments import FEW_CLUSTERS, Interval, Moments, first_mean, influences
-from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P, Difference, compare_paired, holm
+from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P, Difference, compare_paired, holm, paired_interval
 from kgeval.stats.quantiles import quantile_bootstrap, quantile_interval
 from kgeval.stats.student import student_quantile
 
@@ -32,6 +32,7 @@ __all__ = [
     "holm",
     "influences",
     "macro_interval",
+    "paired_interval",
     "quantile_bootstrap",
     "quantile_interval",
     "robust_interval",

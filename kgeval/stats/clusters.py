@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,13 @@ from kgeval.checks import Ids, Reals
 from kgeval.errors import DataError
 from kgeval.stats.moments import Moments
 
-# Largest relative rounding error of a sum within a cluster. If a sum is smaller than that, it counts as 0.
+# Largest relative rounding errors: of a sum within a cluster, and of a statistic. What is smaller counts as 0.
 SUM_ROUNDING = 2.0**-46
+STATISTIC_ROUNDING = 2.0**-40
+# Limits of pairs of observations that share a cluster: their number (about 50 bytes each while they are made), and
+# their share of all pairs.
+MAX_PAIRS = 2.0**24
+MAX_SHARE_OF_PAIRS = 0.5
 
 
 @dataclass(frozen=True)
@@ -245,28 +251,100 @@ class Clusters:
         """Return the sampling variance of a statistic.
 
         With one grouping, this is the sum of the squared deviations of its clusters. With two, the sums of both
-        groupings are added, and the sum of their intersection is subtracted, since it is counted twice. The result is
-        at least the sum of a grouping in which each observation is in one cluster, or else of single observations.
+        groupings are added, and the sum of their intersection is subtracted, since it is counted twice; the result is
+        at least the sum of a grouping in which each observation is in one cluster.
+
+        If observations are in several clusters of both groupings (queries by entity), two observations may share many
+        clusters. Then the products of the deviations of single observations are summed over all pairs that share one.
+        Since the deviations sum to 0, this sum is too small where many pairs do so; it is divided by the share of the
+        pairs that do not. With one observation per cluster of equal size this is the usual factor G / (G - 1).
 
         Parameters
         ----------
         deviations : function
             Takes a grouping and returns one deviation of the statistic per cluster, such as `left_out_deviations`.
 
+        Returns
+        -------
+        float
+            NaN if it cannot be estimated; `lacking` says why.
+
         References
         ----------
         Cameron, Gelbach and Miller (2011), Robust Inference With Multiway Clustering, Journal of Business & Economic
         Statistics 29.
         """
+        if self.needs_pairs:
+            return self._variance_of_pairs(deviations)
         sums = [float(np.square(deviations(grouping)).sum()) for grouping in self.groupings]
         if self.both is None:
             return sums[0]
         total = sum(sums) - float(np.square(deviations(self.both)).sum())
-        least = [part for part, grouping in zip(sums, self.groupings) if grouping.observations is None]
-        if not least and self.both.observations is not None:
-            n = int(self.both.observations.max()) + 1
-            least = [float(np.square(deviations(Grouping(np.arange(n), n))).sum())]
-        return max(total, *least)
+        return max(total, *(part for part, grouping in zip(sums, self.groupings) if grouping.observations is None))
+
+    def _variance_of_pairs(self, deviations: Callable[[Grouping], Reals]) -> float:
+        """Return the variance from the pairs of observations that share a cluster; see `variance`."""
+        if self.lacking or self.pairs is None:
+            return float("nan")
+        first, second, n = self.pairs
+        share = (n + 2.0 * len(first)) / float(n) ** 2
+        single = deviations(Grouping(np.arange(n), n))
+        squares = float(np.square(single).sum())
+        # G / (G - 1) of single observations is in `deviations` already, as (n - 1) / n; it hardly matters.
+        return max(squares, squares + 2.0 * float((single[first] * single[second]).sum())) / (1.0 - share)
+
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether observations are in several clusters of both groupings; see `variance`."""
+        return self.is_crossed and all(grouping.observations is not None for grouping in self.groupings)
+
+    @property
+    def lacking(self) -> str:
+        """Return why there is no variance for any statistic; else an empty string."""
+        if not self.needs_pairs:
+            return ""
+        if self.pairs is None:
+            return "too many pairs of observations share a cluster (such as queries that share an entity)"
+        first, _, n = self.pairs
+        if n + 2.0 * len(first) > MAX_SHARE_OF_PAIRS * float(n) ** 2:
+            return "more than half of all pairs of observations share a cluster (such as queries that share an entity)"
+        return ""
+
+    @cached_property
+    def pairs(self) -> tuple[Ids, Ids, int] | None:
+        """The pairs of different observations that share a cluster, and the number of observations.
+
+        Two int64 arrays of shape (pairs,), each pair once. None if there would be more than `MAX_PAIRS` before those
+        that share several clusters are counted once.
+        """
+        n_members = sum(float((grouping.sizes * (grouping.sizes - 1.0)).sum()) / 2.0 for grouping in self.groupings)
+        n = 1 + max(
+            int(grouping.observations.max()) for grouping in self.groupings if grouping.observations is not None
+        )
+        if n_members > MAX_PAIRS:
+            return None
+        keys = np.unique(np.concatenate([_pair_keys(grouping, n) for grouping in self.groupings]))
+        first, second = np.divmod(keys, n)
+        return first, second, n
+
+
+def _pair_keys(grouping: Grouping, n: int) -> Ids:
+    """Return ``i * n + j`` for all pairs i < j of observations that share a cluster; repeated if they share several.
+
+    Examples
+    --------
+    >>> _pair_keys(Grouping.of([7, 7, 7, 3], 4), 10)
+    array([ 1,  2, 12])
+    """
+    observations = np.arange(n) if grouping.observations is None else grouping.observations
+    members = observations[np.argsort(grouping.numbers, kind="stable")]  # ascending within each cluster
+    sizes = grouping.sizes.astype(np.int64)
+    ends = np.repeat(np.cumsum(sizes), sizes)  # (members,): where the cluster of each member ends
+    # (members,): how many later members its cluster has; each member makes a pair with each of these.
+    n_later = ends - 1 - np.arange(len(members))
+    starts = np.repeat(np.cumsum(n_later) - n_later, n_later)
+    later = np.repeat(np.arange(len(members)), n_later) + 1 + np.arange(int(n_later.sum())) - starts
+    return np.asarray(np.repeat(members, n_later) * n + members[later])
 
 
 def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
@@ -308,6 +386,8 @@ def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
     sums[np.abs(sums) <= SUM_ROUNDING * (grouping.sums(np.abs(values)) + sizes * np.abs(means))] = 0.0
     with np.errstate(all="ignore"):
         # The deviations of all observations sum to 0, so those outside a cluster sum to minus the sum of the cluster.
-        changes = np.asarray(moments.finish(means - sums / (n - sizes)) - moments.finish(means))
+        left_out, value = moments.finish(means - sums / (n - sizes)), moments.finish(means)
+        changes = np.asarray(left_out - value)
+        changes[np.abs(changes) <= STATISTIC_ROUNDING * (np.abs(left_out) + np.abs(value))] = 0.0
     changes[(sums == 0.0).all(axis=1) & (sizes[:, 0] < n)] = 0.0
     return np.asarray(changes * np.sqrt((grouping.count - 1.0) / grouping.count))

@@ -24,9 +24,10 @@ from kgeval.stats.student import student_quantile
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
+MIN_EFFECTIVE = 2.0 - 1e-9  # with fewer effective clusters than 2 there is no interval; 1e-9: rounding
 ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
 SAME_LIMITS = "both limits are the same value of the statistic over the resamples"
-CROSSED = "a bootstrap needs clusters that do not overlap; use the method 'robust'"
+CROSSED = "the clusters overlap, so that they cannot be drawn one by one; use method='robust', which has no bootstrap"
 # Resamples whose statistics differ by less than this share are equal but for rounding errors.
 ROUNDING = 1e-12
 # Number of drawn clusters that a bootstrap holds in memory at a time; so many fit in the cache of a processor.
@@ -83,7 +84,8 @@ class Spread:
         if reason:
             return cls(value, nan, nan, clusters.count, reason)
         variance = clusters.variance(lambda grouping: left_out_deviations(moments, grouping))
-        return cls(value, variance, clusters.effective_number(moments.weights), clusters.count)._checked()
+        n_effective = clusters.effective_number(moments.weights)
+        return cls(value, variance, n_effective, clusters.count, clusters.lacking).checked()
 
     @classmethod
     def of_mean(cls, parts: Sequence[Moments], clusters: Clusters) -> Spread:
@@ -118,7 +120,10 @@ class Spread:
         elif not isfinite(value):
             reason = "the value is undefined"
         elif single:
-            reason = f"{single} of {len(parts)} groups have one cluster only, so their variance is unknown"
+            reason = (
+                f"{single} of {len(parts)} groups have one cluster only (such as one triple), so that their variance "
+                "is unknown; leave them out, or merge groups"
+            )
         if reason:
             return cls(value, nan, nan, clusters.count, reason)
 
@@ -135,13 +140,21 @@ class Spread:
 
         with np.errstate(all="ignore"):
             n_effective = 1.0 + min(freedom(grouping) for grouping in clusters.groupings)
-        return cls(value, clusters.variance(deviations), n_effective, clusters.count)._checked()
+        return cls(value, clusters.variance(deviations), n_effective, clusters.count, clusters.lacking).checked()
 
-    def _checked(self) -> Spread:
-        """Return the spread with a reason if the variance is not a number."""
-        if isfinite(self.variance) and self.n_effective > 1.0:
+    def checked(self) -> Spread:
+        """Return the spread with a reason if it allows no interval: no value, one cluster, or no variance."""
+        if self.reason:
             return self
-        return replace(self, variance=nan, reason="the value is undefined if one of the clusters is left out")
+        if not isfinite(self.value):
+            return replace(self, variance=nan, reason="the value is undefined")
+        if self.n_clusters == 1:
+            return replace(self, variance=nan, reason=ONE_CLUSTER)
+        if not isfinite(self.variance):
+            return replace(self, variance=nan, reason="the value is undefined if one of the clusters is left out")
+        if self.n_effective < MIN_EFFECTIVE:
+            return replace(self, reason=f"{self.n_effective:.1f} effective clusters; at least 2 are needed")
+        return self
 
     @property
     def freedom(self) -> int:
@@ -161,9 +174,11 @@ class Spread:
         reason = self.reason
         if not reason and not bounded and self.variance == 0.0:
             reason = ALIKE
+        unsampled = 1.0 - sampled_share
         if reason:
-            return Interval(self.value, nan, nan, confidence, method, self.n_clusters, reason=reason)
-        t, variance, unsampled = self.quantile((1.0 + confidence) / 2.0), self.variance, 1.0 - sampled_share
+            error = sqrt(self.variance * unsampled) if self.variance > 0.0 else nan
+            return Interval(self.value, nan, nan, confidence, method, self.n_clusters, error, reason)
+        t, variance = self.quantile((1.0 + confidence) / 2.0), self.variance
         if bounded:
             low, high = _wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)
         else:
@@ -265,9 +280,9 @@ def macro_interval(
     3.5000 [-3.3031, 10.3031] (3 effective clusters)
     """
     check_confidence(confidence)
-    return Spread.of_mean(parts, Clusters.of(clusters, sum(map(len, parts)))).interval(
-        confidence, bounds, sampled_share
-    )
+    spread = Spread.of_mean(parts, Clusters.of(clusters, sum(map(len, parts))))
+    interval = spread.interval(confidence, bounds, sampled_share)
+    return replace(interval, reason=f"within each group {ALIKE}") if interval.reason == ALIKE else interval
 
 
 def value_of(moments: Moments, clusters: Clusters) -> tuple[float, str]:

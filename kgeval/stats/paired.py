@@ -7,17 +7,17 @@ minimum detectable difference. `holm` corrects the p-values of several tests. `k
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, isnan, nan, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Reals, check_number, check_positive_int
+from kgeval.checks import Reals, check_number, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
-from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
-from kgeval.stats.intervals import ONE_CLUSTER, Spread, check_confidence, in_order
-from kgeval.stats.moments import Moments, first_mean
+from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
+from kgeval.stats.intervals import ALIKE, ANYWHERE, Spread, check_confidence, in_order
+from kgeval.stats.moments import Interval, Moments, first_mean
 from kgeval.stats.power import detectable_difference, detectable_share
 from kgeval.stats.student import student_p_value
 
@@ -26,13 +26,9 @@ from kgeval.stats.student import student_p_value
 MAX_ENUMERATED = 13
 # If so many clusters differ, or more, patterns that give exactly the observed difference count half (mid-p).
 MIN_MID_P = 20
+SAME_DIFFERENCE = "the difference is the same in every cluster, so its variation cannot be estimated"
 # Swap patterns are handled in blocks; a block has at most this many entries (8 bytes each).
 SWAPS_AT_ONCE = 2**20
-# Largest relative rounding error of a sum within a cluster. If two such sums differ by less, they count as equal.
-SWAP_ROUNDING = 2.0**-46
-# If leaving out a cluster changes both statistics by the same amount but for this share, it does not change their
-# difference.
-CHANGE_ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,10 @@ class Difference:
         Student's t test of ``value / error``.
     detectable : float
         The minimum detectable difference: the smallest true difference that a test detects with probability `power`.
-        The test has the significance level ``1 - confidence``, divided by the number of tests. NaN if there is no
-        interval, or if no p-value can be small enough because the systems differ in too few clusters.
+        The test has the significance level ``1 - confidence``, divided by the number of tests. For shares, the
+        difference is that of a rise if the shares are below 1/2, and of a fall if they are above. NaN if there is no
+        interval, if no p-value can be small enough because the systems differ in too few clusters, or if no possible
+        difference is found with probability `power`.
     n_clusters : int
         Number of clusters; a cluster is a group of observations that may depend on each other.
     n_differing : int
@@ -187,6 +185,35 @@ def compare_paired(
     return [_difference(pair, p_value, tests, confidence, power, alpha) for pair, p_value in zip(pairs, tests.p_values)]
 
 
+def paired_interval(
+    first: Moments,
+    second: Moments,
+    clusters: npt.ArrayLike | Clusters,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = ANYWHERE,
+) -> Interval:
+    """Return the interval of the difference between two systems in one statistic, without a test.
+
+    Parameters
+    ----------
+    first, second : Moments
+        As in `compare_paired`.
+    clusters : array_like, shape (observations,), or Clusters
+    confidence, bounds
+        As in `robust_interval`.
+
+    Examples
+    --------
+    >>> first, second = Moments(np.array([[1.0], [0.5], [1.0]])), Moments(np.array([[0.5], [0.5], [0.0]]))
+    >>> print(paired_interval(first, second, [0, 1, 2], bounds=(-1.0, 1.0)))
+    0.5000 [-0.7421, 1.0000] (3 effective clusters)
+    """
+    check_confidence(confidence)
+    pair = _Pair.of(first, second, Clusters.of(clusters, _check_pairs([first], [second])))
+    interval = pair.spread.interval(confidence, bounds)
+    return replace(interval, reason=SAME_DIFFERENCE) if interval.reason == ALIKE else interval
+
+
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
     """Return the number of observations; raise a DataError if the lengths of the sequences or any shapes differ."""
     if len(first) != len(second):
@@ -232,14 +259,15 @@ class _Pair:
         groups = clusters.first
         first_sums, second_sums = groups.sums(first.values), groups.sums(second.values)  # (clusters, k) each
         gaps = first_sums - second_sums
-        gaps[np.abs(gaps) <= SWAP_ROUNDING * (np.abs(first_sums) + np.abs(second_sums))] = 0.0
+        gaps[np.abs(gaps) <= SUM_ROUNDING * (np.abs(first_sums) + np.abs(second_sums))] = 0.0
         value = float(first.number - second.number)
         if not isfinite(value):
             gaps[:] = 0.0  # swaps ignore an undefined statistic; the other statistics are still tested
         deviations = left_out_deviations(first, groups), left_out_deviations(second, groups)
         variance = clusters.variance(lambda grouping: _change(first, second, grouping))
         n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
-        return cls(first, second, value, gaps, deviations, Spread(value, variance, n_effective, clusters.count))
+        spread = Spread(value, variance, n_effective, clusters.count, clusters.lacking).checked()
+        return cls(first, second, value, gaps, deviations, spread)
 
     def shifted(self, shifts: Reals) -> Reals:
         """Return the difference between the two systems after each swap pattern, shape (patterns,).
@@ -285,7 +313,7 @@ def _change(first: Moments, second: Moments, grouping: Grouping) -> Reals:
     """
     parts = left_out_deviations(first, grouping), left_out_deviations(second, grouping)
     change = parts[0] - parts[1]
-    change[np.abs(change) <= CHANGE_ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]))] = 0.0
+    change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]))] = 0.0
     return np.asarray(change)
 
 
@@ -311,7 +339,9 @@ class _Tests:
             if value == 0.0 and variance == 0.0:
                 p_values.append(1.0)
             elif isfinite(value) and isfinite(variance) and variance > 0.0:
-                p_values.append(student_p_value(value / sqrt(variance), pair.spread.freedom))
+                # At least the smallest p-value of swaps: with few differing clusters the t test rejects too often.
+                p_value = student_p_value(value / sqrt(variance), pair.spread.freedom)
+                p_values.append(max(p_value, 2.0 ** (1 - pair.n_differing)))
             else:
                 p_values.append(nan)
         n_differing = int(np.concatenate([pair.gaps for pair in pairs], axis=1).any(axis=1).sum()) if pairs else 0
@@ -350,15 +380,15 @@ class _Tests:
         return cls(defined, len(gaps), n_patterns, is_exact)
 
     def limit_of(self, pair: _Pair, alpha: float) -> str:
-        """Return why no p-value of the pair can be at most `alpha`; an empty string if one can be.
+        """Return why no p-value can be at most `alpha`, such as "2 differing clusters"; empty if one can.
 
-        The smallest p-value of all swaps is that of two patterns: all differing clusters swapped, or none.
+        The smallest p-value of all swaps is that of two patterns: all differing clusters swapped, or none. The t test
+        is not trusted either if so few clusters differ.
         """
-        if not self.n_patterns:
-            return ""
         if 2.0 ** (1 - pair.n_differing) > alpha:
-            return f"{pair.n_differing} differing clusters"
-        return "" if self.is_exact or 1.0 / (self.n_patterns + 1.0) <= alpha else f"{self.n_patterns} random swaps"
+            return counted(pair.n_differing, "differing cluster")
+        is_enough = self.is_exact or not self.n_patterns or 1.0 / (self.n_patterns + 1.0) <= alpha
+        return "" if is_enough else counted(self.n_patterns, "random swap")
 
 
 def _in_order_of_size(gaps: Reals) -> Reals:
@@ -437,31 +467,28 @@ def _difference(
     pair: _Pair, p_value: float, tests: _Tests, confidence: float, power: float, alpha: float
 ) -> Difference:
     """Return the difference with its interval and the result of its test; `alpha` is the level of `detectable`."""
-    spread, reason = pair.spread, ""
-    if not isfinite(pair.value):
-        reason = "the value is undefined"
-    elif spread.n_clusters == 1:
-        reason = ONE_CLUSTER
-    elif not isfinite(spread.variance):
-        reason = "the value is undefined if one of the clusters is left out"
-    elif not pair.gaps.any():
-        reason = "the two systems have equal values in every cluster"
-    elif spread.variance == 0.0:
-        reason = "the difference is the same in every cluster, so its variation cannot be estimated"
+    spread = pair.spread
+    reason = spread.reason
+    if spread.variance == 0.0 and spread.n_clusters > 1:
+        reason = SAME_DIFFERENCE if pair.gaps.any() else "the two systems have equal values in every cluster"
     error = low = high = detectable = nan
     if isfinite(pair.value) and spread.n_clusters > 1 and isfinite(spread.variance):
         error = sqrt(spread.variance)
     if not reason:
         t = spread.quantile((1.0 + confidence) / 2.0)
         low, high = pair.value - t * error, pair.value + t * error
+        reach = spread.quantile(1.0 - alpha / 2.0) + spread.quantile(power)
         few = tests.limit_of(pair, alpha)
         if few:
-            reason = f"detectable is undefined: with {few} no p-value is at most {alpha:.2g}"
+            reason = f"detectable is undefined: {few}, too few for a p-value of {alpha:.2g}"
         elif pair.has_shares:
             first, second = pair.first.values[:, 0], pair.second.values[:, 0]
-            detectable = detectable_share(first, second, spread.variance, alpha, power)
+            # np.maximum: at least what the observed variance gives, which is larger if the two systems differ by much.
+            share = detectable_share(first, second, spread.variance, alpha, power)
+            detectable = float(np.maximum(share, reach * error))
+            if isnan(share):
+                reason = f"detectable is undefined: no possible difference is found with a probability of {power:g}"
         else:
-            reach = spread.quantile(1.0 - alpha / 2.0) + spread.quantile(power)
             detectable = detectable_difference(*pair.deviations, pair.value, spread.variance, reach)
     return Difference(
         value=pair.value if isfinite(pair.value) else nan,

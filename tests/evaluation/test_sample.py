@@ -127,6 +127,9 @@ def test_intervals_of_drawn_triples_have_the_finite_population_correction():
     pairs.append(("weighted mrr", drawn.weighted("mrr", weights), chosen.weighted("mrr", weights)))
     for key, one, other in pairs:
         assert (one.value, one.n_effective) == (other.value, other.n_effective)
+        if key == "query.map":  # the queries of a sample are not those of the split: no correction
+            assert one == other
+            continue
         assert one.error == pytest.approx(other.error / 2, rel=1e-12), key
         if one.method == "robust":
             assert one.value - one.low == pytest.approx((other.value - other.low) / 2, rel=1e-12), key

@@ -187,8 +187,11 @@ def test_macro_with_a_single_triple_in_a_group_has_a_reason():
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=6, n_relations=3)
     result = kg.evaluate(lambda s, p, o: (s + 2 * o) % 5, dataset, progress=False)
     frame = result.averages("relation", metrics=["mrr", "mr", "query.map"])
-    why = "2 of 3 groups have one cluster only, so their variance is unknown"
-    assert frame["reason"].to_dict() == {"micro": "", "macro": f"interval of mrr, mr, query.map: {why}"}
+    why = (
+        "2 of 3 groups have one cluster only (such as one triple), so that their variance is unknown; leave them out, "
+    )
+    why += "or merge groups"
+    assert frame["reason"].to_dict() == {"micro": "", "macro": f"no interval of mrr, mr, query.map: {why}"}
     assert frame.loc["macro", ["mrr low", "mrr high", "n_effective"]].isna().all()
     assert frame.loc["macro", "mrr"] == result.by("relation", metrics="mrr")["mrr"].mean()
     assert not frame.loc["micro"].isna().any()
@@ -421,7 +424,7 @@ def test_perfect_ranks_vary_in_nothing():
         found = result.interval(key)
         assert (found.low, found.high) == (pytest.approx(5 / (5 + squared), rel=1e-12), 1.0)
         assert frame.loc["macro", f"{key} low"] == pytest.approx(5 / (5 + squared), rel=1e-12)
-    assert frame.loc["macro", "reason"] == f"interval of mr: {ALL_ALIKE}"
+    assert frame.loc["macro", "reason"] == f"no interval of mr: within each group {ALL_ALIKE}"
 
 
 def test_rows_of_a_table_count_by_position():

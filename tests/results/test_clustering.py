@@ -6,6 +6,7 @@ cluster and no number of kgeval.stats is used but the quantiles of Student's t.
 
 import itertools
 import math
+import warnings
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -239,22 +240,44 @@ def test_one_side_alone_has_independent_queries(seed):
 
 
 @pytest.mark.parametrize("seed", light(range(20), 3))
-@pytest.mark.parametrize("cluster", ["entity", "array"])
-def test_queries_of_other_clusters_by_a_loop(seed, cluster):
-    """A query belongs to the clusters of all its ranks: by subject and by object, or by query and by the array."""
+def test_queries_by_an_array_by_a_loop(seed):
+    """A query belongs to the clusters of all its ranks: by query and by the array."""
     result = random_result(seed)
     rows = rows_of(result)
     array = np.random.default_rng(seed).integers(6, size=len(rows))
     values, queries = per_query(result, "map"), [row["query"] for row in rows]
-    if cluster == "entity":
-        first, second = ([row[name] for row in rows] for name in "so")
-    else:
-        first, second = queries, array.tolist()
-    total, parts = two_way(values, first, second, queries, mean_of)
+    total, parts = two_way(values, queries, array.tolist(), queries, mean_of)
     least = jackknife(values, [{query} for query in values], mean_of)
-    found = result.interval("query.map", cluster="entity" if cluster == "entity" else array)
-    assert found.error**2 == pytest.approx(max(total, least), rel=1e-9)
+    assert result.interval("query.map", cluster=array).error ** 2 == pytest.approx(max(total, least), rel=1e-9)
     assert parts[0] > 0
+
+
+@pytest.mark.parametrize("seed", light(range(20), 3))
+def test_queries_by_entity_by_a_loop_over_pairs(seed):
+    """Products of the deviations of all pairs of queries that share a subject or an object, each pair once.
+
+    Divided by the share of the pairs that share none; nothing if these are fewer than half.
+    """
+    result = random_result(seed, n_entities=40, n_test=25)
+    rows = rows_of(result)
+    values, n = per_query(result, "map"), len({row["query"] for row in rows})
+    mean = math.fsum(values.values()) / n
+    entities = {
+        query: {(name, row[name]) for row in rows if row["query"] == query for name in "so"} for query in values
+    }
+    total = n_sharing = 0
+    for one, other in itertools.product(values, repeat=2):
+        if entities[one] & entities[other]:
+            n_sharing += 1
+            changes = [(value - mean) / (n - 1) for value in (values[one], values[other])]
+            total += (n - 1) / n * changes[0] * changes[1]
+    found = result.interval("query.map", cluster="entity")
+    assert n_sharing < n * n / 2
+    least = sum((n - 1) / n * ((value - mean) / (n - 1)) ** 2 for value in values.values())
+    assert found.error**2 == pytest.approx(max(total, least) / (1 - n_sharing / n**2), rel=1e-9)
+    dense = random_result(seed, n_entities=4, n_test=12, n_relations=1).interval("query.map", cluster="entity")
+    assert dense.reason.startswith("more than half of all pairs of observations share a cluster")
+    assert math.isnan(dense.low)
 
 
 def test_the_micro_average_of_queries_by_a_loop():
@@ -329,6 +352,21 @@ def test_an_array_gives_the_clusters():
     objects = result.interval("object.mr", cluster=labels)  # of a side: the labels of its rows
     is_object = np.array([row["side"] == "object" for row in rows])
     assert objects.n_clusters == len(set(labels[is_object]))
+
+
+def test_an_array_that_separates_the_ranks_of_a_triple_warns():
+    """Sides as clusters, or no clusters at all; the array of triples or relations says nothing."""
+    result = random_result(3)
+    table = result.table
+    n = len(table) // 2
+    text = f"cluster: the labels separate the ranks of {n} of {n} triples; these ranks count as independent"
+    for labels in (table["side"], np.arange(2 * n)):
+        with pytest.warns(kg.KgevalWarning, match=text):
+            result.interval("mrr", cluster=labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result.interval("mrr", cluster=table["p"])
+        result.by("side", cluster=table["s"])
 
 
 def test_wrong_arrays_are_refused():
@@ -433,7 +471,7 @@ def test_no_interval_without_width_has_no_reason(triples, rank, odd):
             found = result.interval(key, method=method, cluster=clusters[cluster], n_resamples=60)
         except kg.MetricError as error:  # a bootstrap of clusters that overlap, or BCa of the median
             assert method != "robust", (key, method, cluster)
-            assert "do not overlap" in str(error) or "percentile intervals" in str(error)
+            assert "the clusters overlap" in str(error) or "percentile intervals" in str(error)
             continue
         case = key, method, cluster, str(found)
         assert found.low < found.high or found.reason, case
@@ -443,5 +481,7 @@ def test_no_interval_without_width_has_no_reason(triples, rank, odd):
             assert found.n_effective > 1.0, case
             with_width += 1
         if found.method == "wilson" and not math.isnan(found.value):
-            assert found.reason == "", case
+            assert (
+                found.reason == "" or "effective clusters; at least 2" in found.reason or "of all pairs" in found.reason
+            ), case
     assert with_width > 10

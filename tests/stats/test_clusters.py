@@ -332,35 +332,37 @@ def test_two_way_clusters_are_the_same_in_any_order_under_any_labels():
         assert (found.error, found.n_effective) == pytest.approx((wanted.error, wanted.n_effective), rel=1e-12)
 
 
-def test_variance_of_memberships_is_at_least_that_of_single_observations():
-    """Queries in the clusters of their ranks' subjects and objects; the third sum may exceed the first two."""
-    floors = 0
-    for seed in range(size(80, 800)):
+def test_variance_of_memberships_is_a_sum_over_pairs():
+    """Queries in the clusters of their ranks' subjects and objects: each pair that shares one counts once.
+
+    The sum is at least that of single observations, and is divided by the share of the pairs that share no cluster.
+    """
+    floors = checked = 0
+    for seed in range(size(200, 2000)):
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(4, 8))
+        n = int(rng.integers(6, 12))
         values = [Fraction(int(x)) for x in rng.integers(-20, 20, n)]
-        observations = np.concatenate([np.arange(n), rng.integers(n, size=n)])
-        first, second = rng.integers(6, size=(2, 2 * n))
+        observations = np.concatenate([np.arange(n), rng.integers(n, size=n // 2)])
+        first, second = rng.integers(20, size=(2, len(observations)))
         clusters = Clusters.crossed(first, second, n, observations)
-        whole = any(
-            len(group) == n for labels in (first, second) for group in members_of(labels, observations).values()
-        )
-        has_plain = any(g.observations is None for g in (clusters.first, clusters.both or clusters.first))
-        if (
-            not clusters.is_crossed
-            or whole
-            or has_plain
-            or clusters.second.observations is None
-            or len(set(values)) == 1
-        ):
+        if not clusters.needs_pairs or len(set(values)) == 1:
             continue
-        parts = [
-            jackknife(values, list(members_of(labels, observations).values()), mean_of)
-            for labels in (first.tolist(), second.tolist(), list(zip(first.tolist(), second.tolist())))
+        labels = [
+            {(k, part[m]) for m in np.flatnonzero(observations == i) for k, part in enumerate((first, second))}
+            for i in range(n)
         ]
-        least = jackknife(values, [{i} for i in range(n)], mean_of)
-        floors += least > parts[0] + parts[1] - parts[2]
+        mean = sum(values) / n
+        changes = [(mean - value) / (n - 1) for value in values]
+        sharing = [(i, j) for i, j in itertools.product(range(n), repeat=2) if labels[i] & labels[j]]
+        total = sum(changes[i] * changes[j] for i, j in sharing) * Fraction(n - 1, n)
+        least = sum(change**2 for change in changes) * Fraction(n - 1, n)
         found = robust_interval(Moments(column(values)), clusters)
-        if not found.reason:
-            assert found.error**2 == pytest.approx(float(max(parts[0] + parts[1] - parts[2], least)), rel=1e-12)
+        if len(sharing) > n * n / 2:
+            assert found.reason == clusters.lacking != ""
+            continue
+        floors, checked = floors + (least > total), checked + 1
+        assert found.error**2 == pytest.approx(
+            float(max(total, least) / (1 - Fraction(len(sharing), n * n))), rel=1e-12
+        )
     assert floors > 3
+    assert checked > 30

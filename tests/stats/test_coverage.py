@@ -70,3 +70,16 @@ def test_equal_systems_are_rarely_called_different_by_queries(bench):
     """
     share, _ = bench.rejected(("", "query.map", "triple", bench.null_queries, ("query.map", 0.9, "1-1", 200)), 2000)
     assert 0.04 - 0.012 <= share <= 0.06 + 0.012
+
+
+def test_the_guide_has_the_table_of_the_script(bench):
+    """Every design, cluster and method of the script is a row of the guide's page, under a column of its metric."""
+    guide = (BENCH.parents[2] / "kgeval" / "guide" / "decisions.md").read_text(encoding="utf-8")
+    rows = {tuple(cell.strip() for cell in line.split("|")[1:4]) for line in guide.splitlines() if line.startswith("|")}
+    heads = [line for line in guide.splitlines() if line.startswith("| design")]
+    for design, metric, method, cluster, *_ in bench.cells():
+        assert (design, cluster, method) in rows
+        assert any(f"| {metric} " in head for head in heads)
+    for design, metric, cluster, *_ in bench.test_cells():
+        assert (design, metric, cluster) in rows
+    assert len(list(bench.cells())) > 150

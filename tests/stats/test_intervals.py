@@ -520,8 +520,8 @@ def test_limits_that_are_the_same_have_a_reason():
 
 def test_clusters_that_overlap_have_no_bootstrap():
     """Two-way clusters cannot be drawn whole; the robust interval takes them."""
-    crossed = Clusters.crossed(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]), 5)
-    moments = Moments(column([1.0, 2.0, 4.0, 5.0, 5.5]))
+    crossed = Clusters.crossed(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 1, 0]), 6)
+    moments = Moments(column([1.0, 2.0, 4.0, 5.0, 5.5, 7.0]))
     for found in (bootstrap_interval(moments, crossed), quantile_bootstrap(moments.values[:, 0], crossed)):
         assert found.reason == CROSSED
         assert math.isnan(found.low)
@@ -574,13 +574,16 @@ def test_a_statistic_that_needs_every_cluster_has_no_interval():
 
 
 def test_values_alike_have_a_reason_unless_between_0_and_1():
-    """Also if only the sums of clusters agree, and if they differ by nothing but rounding."""
+    """Also if only the sums of clusters agree, and if they differ by nothing but rounding (2^-40 of the value)."""
     for values in ([3.0] * 6, [1.0, 5.0] * 3, [0.1, 0.2, 0.1, 0.2, 0.2, 0.1]):
         found = robust_interval(Moments(column(values)), [0, 0, 1, 1, 2, 2])
         assert (found.value, found.reason) == (pytest.approx(sum(values) / 6), ALIKE)
         assert math.isnan(found.low)
-    almost = robust_interval(Moments(column([3.0, 3.0, 3.0 + 1e-12])), [0, 1, 2])
+    almost = robust_interval(Moments(column([3.0, 3.0, 3.0 + 1e-10])), [0, 1, 2])
     assert almost.low < almost.value < almost.high
+    weights = np.random.default_rng(0).random(6)  # the weighted columns vary, and their ratio does not
+    alike = robust_interval(Moments(column([3.0] * 6)).weighted(weights), np.arange(6))
+    assert (alike.value, alike.reason) == (pytest.approx(3.0), ALIKE)
 
 
 # --- macro averages -----------------------------------------------------------------------------------------------
@@ -673,14 +676,17 @@ def test_macro_without_an_interval():
     pair, single = Moments(column([1.0, 3.0])), Moments(column([5.0]))
     found = macro_interval([pair, single, single], [0, 1, 2, 3])
     assert (found.value, found.n_clusters) == (4.0, 4)
-    assert found.reason == "2 of 3 groups have one cluster only, so their variance is unknown"
+    assert found.reason == (
+        "2 of 3 groups have one cluster only (such as one triple), so that their variance is unknown; leave them out, "
+        "or merge groups"
+    )
     assert macro_interval([pair, pair], [0, 1, 2, 2]).reason.startswith("1 of 2 groups have one cluster")
     assert macro_interval([], []).reason == "no groups"
     undefined = Moments(column([1.0, 3.0]), lambda means: means[..., 0] * np.nan)
     assert macro_interval([pair, undefined], np.arange(4)).reason == "the value is undefined"
     assert macro_interval([pair, pair], [0, 1, 0, 1]).reason == ""
     alike = macro_interval([Moments(column([2.0, 2.0])), Moments(column([4.0, 4.0]))], np.arange(4))
-    assert (alike.value, alike.reason) == (3.0, ALIKE)
+    assert (alike.value, alike.reason) == (3.0, f"within each group {ALIKE}")
     for one in (found, alike):
         assert all(math.isnan(x) for x in (one.low, one.high, one.error, one.n_effective))
 

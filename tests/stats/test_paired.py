@@ -85,7 +85,7 @@ def test_difference_by_exact_fractions():
     assert (found.n_clusters, found.n_differing, found.n_resamples, found.is_exact) == (3, 2, 4, True)
     assert (found.confidence, found.power, found.n_effective) == (0.95, 0.9, pytest.approx(8 / 3))
     assert math.isnan(found.detectable)
-    assert found.reason == "detectable is undefined: with 2 differing clusters no p-value is at most 0.05"
+    assert found.reason == "detectable is undefined: 2 differing clusters, too few for a p-value of 0.05"
     assert str(found) == f"+0.7500 [{found.low:+.4f}, {found.high:+.4f}], p = 0.5"
 
 
@@ -130,12 +130,12 @@ def test_too_few_differing_clusters_detect_nothing(n_differing, n_tests):
         found = compare_paired(firsts, seconds, np.arange(30), n_tests=n_tests)[0]
         assert found.low < found.value < found.high
         assert math.isnan(found.detectable) == (not is_enough)
-        few = f"with {n_differing} differing clusters no p-value is at most {0.05 / n_tests:.2g}"
+        few = f"{n_differing} differing clusters, too few for a p-value of {0.05 / n_tests:.2g}"
         assert found.reason == ("" if is_enough else f"detectable is undefined: {few}")
         least = 2 / 2**n_differing
         assert found.p_value > least - 5 * math.sqrt(least / 9999)
     (found,) = compare_paired([other], [zeros], np.arange(30), n_resamples=9)
-    assert found.reason == "detectable is undefined: with 9 random swaps no p-value is at most 0.05"
+    assert found.reason == "detectable is undefined: 9 random swaps, too few for a p-value of 0.05"
 
 
 def test_differences_all_alike_have_no_interval():
@@ -381,8 +381,8 @@ def test_t_test_with_one_and_two_degrees_of_freedom(n):
     wanted = 1 - 2 / math.pi * math.atan(t) if n == 2 else 1 - t / math.sqrt(2 + t * t)
     assert found.p_value == pytest.approx(wanted, rel=1e-9)
     assert (found.n_resamples, found.is_exact, found.n_effective) == (0, False, pytest.approx(n))
-    assert found.reason == ""
-    assert found.detectable > 0.0
+    assert found.reason == f"detectable is undefined: {n} differing clusters, too few for a p-value of 0.05"
+    assert math.isnan(found.detectable)
 
 
 def test_t_test_is_scipys():
@@ -396,7 +396,7 @@ def test_t_test_is_scipys():
 
 
 def test_t_test_agrees_with_its_interval():
-    """p < 0.05 if and only if the interval leaves out 0; the sign of the difference does not matter."""
+    """p < 0.05 if and only if the interval leaves out 0; at least 2 / 2^m for m differing clusters; in any order."""
     sides = set()
     for seed in range(30):
         gaps, first, second = crossed_gaps(np.random.default_rng(seed), 6, 9)
@@ -404,7 +404,7 @@ def test_t_test_agrees_with_its_interval():
         gap, zero = Moments(column(gaps)), Moments(column(np.zeros(len(gaps))))
         (found,), (turned,) = compare_paired([gap], [zero], clusters), compare_paired([zero], [gap], clusters)
         assert (found.p_value < 0.05) == (not found.low <= 0.0 <= found.high)
-        assert found.p_value == student_p_value(found.value / found.error, 5)
+        assert found.p_value == max(student_p_value(found.value / found.error, 5), 2.0 ** (1 - found.n_differing))
         assert turned.p_value == found.p_value
         sides.add(found.p_value < 0.05)
     assert sides == {True, False}
@@ -510,7 +510,7 @@ def test_a_number_that_is_undefined_spoils_only_itself(values):
     assert all(math.isnan(x) for x in without_labels(found[0]))
     assert (found[1].value, found[1].p_value) == (-1.5, 0.5)
     assert found[1].low < -1.5 < found[1].high
-    assert found[1].reason == "detectable is undefined: with 2 differing clusters no p-value is at most 0.05"
+    assert found[1].reason == "detectable is undefined: 2 differing clusters, too few for a p-value of 0.05"
 
 
 def test_patterns_that_leave_a_number_undefined_count_as_extreme():

@@ -37,7 +37,11 @@ _WORDS = {
         "query", "positive", "rival", "rank", "ranks", "tie", "ties", "realistic", "optimistic", "pessimistic",
         "filter", "filtered", "raw", "side", "sides", "split", "splits", "unseen",
     ),
-    "decisions": ("p-value", "p-values", "interval", "intervals", "confidence", "significance", "significant"),
+    "decisions": (
+        "p-value", "p-values", "p_holm", "interval", "intervals", "confidence", "significance", "significant",
+        "cluster", "clusters", "effective clusters", "n_effective", "detectable", "coverage", "favours", "macro",
+        "bootstrap",
+    ),
     "models": tuple(MODELS),
     "other-tools": ("pykeen", "libkge", "openke", "ogb", "torchkge", "ampligraph", "dgl-ke", "anyburl", "simkgc"),
 }  # fmt: skip

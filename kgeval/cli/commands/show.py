@@ -47,9 +47,8 @@ def _show_classification(result: ClassificationResult, options: argparse.Namespa
     """Return the text of a saved classification; raise a DataError for options that need ranks."""
     if options.metrics == ",".join(DEFAULT_METRICS):
         options.metrics = ",".join(result.default_metrics)
-    rank_options = ("ties", "types", "means_from", "confidence")
-    is_changed = options.cluster != "triple" or not options.intervals
-    if any(getattr(options, name) is not None for name in rank_options) or is_changed:
+    rank_options = ("ties", "types", "means_from", "confidence", "cluster")
+    if any(getattr(options, name) is not None for name in rank_options) or not options.intervals:
         raise DataError(
             f"{options.result}: holds a classification, but --ties, --types, --means-from, --confidence, --cluster and "
             "--no-intervals need ranks"

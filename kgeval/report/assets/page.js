@@ -198,7 +198,7 @@
     const terms = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
       ["realistic ties", "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties broken at random is another policy, expected.)"],
       ["chance", "The expected value for a model that orders the same candidates at random."],
-      ["intervals", `How much a value would vary with other triples of this graph. The two ranks of a triple, one per side, may depend on each other. For other graphs, that is for other entities, intervals are wider.`]];
+      ["intervals", `${data.purposes.join(". ")}.`]];
     const meanings = element("dl", {}, ...terms.flatMap(([term, meaning]) => [element("dt", {}, term), element("dd", {}, meaning)]));
     section("metrics", "Metrics", ...data.purposes.map((text) => element("p", {}, `${text}.`)), scrolling(caption, head, bodies), reasonList(reasons),
       element("details", {}, element("summary", {}, "What the metrics mean"), meanings));
