@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[Any]  # arrays of any real dtype
 
 
-MAX_SHOWN = 200  # a longer label is cut in messages
+MAX_SHOWN = 200  # labels with more characters than this are cut in messages
 
 
 def cut_label(label: str) -> str:
@@ -202,7 +202,7 @@ def check_largest_weight(largest: float) -> None:
     Raises
     ------
     MetricError
-        If `largest` is not 0 and not between ``1 / MAX_WEIGHT`` and `MAX_WEIGHT`.
+        If `largest` is not 0, and is below ``1 / MAX_WEIGHT`` or above `MAX_WEIGHT`.
     """
     if largest and not 1 / MAX_WEIGHT <= largest <= MAX_WEIGHT:
         raise MetricError(
@@ -229,12 +229,12 @@ def check_ids(name: str, values: npt.ArrayLike, n: int, shape: tuple[int | None,
     Returns
     -------
     int64 array
-        A copy, of the shape of `values`.
+        A copy, with the shape of `values`.
 
     Raises
     ------
     DataError
-        If the dtype, the shape or a value is wrong; the message about a wrong value names the first row with one.
+        If the dtype, the shape or a value is wrong; for a wrong value, the message names the first row with one.
     """
     array = np.asarray(values)
     if array.ndim != len(shape) or any(

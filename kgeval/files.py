@@ -23,7 +23,7 @@ import numpy.typing as npt
 from kgeval.errors import DataError
 
 Arrays = dict[str, npt.NDArray[Any]]
-MIN_SIMILARITY = 0.7  # an error message suggests a name only if it is at least this similar
+MIN_SIMILARITY = 0.7  # an error message suggests only names that are at least this similar to the missing name
 
 
 def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], overwrite: bool = False) -> None:
@@ -61,9 +61,9 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
 def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a stream whose bytes become the file `path` at the end of the ``with`` block.
 
-    The bytes go to a temporary file in the same folder, which then replaces `path`. After an error, `path` is unchanged
-    and the temporary file is deleted. If `path` is a symbolic link, the file to which it leads is replaced and the link
-    stays. A replaced file keeps its mode.
+    The bytes go to a temporary file in the same folder; at the end, this file replaces `path`. After an error, `path`
+    is unchanged and the temporary file is deleted. If `path` is a symbolic link, the file to which it leads is replaced
+    and the link stays. The new file has the mode of the file that it replaces.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     ------
     DataError
         If `path` is a folder, a pipe, a device or a symbolic link that leads to itself; if it is an existing file and
-        `overwrite` is False; if its parent folder does not exist; or if a folder on the way cannot be searched.
+        `overwrite` is False; if its parent folder does not exist; or if the system refuses access to a folder.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stands for the file to which it leads
     mode = _mode_or_none(target, "written")
@@ -141,7 +141,7 @@ def check_target(path: str | Path, overwrite: bool) -> None:
 
 
 def check_source(path: str | Path) -> None:
-    """Raise a DataError unless `path` is a regular file whose folders can be searched.
+    """Raise a DataError if `path` is not a regular file, or if the system refuses access to its folder.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def check_source(path: str | Path) -> None:
     Raises
     ------
     DataError
-        If there is no such file, if it is a folder, a pipe or a device, or if the system refuses to look it up.
+        If there is no such file, if it is a folder, a pipe or a device, or if the system refuses access to its folder.
     """
     mode = _mode_or_none(Path(path), "read")
     if mode is None and Path(path).is_symlink():
@@ -178,7 +178,7 @@ def similar_path(path: str | Path, is_folder: bool = False) -> str:
     Returns
     -------
     str
-        ``"; did you mean 'path'?"``, or ``""`` if no name is similar or the folder around `path` cannot be read.
+        ``"; did you mean 'path'?"``, or ``""`` if no name is similar or the folder of `path` cannot be read.
     """
     path = Path(path)
     try:

@@ -81,14 +81,14 @@ class ClassificationResult:
     entities, relations : Vocabulary
     about : dict
         Facts that JSON can store: name and fingerprint of the dataset; source, seed and SHA-256 of the negatives; name
-        of the scorer; place of thresholds (``"threshold_at"``, missing in older files: ``"score"``); calibration;
-        version of kgeval; numbers of examples.
+        of the scorer; place of thresholds (``"threshold_at"``; if an older file lacks it, the place is ``"score"``);
+        calibration; version of kgeval; numbers of examples.
     dropped : dict of str to int
         ``"split: reason"`` -> the number of examples of the split that were not scored for this reason.
     notes : sequence of str
         Cautions about the numbers.
     columns : pandas.DataFrame, optional
-        Additional columns for `by`, which groups triples by their values; one row per row of `table`.
+        Additional columns by which `by` can group the triples; one row per row of `table`.
     dataset : Dataset, optional
         The dataset, if it is in memory; not saved.
 
@@ -124,11 +124,11 @@ class ClassificationResult:
         self._dataset = dataset
 
     def __replace__(self, **changes: Any) -> ClassificationResult:
-        """Return a copy with some parameters of the class changed."""
+        """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
         return ClassificationResult(**({**self._parts(), "dataset": self._dataset} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a saved file contains: name -> value."""
+        """Return the constructor's arguments that `save` writes to the file, name -> value: all except `dataset`."""
         names = ("table", "thresholds", "global_threshold", "entities", "relations", "about", "dropped", "notes")
         return {name: getattr(self, name) for name in (*names, "columns")}
 
@@ -217,7 +217,7 @@ class ClassificationResult:
 
     @property
     def default_metrics(self) -> tuple[str, ...]:
-        """The metrics that tables show by default; if `table` has probabilities, they include metrics of them."""
+        """The metrics that tables show by default; if `table` has probabilities, also metrics of probabilities."""
         return CLASSIFIED_METRICS + (PROBABILITY_METRICS if "probability" in self.table else ())
 
     def summary(self, metrics: Sequence[str | Metric] | str | None = None) -> pd.DataFrame:
@@ -297,8 +297,8 @@ class ClassificationResult:
         Parameters
         ----------
         dataset : Dataset, optional
-            The dataset that was classified. Not needed for a result of `kgeval.classify`, which has it in memory;
-            needed for a result that was loaded from a file.
+            The dataset that was classified. Needed only for a result that was loaded from a file; a result of
+            `kgeval.classify` has the dataset in memory.
         names : sequence of str, optional
             See `kgeval.features.features_of`.
 

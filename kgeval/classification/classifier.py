@@ -64,10 +64,10 @@ def classify(
     """Classify test triples as true or false by thresholds chosen on the validation split.
 
     A triple is classified as true if its score is at least the threshold of its relation. This threshold classifies the
-    largest number of validation triples of the relation correctly (`kgeval.metrics.pointwise.cuts`); `threshold_at`
-    chooses one of the thresholds that decide all these triples alike. If validation has no true or no false triples of
-    a relation, the relation gets the global threshold, which is chosen on all validation triples; a note contains the
-    number of these relations. The test split is not used to choose thresholds.
+    largest number of validation triples of the relation correctly (`kgeval.metrics.pointwise.cuts`). If several
+    thresholds classify each of these triples in the same way, `threshold_at` chooses one of them. If validation has no
+    true or no false triples of a relation, the relation gets the global threshold, which is chosen on all validation
+    triples; a note contains the number of these relations. The test split is not used to choose thresholds.
 
     Parameters
     ----------
@@ -77,20 +77,20 @@ def classify(
     dataset : Dataset
         The true triples are its splits valid and test.
     negatives : path, mapping or str
-        The false triples; required. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping from
-        ``"valid"`` and ``"test"`` to ids, shape (n, 3), to DataFrames of labels, or to DataFrames from
-        `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
+        The false triples; required. A folder with ``valid_negatives.txt`` and ``test_negatives.txt``; or a mapping with
+        the keys ``"valid"`` and ``"test"``, whose values are arrays of ids, shape (n, 3), DataFrames of labels, or
+        DataFrames from `kgeval.sample_negatives`; or ``"uniform"``: one negative per positive from
         ``kgeval.sample_negatives(dataset, split, seed=seed)``. Negatives that are known triples, or that occur more
         than once, are kept; notes contain their numbers.
     threshold_at : str
-        Where in the gap between two neighbouring validation scores of the relation the threshold is placed.
+        The place of the threshold in the gap between two neighbouring validation scores of the relation.
         ``"score"``: at the upper score, which is the score of a true triple. ``"midpoint"``: halfway between the two
-        scores; usually more accurate on test if a relation has few validation triples. The lowest score and an
-        infinite gap have no midpoint: the threshold is then the score. The threshold is float64, also for float32
-        scores.
+        scores; usually more accurate on test if a relation has few validation triples. If there is no
+        lower score, or the gap is infinite, the threshold is the upper score. The threshold is float64, also for
+        float32 scores.
     calibrate : str, optional
         The method that turns scores into probabilities: ``"platt"`` or ``"isotonic"``. It is fitted on all validation
-        triples together. Metrics such as log loss require probabilities. Requires scikit-learn.
+        triples together. Metrics such as log loss require probabilities. Calibration requires scikit-learn.
     prior : float, optional
         The share of true triples that the probabilities assume; by default the share of true triples in validation.
         Requires `calibrate`.

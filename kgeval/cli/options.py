@@ -106,8 +106,8 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     dataset.add_argument(
         "--columns",
         metavar="ORDER",
-        help="order of the columns: hrt (head, relation, tail; default), htr, ...; also of a table of scores, unless "
-        "its header names them",
+        help="order of the columns: hrt (head, relation, tail; default), htr, ...; applies also to a table of scores "
+        "whose header does not name the columns",
     )
     dataset.add_argument(
         "--splits", metavar="FILES", help="files of splits with other names: train=facts.txt+train.txt,valid=dev.tsv"
@@ -307,12 +307,12 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     options : argparse.Namespace
         The parsed options.
     dataset : Dataset
-        Its labels are matched with the labels in a model file.
+        The labels in a model file are matched with the labels of this dataset.
 
     Raises
     ------
     DataError
-        If there is no file FILE.py.
+        If ``--score`` names a file FILE.py that does not exist.
     ScoreError
         If ``--score`` does not have the form MODULE:NAME, if importing the module fails, or if the module does not
         contain the name.
@@ -354,14 +354,14 @@ def _module(name: str) -> Any:
 
 
 def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | None:
-    """Return the protocol of the options, or None if no option of the protocol is given.
+    """Return the protocol that the options describe, or None if no protocol option is given.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed options.
     dataset : Dataset
-        Its vocabularies turn the labels in files of candidates into ids.
+        The vocabularies of this dataset turn the labels in files of candidates into ids.
     """
     _check_splits(options, dataset)
     if not any((options.side, options.split, options.filter, options.unseen, options.candidates)):

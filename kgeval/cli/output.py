@@ -64,7 +64,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "--confidence",
         type=float,
         metavar="SHARE",
-        help="show intervals in all tables, with this confidence level (default: 0.95, with --by)",
+        help="show intervals with this confidence level in all tables (default: only with --by, 0.95)",
     )
     output.add_argument(
         "--no-intervals", dest="intervals", action="store_false", help="show the breakdown without intervals"
@@ -72,7 +72,8 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     output.add_argument(
         "--cluster",
         choices=CLUSTERS,
-        help="intervals for other triples of this graph, other queries, or other entities (default: triple)",
+        help="intervals show the variation with other triples of this graph, other queries or other entities "
+        "(default: triple)",
     )
     output.add_argument(
         "--means-from",
@@ -210,7 +211,7 @@ def result_text(
 
 
 def _rough_intervals(frame: pd.DataFrame) -> list[str]:
-    """Return a line that names the rows whose intervals rest on few effective clusters; empty if there are none."""
+    """Return a list with one note that names the rows with few effective clusters; empty if there are none."""
     few = [
         " ".join(label) if isinstance(label, tuple) else str(label) for label in frame.index[frame[N_EFFECTIVE] < ROUGH]
     ]

@@ -223,7 +223,7 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
     # Second grouping: equal rows of all results. The occurrence is a key, so a group has at most one row per result.
     order, starts = group_rows(*columns, occurrence)
     paired_rows = np.full((len(starts) - 1, len(results)), -1, dtype=np.int64)
-    # Row g of `paired_rows` is group g. Each row of the group writes its index into the column of its result.
+    # Row g of `paired_rows` is group g. For each row of the group, the column of its result gets the index of the row.
     paired_rows[np.repeat(np.arange(len(paired_rows)), np.diff(starts)), result_number[order]] = position[order]
     return paired_rows
 
@@ -278,7 +278,7 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
-    """Return `values`, the candidates of each protocol, such that a missing digest does not count as a difference.
+    """Return the candidates of each protocol, changed so that a missing digest does not count as a difference.
 
     A digest is a hash of the lists of candidates. Results that version 0.1.0 saved have no digest; their lists are
     unknown and cannot be compared. Therefore an element without a digest is replaced by the first element of the same
@@ -291,8 +291,9 @@ def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
 def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], keys: Sequence[Key]) -> list[Mismatch]:
     """Check that every result has ranked the sides that the metrics in `keys` need.
 
-    A metric of one side needs this side in every result. A metric of both sides needs the same sides in every result.
-    Return a list with one mismatch, for the first metric whose need is not met; return an empty list if all are met.
+    A metric of one side needs this side in every result. A metric over both sides uses all ranked sides of a result, so
+    all results must have ranked the same sides. Return a list with one mismatch, for the first metric in `keys` whose
+    condition is not met; return an empty list if all conditions are met.
     """
     ranked_sides = [tuple(result.protocol.sides) for result in results]
     for key in keys:
@@ -313,8 +314,8 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
 def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
     """Return the mismatches of the datasets: fingerprints and labels.
 
-    There is one mismatch if the fingerprints differ. There is one more for each result whose entity labels differ from
-    those of the first result, and one for each result whose relation labels do.
+    There is one mismatch if the fingerprints differ. Each result is then compared with the first result: there is one
+    mismatch if the entity labels differ, and one if the relation labels differ.
     """
     differing = []
     if len({result.about["dataset_fingerprint"] for result in results}) > 1:
@@ -413,8 +414,8 @@ def _rival_mismatches(
     shared : int64 array, shape (shared, results)
         Row i is a ranked triple that all results contain; column j holds its index in the table of result j.
     causes : tuple of str
-        Overrides that accept the mismatch. Each of them also accepts a second difference between the results, such as
-        different filters; the second difference can be the reason why the numbers of rivals differ.
+        Overrides that accept the mismatch. Each of them belongs to another difference between the results, such as
+        different filters, which can be the reason why the numbers of rivals differ.
     """
     differing = []
     for setting in SETTINGS:

@@ -89,7 +89,7 @@ class Comparison:
         return self.terms.alpha
 
     def best(self, metric: str | Metric) -> str:
-        """Return the name of the model with the best value. If several models share it, return the first in `names`.
+        """Return the name of the model with the best value; of models with equal values, the first in `names`.
 
         The value may be the best by chance. The column ``better`` of `table` names a model only if the difference is
         significant.
@@ -294,10 +294,10 @@ def compare(
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
         Holm's method, is at most ``1 - confidence``.
     cluster : str or array_like, shape (rows of the first result,)
-        Which ranks may depend on each other, and are swapped together: those of a ``"triple"``, of a ``"query"``, of an
-        ``"entity"``, or one label per row of the first result; see `EvaluationResult.interval`. Where clusters overlap
-        (entities of most graphs, and ``query.`` metrics of both sides), the p-values come from Student's t test
-        instead of swaps.
+        Which ranks may depend on each other, and are swapped together: the ranks of a ``"triple"``, of a ``"query"`` or
+        of an ``"entity"``, or the ranks with the same label in an array with one label per row of the first result; see
+        `EvaluationResult.interval`. If clusters overlap, the p-values come from Student's t test instead of swaps. This
+        is the case with ``"entity"`` in most graphs, and for ``query.`` metrics over both sides.
     n_resamples : int
         Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
         use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).

@@ -64,8 +64,9 @@ class Sample:
     rows : tuple of int64 arrays, shape (ranks,)
         One array per result: the indices of the shared ranks in its table.
     orders : tuple of int64 arrays, shape (observations,), or None
-        None unless the metric is query-level. Then there is one array per result, because each result sorts the shared
-        queries by its own ids. Element q of the array is the position of shared query q in the order of that result.
+        None for metrics of ranks. For query-level metrics, the observations are the queries that all results share,
+        in the order of the first result. Each result sorts these queries by its own ids; therefore there is one array
+        per result. Element q of the array is the position of observation q in the order of that result.
     clusters : Clusters
         Which observations depend on each other.
     row_clusters : RowClusters
@@ -110,8 +111,8 @@ class Sample:
         orders = []
         for result, result_rows in zip(results, rows):
             # order[starts[:-1]] (queries,): one rank per query, in the order in which this result sorts its queries.
-            # queries[order[starts[:-1]]]: the shared numbers of these queries, a permutation of 0, 1, ...; `argsort`
-            # inverts the permutation.
+            # queries[order[starts[:-1]]]: the numbers of these queries, a permutation of 0, 1, ...; `argsort` inverts
+            # the permutation.
             order, starts = group_rows(*_query_columns(result, result_rows))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
         # first (queries,): the index of the first rank of each query; its relation is the relation of the query.
@@ -172,7 +173,7 @@ class Sample:
 
         `result` is the compared result with index `i`. If lower values of the metric are better, the values are
         negated. For an adjusted metric or a z-score, the values are those of the plain metric, before adjustment. For a
-        micro average over queries, they are the numerators of the queries. Returns float64, shape (observations,);
+        micro average over queries, a value is the numerator of the query. Returns float64, shape (observations,);
         zeros if the metric is undefined.
         """
         metric = key.metric
@@ -204,7 +205,7 @@ def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
 def _observation_kind(key: Key) -> tuple[str, bool]:
     """Return the side of a key, and whether the metric of the key is query-level.
 
-    If the function returns the same for two keys, the keys use the same observations.
+    Two keys with equal return values use the same observations.
     """
     return key.side, isinstance(key.metric, QueryLevel)
 
@@ -330,7 +331,7 @@ def entity_notes(
     table: pd.DataFrame,
     confidence: float,
 ) -> list[str]:
-    """Return a caution for each pair whose interval is much wider with clusters by entity; for one metric of the table.
+    """Return a caution for each pair whose interval is much wider with clusters by entity; only one metric is checked.
 
     Parameters
     ----------
@@ -423,7 +424,7 @@ def _bounds(key: Key) -> tuple[float, float]:
 
 
 def _columns_of(difference: Difference, key: Key) -> dict[str, Any]:
-    """Return those columns of a row of the table of differences that come from the interval and the test."""
+    """Return the columns of one row of the table of differences that come from the interval and the test."""
     lowest, highest = _bounds(key)
     low, high = np.clip([difference.low, difference.high], lowest, highest).tolist()
     detectable, reason = difference.detectable, difference.reason

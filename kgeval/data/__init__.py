@@ -1,6 +1,6 @@
 """Datasets, queries, known triples, negatives, candidates and the protocol.
 
-The packages that evaluate, rank, report and compare import these names from here.
+Packages that evaluate, rank, report or compare import these names from this package.
 """
 
 from kgeval.data import candidates

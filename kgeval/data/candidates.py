@@ -1,7 +1,7 @@
 """Candidates: which entities compete with a positive.
 
-The field `candidates` of a `Protocol` is an instance of one of these classes; `kgeval.evaluation` calls its method
-`pools`. Users import the module as `kgeval.candidates`.
+The field `candidates` of a `Protocol` is an instance of a class in this module; `kgeval.evaluation` calls the method
+`pools` of this instance. Users import the module as `kgeval.candidates`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PER_POSITIVE = "lists"  # the kind of `Listed`
 class Candidates:
     """Base class of every kind of candidates.
 
-    A subclass defines the method `pools`. This method splits the queries into parts, so that all queries of a part have
-    the same candidates: the pool of the part. A part is, for example, all queries (`All`), the queries of one relation,
-    or a single positive. Each positive is ranked among the pool of its part. Two instances are equal, and have the same
-    hash, if `kind` and `digest` are equal.
+    A subclass defines the method `pools`. This method splits the queries into parts. All queries of one part have the
+    same candidates, which are called the pool of the part. A part is, for example, all queries (`All`), the queries of
+    one relation, or a single positive. Each positive is ranked among the pool of its part. Two instances are equal, and
+    have the same hash, if `kind` and `digest` are equal.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Candidates:
         ----------
         queries : Queries
             Queries of one side. ``queries.rows`` holds the row number of each positive in the array of all triples of
-            the ranked splits. -1 stands for a triple that is in no ranked split; such a triple can be passed to
-            `explain`. A subclass with one list of candidates per positive has no list for such a triple.
+            the ranked splits. -1 stands for a triple that is in no ranked split (users can pass any triple to
+            `explain`). A subclass with one list of candidates per positive has no list for this triple.
         entities : int64 array, shape (entities,)
             Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
 
@@ -72,7 +72,7 @@ class Candidates:
         part : Queries
             Every positive of `queries` is in exactly one part.
         pool : int64 array, shape (candidates,)
-            The candidates of all queries of the part: sorted distinct ids, with all answers of the part among them.
+            The candidates of each query of the part: sorted distinct ids, including all answers of the part.
         """
         raise TypeError(f"{type(self).__name__} does not define pools()")
 
@@ -127,12 +127,12 @@ class Rivals:
     lists : Lists
         One list of entity ids per positive, without the answer of the positive.
     kept : int64 array, shape (rivals,)
-        For each rival, its position in the ``values`` of the `Lists` object that the user gave for this side.
+        The position of each rival in ``values`` of the `Lists` object with all lists of one side (`Listed.lists`).
     counts : dict of str to int
         How many entities of the lists are of each kind. ``"listed"``: all entities. ``"answers"``: entities that are
-        the answer of their own positive; they are removed. ``"absent"``: entities that do not occur in train and are
-        therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list, which are
-        removed only with ``duplicates="drop"``.
+        the answer of the positive of their list; they are removed. ``"absent"``: entities that do not occur in train
+        and are therefore no candidates; they are removed. ``"duplicates"``: repetitions of an entity within a list,
+        which are removed only with ``duplicates="drop"``.
     """
 
     lists: Lists
@@ -147,9 +147,9 @@ class Listed(Candidates):
     ----------
     objects : int array, shape (n, m), or sequence of n int arrays, optional
         Row i holds the ids of the entities that compete with the object of positive i; rows may differ in length. The n
-        positives are the rows of the ranked splits (`Protocol.splits`), in their order, including duplicate rows and
-        rows that `Protocol.unseen` leaves out later. The lists contain only negatives; if a list contains the answer of
-        its own positive, the answer is removed, and a note of the result counts such answers.
+        positives are all rows of the ranked splits (`Protocol.splits`), split after split, including duplicate rows and
+        rows that `Protocol.unseen` leaves out later. The lists should contain only negatives. If a list contains the
+        answer of its positive, the answer is removed; a note of the result tells the number of removed answers.
     subjects : like `objects`, optional
         The entities that compete with the subject of each positive. A side without lists is not ranked.
     duplicates : str
@@ -193,12 +193,13 @@ class Listed(Candidates):
 
     @classmethod
     def from_negatives(cls, frame: pd.DataFrame, n_positives: int, *, duplicates: str = "keep") -> Listed:
-        """Return the lists in a frame of negatives, as ``sample_negatives(..., ids=True)`` returns them.
+        """Make a `Listed` from a frame of negatives, such as the result of ``sample_negatives(..., ids=True)``.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            One row per negative: ``s``, ``o`` (ids), ``side``, and ``positive``, the row of its positive.
+            One row per negative. Columns: ``s`` and ``o`` (ids); ``side``; and ``positive``, the row number of the
+            positive in the ranked split.
         n_positives : int
             The number of rows of the ranked split; a positive without negatives gets an empty list.
         duplicates : str
@@ -215,7 +216,7 @@ class Listed(Candidates):
         lacking = [name for name in ("s", "o", "side", "positive") if name not in frame]
         if lacking:
             raise ProtocolError(
-                f"the frame of negatives has no column {lacking[0]!r}; sample_negatives makes such frames"
+                f"the frame of negatives has no column {lacking[0]!r}; pass the frame that sample_negatives returned"
             )
         rows_of_positives = frame["positive"].to_numpy()
         if rows_of_positives.dtype.kind not in "iu" or (rows_of_positives < 0).any():
@@ -244,9 +245,9 @@ class Listed(Candidates):
         return tuple(side for side in SIDES if side in self.lists)
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Yield one part per positive, with its answer and its negatives as pool; see `Candidates.pools`.
+        """Yield one part per positive; its pool holds the answer and the negatives. See `Candidates.pools`.
 
-        Entities that are listed twice are twice in the pool, unless ``duplicates="drop"``.
+        An entity that a list contains twice is in the pool twice, unless ``duplicates="drop"``.
         """
         each = queries.one_each()
         if (each.rows < 0).any():
@@ -305,8 +306,8 @@ class Listed(Candidates):
 class Recorded(Candidates):
     """What a result stores about its candidates: kind and digest, but not the lists of entities.
 
-    Results that were computed from a table of scores contain a `Recorded`. Results that were read from a file contain
-    one too, unless all entities were candidates. A `Recorded` is enough to check that two results have the same
+    Results that were computed from a table of scores contain a `Recorded`. Results that were read from a file contain a
+    `Recorded` too, unless all entities were candidates. A `Recorded` is enough to check that two results have the same
     candidates, but not to rank triples.
 
     Parameters

@@ -1,6 +1,6 @@
 """Negatives of a triple: all of them (`negatives`), or a random sample (`sample_negatives`).
 
-Users call both functions; `kgeval.classify` calls `sample_negatives` when it draws its own negatives.
+Users call both functions; `kgeval.classify` calls `sample_negatives` to draw random negatives.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def negatives(
     side : str
         The side whose entity is replaced: ``"subject"`` or ``"object"`` (or head/tail, s/o).
     setting : str
-        ``"raw"``: all other entities. ``"filtered"``: only those of them that do not form a known triple.
+        ``"raw"``: all other entities. ``"filtered"``: all other entities that do not form a known triple.
     filter_splits : sequence of str, optional
         The splits whose triples are known; by default all splits of the dataset.
     ids : bool
@@ -101,8 +101,8 @@ def sample_negatives(
 ) -> pd.DataFrame:
     """Draw `n` random negatives for every positive (triple of a split); no negative is a known triple.
 
-    A negative is the positive with another entity as subject or as object. All entities that do not make a known triple
-    have the same probability. The negatives of the same query, (s, p, ?) or (?, p, o), are distinct, even if several
+    A negative is the positive with another entity as subject or as object. All entities that do not form a known triple
+    have the same probability. All negatives of one query, (s, p, ?) or (?, p, o), are distinct, even if several
     positives have this query. A negative with a new subject and a negative with a new object can be the same triple.
 
     Parameters

@@ -1,6 +1,7 @@
 """`Dataset`: two vocabularies and the triples of named splits, with checks for faults in the data.
 
-Users and the readers of `kgeval.formats` make datasets; all packages that evaluate read them.
+`kgeval.formats` makes datasets from files, and users make datasets from frames or arrays. Evaluation, classification
+and most other packages take a `Dataset` as an argument.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
 
 SPLITS = ("train", "valid", "test")
-MIN_NUMBERS = 8  # fewer shared numbers say nothing about the order of the columns
+MIN_NUMBERS = 8  # if two columns share fewer numbers, this says nothing about the column order
 
 
 class Dataset:
@@ -39,7 +40,7 @@ class Dataset:
     name : str
         Shown in tables; does not change the fingerprint.
     notes : sequence of str
-        What the reader assumed or left out; the first of the `observations`.
+        What was assumed or left out when the data were read; `observations` returns these notes first.
 
     Raises
     ------
@@ -91,20 +92,20 @@ class Dataset:
         Parameters
         ----------
         train, valid, test : pandas.DataFrame, optional
-            Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
-            ``h, r, t``, in any order; other columns are ignored, and the observations name them. Three columns without
-            names (0, 1, 2) are subject, relation, object. Integers become their decimal string; but if the id of such
-            a label is another integer, an error is raised, because the integer may be meant as an id. Floats, missing
-            values and blank labels raise an error too.
+            Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or ``h, r, t``, in any
+            order; other columns are ignored, and the observations name them. Three columns without names (0, 1, 2) are
+            subject, relation, object. An integer becomes its decimal string. If the id of this label is another
+            integer, an error is raised, because the user may have meant an id. Floats, missing values and blank labels
+            raise an error too.
         columns : str, optional
-            The order of the columns of frames with exactly three columns and other names: ``"hrt"`` (head, relation,
+            The order of the columns, for frames of exactly three columns with other names: ``"hrt"`` (head, relation,
             tail), ``"htr"`` or another order of these letters.
 
         Raises
         ------
         DataError
-            If no frame is given, if the columns of a frame are not recognised, if they have no names and look like
-            another order, if a further column marks triples as false or as those of another split, if a value is
+            If no frame is given, if the columns of a frame are not recognised, if they have no names and seem to be in
+            another order, if a further column marks triples as false or as triples of another split, if a value is
             missing, blank or a float, or if an integer is a label whose id differs from the integer (the message names
             frame and row).
         """
@@ -232,7 +233,7 @@ class Dataset:
     @staticmethod
     def _is_in(rows: TripleSet, reference: TripleSet) -> npt.NDArray[np.bool_]:
         """Return, for each triple of `rows`, whether `reference` contains it too; bool, shape (rows,)."""
-        both = np.concatenate([reference.array, rows.array])  # rows below len(reference) come from `reference`
+        both = np.concatenate([reference.array, rows.array])  # row numbers below len(reference): from `reference`
         order, starts = group_rows(both[:, 0], both[:, 1], both[:, 2])
         # in_reference, (groups,): whether each group of equal triples contains a triple of `reference`.
         in_reference = np.logical_or.reduceat(order < len(reference), starts[:-1]) if len(both) else np.zeros(0, bool)
@@ -286,27 +287,29 @@ class Dataset:
     def suspicious_order(self) -> str:
         """A sentence that says which other order the columns seem to have, and why; empty if the order seems right.
 
-        The two columns of entities usually share many labels. These are the first and the third column in the order
-        head, relation, tail; the first and the second in the order head, tail, relation (OpenKE's files); and the
-        second and the third if the relation comes first. The order is suspicious if the second column and one of the
-        others share at least three labels, at least a quarter of their labels, and at least 2.5 times as large a part
-        of their labels as the first and the third column share. (In ten real graphs in the order head, tail, relation,
-        this part was at least 31%, and at least 2.9 times as large.) If all labels of the second column are numbers,
-        they may be ids, and ids of relations equal ids of entities by chance. Then the two columns must also share at
-        least `MIN_NUMBERS` labels, and there must be twice as many triples as distinct labels in the second column.
+        The two columns of entities usually share many labels. In the order head, relation, tail, these are the first
+        and the third column; in the order head, tail, relation (OpenKE's files), the first and the second; if the
+        relation comes first, the second and the third. The overlap of two columns is the number of labels in both,
+        divided by the number of labels in at least one of them. The order is suspicious if the second column shares at
+        least three labels with another column, and if the overlap of these two is at least 25%, and at least 2.5 times
+        the overlap of the first and the third column. (In ten real graphs in the order head, tail, relation, the
+        overlap of the first and the second column was at least 31%, and at least 2.9 times that of the first and the
+        third.) If all labels of the second column are numbers, they may be ids, and ids of relations equal ids of
+        entities by chance. Then the two columns must also share at least `MIN_NUMBERS` labels, and there must be at
+        least twice as many triples as distinct labels in the second column.
         """
         # Bool, (entities,): whether each entity label occurs in the first and in the third column.
         is_first, is_third = np.zeros((2, len(self.entities)), dtype=bool)
         for triples in self.splits.values():
             is_first[triples.s] = True
             is_third[triples.o] = True
-        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column, else -1
+        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column; -1: no entity
         n_second = len(self.relations)
         found = []
         for other, is_other in (("first", is_first), ("third", is_third)):
             n_shared = int(is_other[entity_ids[entity_ids >= 0]].sum())
             found.append((n_shared / max(int(is_other.sum()) + n_second - n_shared, 1), n_shared, other))
-        shares_second, n_shared, other = max(found, key=lambda pair: pair[0])  # the first column, if both are equal
+        shares_second, n_shared, other = max(found, key=lambda pair: pair[0])  # the first column if both are equal
         shares_third = int((is_first & is_third).sum()) / max(int((is_first | is_third).sum()), 1)
         if shares_second < 0.25 or shares_second < 2.5 * shares_third or n_shared < 3:
             return ""
@@ -352,7 +355,7 @@ class Dataset:
     def observations(self) -> list[str]:
         """Return one sentence for each possible fault in the data.
 
-        First come the notes of the reader. Possible faults are numbers as labels, labels that look alike, duplicate
+        The notes of the dataset come first. Possible faults are numbers as labels, labels that look alike, duplicate
         rows, rows in two splits, and unseen entities or relations.
         """
         sentences = [*self.notes, *([self._says_numbers] if self._says_numbers else [])]

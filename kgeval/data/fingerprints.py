@@ -29,7 +29,8 @@ def fingerprint_triples(
     entities, relations : Vocabulary
         Each id is replaced by the position of its label among the sorted labels.
     parts : mapping of str to int64 array, shape (n, 3)
-        Columns s, p, o. The fingerprint depends on the names and the order of the arrays, not on the order of rows.
+        Columns s, p, o. The fingerprint depends on the names and the order of the arrays, not on the order of the rows
+        in an array.
     with_labels : bool
         Whether the fingerprint also depends on the labels themselves, including labels that occur in no triple.
 

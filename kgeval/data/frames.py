@@ -1,6 +1,6 @@
 """Data frames of triples: find the columns of subject, relation and object, and convert labels to ids and back.
 
-`Dataset.from_frames`, the readers of files and the tables of scores and of negatives call these functions.
+`Dataset`, the file formats, `evaluate_scores` and `sample_negatives` call these functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMN_NAMES = (
     ("h", "r", "t"),
 )
 
-# Further columns that select rows: marks of true and false triples, and names of splits.
+# Names and values of further columns, which say whether a triple is true, or to which split it belongs.
 TRUTH_NAMES = ("label", "labels", "truth", "target", "y")
 TRUTH_VALUES = ({"1", "0"}, {"1", "-1"}, {"true", "false"})
 SPLIT_NAMES = ("split", "splits", "subset")
@@ -34,7 +34,7 @@ SPLIT_VALUES |= {"validation": "valid", "test": "test", "testing": "test"}
 
 
 def check_columns(columns: str) -> list[int]:
-    """Return the positions of s, p and o that `columns` names.
+    """Return the positions of the columns s, p and o, from a string with one letter for each column.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def check_columns(columns: str) -> list[int]:
     Raises
     ------
     DataError
-        If `columns` does not consist of these three letters.
+        If `columns` is not an order of the letters h, r, t or of the letters s, p, o.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def check_columns(columns: str) -> list[int]:
 
 
 def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
-    """Return the positions of s, p and o among column names, or None if these are not names in `COLUMN_NAMES`.
+    """Return the positions of s, p and o among column names; None if no entry of `COLUMN_NAMES` is among the names.
 
     Parameters
     ----------
     what : str
         The name of the table in error messages.
     names : sequence of str
-        In upper or lower case.
+        The names of all columns, in upper or lower case.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
 
 
 def has_names(frame: pd.DataFrame) -> bool:
-    """Return whether the columns of a frame have names, other than the numbers 0, 1, ... that pandas gives.
+    """Return whether the columns of a frame have names other than 0, 1, ..., the default of pandas.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def frame_columns(what: str, frame: pd.DataFrame, columns: str | None = None) ->
     """Return the positions of the three columns of a frame that hold s, p and o.
 
     Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case. A frame of exactly three columns is
-    read by position if `columns` says the order, or if its columns have no names (0, 1, 2: s, p, o).
+    read by position if `columns` says the order, or if its columns have no names (the order is then s, p, o).
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def frame_labels(split: str, frame: pd.DataFrame, columns: str | None = None) ->
     ------
     DataError
         If `frame` is not a DataFrame, if its columns are not recognised, or if a value is not a label (see
-        `as_labels`) or is empty or consists of white space.
+        `as_labels`), is empty, or is only white space.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
@@ -200,8 +200,8 @@ def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None)
     Raises
     ------
     DataError
-        If such a column shows that some rows do not belong in this frame: it marks triples as false, or it names splits
-        other than `split`.
+        If an ignored column shows that the frame has rows that are no true triples of `split`: the column marks triples
+        as false, or it names other splits.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None)
 def check_integers(
     what: str, frame: pd.DataFrame, positions: Sequence[int], vocabularies: Sequence[Vocabulary], for_ids: str
 ) -> None:
-    """Raise a DataError if a frame holds an integer that is a label with another id.
+    """Raise a DataError if a frame holds an integer that equals a label, and the id of this label is another integer.
 
     An integer may be meant as a label or as an id. If the label and its id are the same integer, the meaning does not
     matter. Otherwise an error is raised, and the caller must convert labels to strings.

@@ -1,7 +1,7 @@
 """`KnownIndex` finds the known answers of a query, which the filtered setting leaves out.
 
-`evaluation` builds the index and `ranking` filters with it; `negatives`, features, explanations and reports look up
-answers in it.
+`kgeval.evaluation` builds an index, and `kgeval.ranking` filters with it. `negatives`, features, explanations and
+reports use an index to look up known answers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class KnownIndex:
 
     @cached_property
     def answers(self) -> Ids:
-        """The answer of each known triple, int64 (known,), in the order of `keys`; `spans` returns slices of it."""
+        """The answer of each known triple, int64 (known,), in the order of `keys`; `spans` returns ranges of it."""
         return self.layout.last_ids(self.keys)
 
     def lookup(self, *given: Ids) -> tuple[Ids, Ids]:

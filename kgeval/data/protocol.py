@@ -1,4 +1,4 @@
-"""`Protocol` holds the settings of an evaluation that change its numbers, and no other settings.
+"""`Protocol` holds the settings that change the numbers of an evaluation, and no other settings.
 
 Users pass a protocol to `kgeval.evaluate`; every result holds its protocol, and comparisons check the protocols of
 both results.
@@ -34,7 +34,7 @@ class Sample:
     of : int
         The number of triples of the ranked splits.
     digest : str
-        Hash of the rows of the ranked triples.
+        Hash of the row numbers of the ranked triples.
     seed : int, optional
         The seed with which the triples were drawn; None if the user chose the triples.
 
@@ -52,13 +52,13 @@ class Sample:
 
     @classmethod
     def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, Sample | None]:
-        """Return the rows of the triples to rank, ascending, and the `Sample` (None if all triples are ranked).
+        """Return the row numbers of the triples to rank, ascending, and the `Sample` (None if all are ranked).
 
         Parameters
         ----------
         triples : int, int array, bool array or None
-            A number of triples to draw without replacement; the rows of the triples; a mask of shape (of,); or None
-            for all.
+            A number of triples to draw without replacement; the row numbers of the triples; a mask of shape (of,); or
+            None for all triples.
         of : int
             The number of triples of the ranked splits.
         seed : int
@@ -67,7 +67,7 @@ class Sample:
         Raises
         ------
         ProtocolError
-            If `triples` is none of these, or its rows are repeated or out of range.
+            If `triples` is none of these, or if a row number is repeated or out of range.
         """
         every, seed = np.arange(of), check_seed(seed)
         if triples is None:
@@ -124,8 +124,8 @@ class Protocol:
     Parameters
     ----------
     sides : sequence of str, optional
-        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both, or the
-        sides for which `candidates` has lists.
+        The missing sides of the queries: ``"subject"``, ``"object"`` (also head/tail, s/o). By default both; with lists
+        of negatives, the sides that have lists.
     filter_splits : sequence of str, optional
         The splits whose triples are known; the filtered setting removes known answers from the rivals. None: all
         splits of the dataset.
@@ -141,8 +141,8 @@ class Protocol:
     splits : sequence of str
         The splits whose triples are ranked.
     candidates : Candidates
-        The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`
-        these are the candidates in the table of scores.
+        The entities that compete with each positive; see `kgeval.candidates`. In results of `kgeval.evaluate_scores`,
+        these are the candidates that the table of scores lists.
 
     sample : Sample, optional
         The part of the triples that was ranked; None: all. ``kgeval.evaluate(..., triples=...)`` sets it.
@@ -188,7 +188,7 @@ class Protocol:
 
     @property
     def names_sides(self) -> bool:
-        """Whether the sides were given; False if they follow from the candidates."""
+        """Whether the user gave `sides`; False if they follow from `candidates`."""
         return bool(getattr(self, "_names_sides", True))
 
     def resolved(self, dataset: Dataset, unseen: str = "rank") -> Protocol:
@@ -220,7 +220,7 @@ class Protocol:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         plain["candidates"] = self.candidates.to_json()
         if self.sample is None:
-            del plain["sample"]  # so that fingerprints of protocols without a sample stay those of version 0.1.0
+            del plain["sample"]  # so that protocols without a sample keep the fingerprints of version 0.1.0
         else:
             plain["sample"] = asdict(self.sample)
         return plain

@@ -133,8 +133,8 @@ class Queries:
         (array([0, 2]), array([1, 3, 1]), array([0, 2, 3]))
         """
         given, answer = given_and_asked(triples, side)
-        # order, (n,): the triples sorted by (relation, given entity); offsets, (queries + 1,): where each query starts
-        # in `order`.
+        # order, (n,): the row numbers of the triples, sorted by (relation, given entity). offsets, (queries + 1,):
+        # where each query starts in `order`.
         order, offsets = group_rows(triples[:, 1], given)
         first = order[offsets[:-1]]  # one triple of each query, (queries,)
         sorted_rows = order if rows is None else rows[order]
@@ -257,7 +257,7 @@ def given_and_asked_where(triples: Ids, is_subject: npt.NDArray[np.bool_]) -> tu
 
 
 def shares_query(triples: Ids, others: Ids, side: str) -> Bools:
-    """Return whether each triple has the same query as at least one of other triples.
+    """Return whether each triple of `triples` has the same query as at least one triple of `others`.
 
     Parameters
     ----------
@@ -276,6 +276,6 @@ def shares_query(triples: Ids, others: Ids, side: str) -> Bools:
     array([ True, False])
     """
     (relation, given), _ = query_parts(np.concatenate([triples, others]), side)
-    # keys (n + m,): an integer per (relation, given entity), first of `triples`, then of `others`.
+    # keys (n + m,): one integer for the (relation, given entity) of each triple, first of `triples`, then of `others`.
     _, keys = RowKeys.of(relation, given)
     return rank_in(np.unique(keys[len(triples) :]), keys[: len(triples)])[1]

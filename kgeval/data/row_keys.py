@@ -1,8 +1,8 @@
 """Functions that pack each row of ids into one int64 key.
 
-`RowKeys` packs a set of rows, and computes the keys of other rows, so that these other rows can be looked up in the
-set; `KnownIndex`, the pattern features and the tables of scores use it. `group_rows` finds equal rows; most packages of
-kgeval call it.
+`RowKeys` packs a set of rows. It also computes the keys of other rows, to look these rows up in the set. `KnownIndex`,
+the pattern features and `evaluate_scores` use `RowKeys`. `group_rows` finds equal rows; most packages of kgeval call
+`group_rows`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class RowKeys:
         return cls(tuple(parts), n_used), keys
 
     def encode(self, *columns: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-        """Return the key of each row in this layout, and whether the row can be one that `RowKeys.of` received.
+        """Return the key of each row in this layout, and whether the row can be one of the indexed rows.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ class TripleSet:
     array : array_like of int, shape (n, 3)
         Columns s, p, o. Copied.
     n_entities, n_relations : int
-        Numbers of entities and relations; every id must be below the respective number.
+        Every entity id must be below `n_entities`, every relation id below `n_relations`.
     name : str
         The name of the array in error messages.
 

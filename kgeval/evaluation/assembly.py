@@ -50,7 +50,7 @@ class Positives:
 
     @classmethod
     def of(cls, dataset: Dataset, protocol: Protocol) -> Positives:
-        """Return the triples of the protocol's splits, split after split; raise a DataError if all are empty."""
+        """Return the triples of the protocol's splits, split after split; raise a DataError if all splits are empty."""
         parts = [dataset[split].array for split in protocol.splits]
         triples = np.concatenate(parts)
         if not len(triples):
@@ -109,7 +109,7 @@ class RankedSide:
 
 
 def check_given_scores(protocol: Protocol, what: str) -> None:
-    """Raise a ProtocolError if a protocol has settings that given scores cannot follow.
+    """Raise a ProtocolError if a protocol has settings that are impossible with given scores.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def assemble(
     chosen: Ids | None = None,
     cautions: Sequence[str] = (),
 ) -> EvaluationResult:
-    """Build the result from one table of ranks per side; each caution becomes a note of the result and a warning.
+    """Build the result from the ranks of each side; each caution becomes a note of the result and a warning.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def assemble(
         For each reason except `NO_NEGATIVES`, the number of ranks that were left out. All other ranks that `ranked`
         lacks were left out because their positives have no negatives.
     about : dict
-        The entries ``scorer``, ``n_queries`` and, if there is one, ``row_order`` of the result's `about`. This function
-        adds the entries about the dataset, the version and the counts.
+        Entries of the result's `about`: ``scorer``, ``n_queries`` and, if the row order was checked, ``row_order``.
+        This function adds the entries about the dataset, the version and the counts.
     source : Source
         The object that returns the scores of a query when the user asks for the explanation of a rank.
     notes : sequence of str

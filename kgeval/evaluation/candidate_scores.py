@@ -51,15 +51,15 @@ def evaluate_candidates(
     dataset : Dataset
         Its splits define the positives and the known triples.
     objects : tuple (positive scores, negative scores), optional
-        The scores of the positives, shape (n,); and the scores of the negatives with another object, an array of shape
-        (n, m) or n arrays of any length. Row i of both belongs to row i of the ranked split, duplicate rows included.
-        Higher is better.
+        The scores of the positives: one array of shape (n,). The scores of the negatives with another object: one array
+        of shape (n, m), or n arrays of any length. Row i of both belongs to row i of the ranked split, duplicate rows
+        included. Higher is better.
     subjects : tuple (positive scores, negative scores), optional
         The same for the negatives with another subject.
     negatives : Listed or dict, optional
-        The ids of the negatives: `kgeval.candidates.Listed`, or ``{"objects": ids, "subjects": ids}`` where the ids of
-        a side have the shape of the scores of its negatives. The filtered setting needs the ids; without ids, the
-        filtered ranks equal the raw ranks, and a note of the result says so.
+        The ids of the negatives: `kgeval.candidates.Listed`, or ``{"objects": ids, "subjects": ids}`` with one id for
+        each score of a negative, in the same order. The filtered setting needs the ids; without ids, the filtered ranks
+        equal the raw ranks, and a note of the result says so.
     protocol : Protocol, optional
         Names the split that is ranked (by default test) and the splits whose triples are known (by default all).
 

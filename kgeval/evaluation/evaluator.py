@@ -85,7 +85,7 @@ def evaluate(
     triples : int, int array or bool array, optional
         Rank only a part of the triples; the filter still uses all known triples. One of: a number of triples, which are
         drawn at random; the rows of the triples in the ranked splits; or a mask. The protocol of the result contains
-        the sample. If the triples were drawn at random, confidence intervals of metrics are for the whole splits, with
+        the sample. If the triples were drawn at random, confidence intervals of metrics describe the whole splits, with
         the finite-population correction; confidence intervals of differences between models do not have this
         correction.
     seed : int
@@ -158,7 +158,8 @@ class _Plan:
         rivals when all entities compete, including those that do not occur in train. `_ranked_side` needs these numbers
         to give the last rank to a positive with an entity or relation that does not occur in train.
     ranked_rows : dict of str to int64 array
-        For each side, the indices in ``positives.triples`` of the rows of this side in the table of ranks, ascending.
+        For each side, the indices in ``positives.triples`` of the positives that the table of ranks contains for this
+        side, ascending.
     """
 
     protocol: Protocol
@@ -390,14 +391,14 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
     indexes = {side: KnownIndex.of(*query_parts(known, side)) for side in protocol.sides}
 
     def lists_of(rows: Ids, among: Ids) -> list[ListTask]:
-        """Return one task per side, with the lists of the positives `rows`; none if positives have no lists."""
+        """Return one task per side, with the lists of the positives `rows`; no task if positives have no lists."""
         listed = protocol.candidates
         if not isinstance(listed, Listed):
             return []
         return [ListTask.of(dataset, listed, side, triples, rows, among, indexes[side]) for side in protocol.sides]
 
     def tasks_of(rows: Ids, among: Ids) -> list[Task]:
-        """Return the tasks of the positives `rows`, with candidates from `among`; none if positives have own lists."""
+        """Return the tasks of the positives `rows`, with candidates from `among`; no task if positives have lists."""
         if isinstance(protocol.candidates, Listed):
             return []
         return [
@@ -429,7 +430,7 @@ def _make_plan(dataset: Dataset, protocol: Protocol, chosen: Ids) -> _Plan:
 def _make_tasks(
     dataset: Dataset, candidates: Candidates, queries: Queries, entities: Ids, index: KnownIndex
 ) -> list[Task]:
-    """Return one task per pool; a task contains the queries that share the candidates of the pool.
+    """Return one task per pool; a task contains the queries whose candidates are the pool.
 
     Raise a ProtocolError unless each positive is in exactly one pool.
     """

@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 def remember(kept: dict[Key, Value], key: Key, make: Callable[[], Value], most: int) -> Value:
-    """Return the value of a key; make and keep it if it is new, and drop the oldest value if there are too many.
+    """Return the value of `key`; if `key` is new, make and keep the value, and drop the oldest of more than `most`.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ QUICK_RUN, QUICK_CHECK = 60.0, 5.0  # seconds
 MAX_KEPT = 8  # tasks that are kept for later checks
 SEED = 0
 # A side is doubtful if its AMRI is below LOW_AMRI, or if the AMRI is below GOOD_AMRI and the MRR below LOW_MRR: with
-# permuted relations, answers stay among similar entities (AMRI up to .91 on WN18RR), but are not found (MRR below .45).
+# permuted relations, a model still ranks answers near the top (AMRI up to .91 on WN18RR), but seldom first (MRR below
+# .45).
 LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
 STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
 MIN_JUDGED = 50  # with fewer train triples the statistic says too little
@@ -46,12 +47,12 @@ def check_row_order(
 ) -> tuple[dict[str, Any], str]:
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
-    The cost is counted in scored pairs of query and candidate. The check ranks as many triples on each side as 5% of
-    the cost of the run allows. If this is a small number, and the time allows more triples, the check ranks at least
-    100 on each side (100,000 / number of entities, if this is greater); or at least 50, the smallest number that can
-    give a caution. The time allows them if run and check together take less than a minute. If the run scored fewer
-    candidates than all entities, as with lists of negatives, the check must also take less than 5 seconds. The time of
-    the check is estimated from its pairs and the time of the run. It never ranks more than 500 triples on a side.
+    The cost is the number of scored pairs (query, candidate). On each side, the check ranks as many triples as 5% of
+    the cost of the run allows, but at least a minimum. The minimum is the first of three numbers for which there is
+    time: 100,000 / number of entities (if this is greater than 100); 100; 50, the smallest number that can give a
+    caution. There is time if run and check together take less than a minute. If the run scored fewer candidates than
+    all entities, as with lists of negatives, the check must also take less than 5 seconds. The time of the check is
+    estimated from its number of pairs and the time of the run. The check never ranks more than 500 triples on a side.
 
     The number of triples, the dataset and the side determine the sample. Two equal runs therefore give the same
     statistic, unless one of these time limits lies between their times.
@@ -122,7 +123,7 @@ def _affordable(
     n_sides: int,
     seconds: float,
 ) -> int:
-    """Return how many train triples the check may rank on each side, `most` at most; see `check_row_order`."""
+    """Return how many train triples the check may rank on each side, at most `most`; see `check_row_order`."""
     n_scored = max(1, sum(_count_pairs(rows, task, n_entities) for task in tasks))
     pairs_per_triple = n_entities * n_sides
     longest = QUICK_RUN - seconds  # the seconds that the check may take

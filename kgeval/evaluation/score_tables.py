@@ -52,9 +52,9 @@ def evaluate_scores(
     ----------
     scores : pandas.DataFrame
         Columns ``s, p, o`` (labels; `Dataset.from_frames` lists other possible column names) and ``score`` (higher is
-        better). Contains each positive once, and its negatives. `kgeval.read_scores` reads such a table from a file.
-        With a further column ``positive``, each row belongs to the list of one positive: the column holds the row of
-        that positive in the ranked splits (0, 1, ...), and every list also contains the positive itself.
+        better). The table contains each positive once, and the negatives. `kgeval.read_scores` reads such a table from
+        a file. With a further column ``positive``, each row belongs to the list of one positive: the column holds the
+        row number of that positive in the ranked splits (0, 1, ...). Every list also contains the positive itself.
     dataset : Dataset
         Its splits define the positives and the known triples.
     protocol : Protocol, optional
@@ -131,9 +131,9 @@ def evaluate_scores(
 def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: list[str]) -> tuple[str, ...]:
     """Return the sides to rank: those that the protocol names, else those on which every positive has a negative.
 
-    Add a note about a side where only some positives have one. Raise a DataError if no positive has a negative on these
-    sides, or if no side is named and on each side some positives have none. `n_with` holds the number of positives with
-    a negative on each side, and `n` is the number of all positives.
+    Add a note for each side that is not ranked although some positives have negatives on it. Raise a DataError if there
+    is no side to rank, or if no positive has a negative on the sides to rank. `n_with` holds, for each side, the number
+    of positives with a negative on this side; `n` is the number of all positives.
     """
     sides = protocol.sides if protocol.names_sides else tuple(side for side, count in n_with.items() if count == n)
     shown = {side: f"{count:,} of {n:,} positives" for side, count in n_with.items()}
@@ -156,9 +156,10 @@ def _chosen_sides(protocol: Protocol, n_with: Mapping[str, int], n: int, notes: 
 
 
 def _full_sides(parts: Sequence[_TableSide], notes: list[str]) -> tuple[str, ...]:
-    """Return the sides to rank; if the table lists every entity on one of two sides, this side alone, with a note.
+    """Return the sides to rank: all, or only one if the table lists every entity on this side, but not on the other.
 
-    On the other side, rows only seem to be negatives: they belong to the queries of the full side.
+    In the second case, the rows only seem to be negatives on the other side; a note says that this other side is not
+    ranked.
     """
     full = [part.side for part in parts if part.lists_every_entity]
     if len(parts) != 2 or len(full) != 1:
@@ -220,8 +221,9 @@ def _is_used(listed: Ids, positives: Ids) -> Bools:
 def _listed_triples(frame: pd.DataFrame, dataset: Dataset) -> tuple[Ids, Scores, Ids | None]:
     """Check the table; return its triples as ids, its scores, and its column 'positive'.
 
-    The triples have shape (rows, 3), the scores shape (rows,). The column 'positive', shape (rows,), contains for each
-    row the row number of its positive in the ranked splits; it is None if the table has no such column.
+    The triples have shape (rows, 3), the scores have shape (rows,). With a column 'positive', each row of the table
+    belongs to the list of one positive; the column, shape (rows,), contains the row number of this positive in the
+    ranked splits. Without this column, the third value is None.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
@@ -257,15 +259,15 @@ def _check_distinct(dataset: Dataset, triples: Ids) -> None:
         first, second = order[repeated[0]], order[repeated[0] + 1]
         raise DataError(
             f"scores, rows {first} and {second}: {triple_labels(dataset, *triples[first])} occurs twice. If it is a "
-            "negative of two positives, add a column 'positive' that contains, for each row of the table, the row "
-            "number of its positive in the ranked split; if it is repeated by mistake, remove one row"
+            "negative of two positives, add a column 'positive' that says, for each row of the table, to which "
+            "positive it belongs (row number in the ranked split); if it is repeated by mistake, remove one row"
         )
 
 
 def _by_positive(
     dataset: Dataset, protocol: Protocol, positives: Positives, listed: Ids, values: Scores, positive_of: Ids
 ) -> EvaluationResult:
-    """Rank each positive among the rows of its list: those whose column 'positive' contains its row number."""
+    """Rank each positive among the rows whose column 'positive' contains the row number of this positive."""
     n = len(positives.triples)
     wrong = np.flatnonzero((positive_of < 0) | (positive_of >= n))
     if len(wrong):
@@ -325,7 +327,7 @@ def _rows_of_positives(dataset: Dataset, triples: Ids, listed: Ids) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """A table of scores with the positives in it.
+    """A table of scores, and which of its rows contain the positives.
 
     Parameters
     ----------
@@ -393,7 +395,7 @@ class _TableSide:
 
     @property
     def lists_every_entity(self) -> bool:
-        """Whether each query of a positive lists every entity that does not form a known triple."""
+        """Whether the table lists, for each query of a positive, every entity that does not form a known triple."""
         return not self.is_open[self.query[self.table.rows]].any()
 
     def counts(self) -> dict[str, RankCounts]:
@@ -428,8 +430,8 @@ def _check_lists(parts: Sequence[_TableSide], are_sides_named: bool, are_queries
     positives = np.unique(table.rows)  # duplicate rows of a split are one triple
     is_negative = ~table.is_known
     is_negative[positives] = False
-    # n_positives, for each side int64 (rows,): the number of positives of the row's query. unclear, for each side bool
-    # (rows,): whether the row is a negative of an open query.
+    # Lists with one array (rows,) per side. n_positives, int64: the number of positives of each row's query. unclear,
+    # bool: whether each row is a negative of an open query that has a positive.
     n_positives = [np.bincount(part.query[positives], minlength=len(part.is_open))[part.query] for part in parts]
     unclear = [is_negative & (n > 0) & part.is_open[part.query] for n, part in zip(n_positives, parts)]
     if len(parts) == 2 and not are_sides_named and (unclear[0] & unclear[1]).any():
@@ -448,6 +450,6 @@ def _check_lists(parts: Sequence[_TableSide], are_sides_named: bool, are_queries
                 f"scores, row {row}: is {table.labels(row)} a negative of one of "
                 f"{names}, or of both? They have the same query ({part.side} side), and the table lists only some of "
                 "the entities for it. If the positives of a query share all its rows, use lists='query' (--lists "
-                "query); if each has its own list, add a column 'positive': for each row of the table, the row "
-                "of its positive in the ranked split"
+                "query); if each positive has its own list, add a column 'positive' that says, for each row of the "
+                "table, to which positive it belongs (row number in the ranked split)"
             )

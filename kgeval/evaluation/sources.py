@@ -24,8 +24,8 @@ class ScorerSource:
     entities : int64 array, shape (n,)
         Sorted ids of all entities that may be candidates.
     positive_rows : int64 array, shape (rows,)
-        For each `row` that `candidate_scores` accepts, the index of its positive among all positives (as in
-        `Queries.rows`). `row` counts the rows of the table of ranks, or only those of one side.
+        The index of each row's positive among all positives (as in `Queries.rows`). The rows are the rows of the table
+        of ranks, or only its rows for one side.
     """
 
     dataset: Dataset
@@ -47,7 +47,7 @@ class ScorerSource:
         side : str
         triple : int64 array, shape (3,)
         row : int or None
-            The row of the table of ranks that contains the triple; None if the triple is not in the table.
+            The index of the triple in `positive_rows`; None if the triple is not in the table of ranks.
 
         Returns
         -------

@@ -37,8 +37,7 @@ def degree_buckets(degrees: npt.ArrayLike) -> pd.Categorical:
     Returns
     -------
     ordered pandas.Categorical, shape (n,)
-        The categories are all buckets from 0 to the bucket of the largest count, including the empty
-        ones.
+        The categories are all buckets from 0 to the bucket of the largest count, including empty buckets.
 
     Raises
     ------
@@ -246,8 +245,8 @@ def features_of(
     - ``relation_frequency``: the number of distinct triples of train that contain the relation.
     - ``seen``: ``"unseen entity"`` if the given entity or the answer does not occur in train; otherwise
       ``"unseen relation"`` if the relation does not occur in train; otherwise ``"seen"``.
-    - ``known_answers``: the number of known answers of the query, without the true answer of the row. It is the same
-      for raw and for filtered ranks.
+    - ``known_answers``: the number of known answers of the query, without the true answer of the row. The
+      number is the same for raw and for filtered ranks.
     - ``type_given``, ``type_asked``: the types of the given entity and of the true answer.
 
     Counts are grouped into the buckets of `degree_buckets`.
@@ -258,7 +257,8 @@ def features_of(
         Columns s, p, o (ids) and side, as in `EvaluationResult.table`. The column side is optional, but some
         features need it. Not modified.
     protocol : Protocol, optional
-        Known answers are looked up in the triples of its `filter_splits`; without a protocol, in those of all splits.
+        The known answers come from the triples of its `filter_splits`; without a protocol, from the triples of all
+        splits.
     dataset : Dataset
         The dataset that was ranked.
     names : sequence of str, optional

@@ -20,8 +20,8 @@ NO_TYPE = "none"
 def read_types(file: str | Path, entities: Vocabulary) -> tuple[pd.Categorical, tuple[str, ...]]:
     """Read one type for each entity from a file.
 
-    If the file gives an entity several types, the entity gets the most frequent of them: the type that most entities of
-    the dataset have. If several of its types are equally frequent, it gets the one that sorts first (by code points).
+    If the file gives an entity several types, the entity gets the most frequent of them: the type that the largest
+    number of entities of the dataset have. Of equally frequent types, the entity gets the first by code points.
     Entities without a type in the file get the type ``"none"``, like entities whose type in the file is ``"none"``.
 
     Parameters
@@ -137,7 +137,7 @@ def _where(text: str, label: str, nth: int = 0) -> str:
     """Return the place of the key `label` in a JSON text, such as ``"line 3"``.
 
     If the key occurs several times, `nth` chooses the occurrence, counted from 0. The place is ``"line 1"`` if the key
-    is not found: JSON can write the same label in different ways, with escapes, and not all of them are searched.
+    is not found: JSON can write a label in several ways, with escapes, and not all of these ways are searched.
     """
     written = "|".join(re.escape(json.dumps(label, ensure_ascii=is_ascii)) for is_ascii in (True, False))
     # starts: the position in `text` of each key that equals the label

@@ -72,7 +72,8 @@ def cardinalities(triples: npt.ArrayLike, n_relations: int, threshold: float = 1
     # n_pairs: two arrays (n_relations,), the number of distinct objects, then of distinct subjects, of each relation
     n_pairs = [_n_pairs(array, column, n_relations).astype(object) for column in (2, 0)]
     # is_many: two arrays (n_relations,), whether the mean n / pairs is at least the threshold, without division. The
-    # first array is for the mean number of subjects per object, the second for that of objects per subject.
+    # first array is about the mean number of subjects per object, the second about the mean number of objects per
+    # subject.
     is_many = [n * limit.denominator >= pairs * limit.numerator for pairs in n_pairs]
     # Positions in CARDINALITIES: 1-1 is 0, 1-N is 1, N-1 is 2, N-N is 3.
     codes = np.where(n == 0, CARDINALITIES.index("unknown"), 2 * is_many[0] + is_many[1])
@@ -92,7 +93,7 @@ def patterns(
     - ``"other"``: no pattern above fits.
 
     Loops, which are triples (s, p, s), are never counted. A share is the number of matching pairs of the relation,
-    divided by the number of all pairs of the same relation; the number of pairs of the other relation does not matter.
+    divided by the number of all pairs of this relation; the number of pairs of the other relation does not matter.
     Shares are compared exactly, without rounding.
 
     Parameters
@@ -196,9 +197,9 @@ def matched_pairs(triples: npt.ArrayLike, reference: npt.ArrayLike) -> dict[str,
     s, p, o = rows.T
 
     def has(subjects: Ids, objects: Ids, is_same: bool) -> npt.NDArray[np.bool_]:
-        """Return, for each row, whether `pairs` contains (subject, object).
+        """Return, for each row i, whether `pairs` contains the pair (subjects[i], objects[i]).
 
-        If `is_same`, the pair must occur under the relation of the row, otherwise under another relation.
+        If `is_same`, the pair must occur under the relation of row i, otherwise under another relation.
         """
         counts, relations = pairs.between(subjects, objects)
         row_of = np.repeat(np.arange(len(rows)), counts)  # (relations,): the row of each relation that was found
@@ -262,7 +263,7 @@ class _Pairs:
         rank, is_contained = rank_in(self.keys, wanted)
         # first, (n,): the position of each (subject, object) in `keys`; len(keys) if `keys` does not contain the pair.
         first = np.where(is_contained & is_possible, rank, len(self.keys))
-        # Where `first` is len(keys), `stop` is the same, so the count is 0.
+        # Where `first` is len(keys), `stop` is len(keys) too, so the count is 0.
         stop = np.minimum(first + 1, len(self.keys))
         counts = self.starts[stop] - self.starts[first]
         return counts, self.p[joined_ranges(self.starts[first], counts)]
@@ -345,10 +346,10 @@ def _greatest_group(relations: Ids, columns: tuple[Ids, ...], n_relations: int) 
 
 @dataclass(frozen=True)
 class _FirstSteps:
-    """The triples with which, for each triple (s, p, o), the search for paths of two triples from s to o begins.
+    """The first steps of the search that finds, for each triple (s, p, o), all paths of two triples from s to o.
 
-    These first steps are the triples that start at s (the search then goes forward) or the triples that end at o (the
-    search then goes backward), whichever are fewer.
+    A forward search begins with the triples that have the subject s, a backward search with the triples that have the
+    object o: these are its first steps. Each triple is searched in the direction with fewer first steps.
 
     Parameters
     ----------
@@ -408,7 +409,8 @@ def _spans(ids: Ids, order: Ids) -> tuple[Ids, Ids]:
     """
     _, groups = group_rows(ids)  # where each distinct id starts in the sorted ids, (distinct ids + 1,)
     group_counts = np.diff(groups)
-    # (rows,): the start and the size of each row's group. The right sides are in sorted order; [order] undoes the sort.
+    # (rows,): the start and the size of each row's group. The values on the right are sorted by id; [order] undoes the
+    # sort.
     starts, counts = np.empty_like(ids), np.empty_like(ids)
     starts[order] = np.repeat(groups[:-1], group_counts)
     counts[order] = np.repeat(group_counts, group_counts)
@@ -440,10 +442,10 @@ def _affordable(
 
 
 def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[np.bool_]) -> Ids:
-    """Return how many pairs of each searched relation are joined by paths over the same two relations (p1, p2).
+    """Return, for each searched relation, how many of its pairs are joined by paths of one kind (p1, p2).
 
-    The result is an int64 array (n_relations,). The count of a relation is the maximum over all (p1, p2). Relations
-    that are not searched get 0.
+    A path of the kind (p1, p2) joins the pair (s, o) by two triples (s, p1, x) and (x, p2, o). For each relation, the
+    kind that joins most pairs counts. The result is int64 (n_relations,); relations that are not searched get 0.
     """
     searched_rows = np.flatnonzero(is_searched[pairs.p])  # the rows of the triples (s, p, o) of searched relations
     paths = []  # for each direction: three arrays (paths,), the row of (s, p, o), p1 and p2
@@ -461,5 +463,5 @@ def _composed_pairs(pairs: _Pairs, steps: _FirstSteps, is_searched: npt.NDArray[
     # One path for each distinct (row, p1, p2): a pair counts once, even if it is joined through several entities x.
     order, groups = group_rows(rows, p1, p2)
     distinct = order[groups[:-1]]
-    # The rows of a relation p with equal (p1, p2) form a group, so the count is the size of the largest group.
+    # The rows of a relation p with equal (p1, p2) form a group; the result is the size of the largest group.
     return _greatest_group(pairs.p[rows[distinct]], (p1[distinct], p2[distinct]), len(is_searched))

@@ -1,4 +1,4 @@
-"""Readers of the files of datasets, models and tables of scores; users and the command line call these readers."""
+"""Functions that read datasets, models and tables of scores from files, for users and for the command line."""
 
 from kgeval.formats.candidate_files import read_candidates
 from kgeval.formats.datasets import read_dataset, read_negatives

@@ -1,4 +1,4 @@
-"""read_candidates(): lists of negatives from files of blocks, as GraIL and BERTRL write them."""
+"""read_candidates() reads lists of negatives from files of blocks, the format of GraIL and BERTRL."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def read_candidates(
 ) -> Listed:
     """Read lists of negatives, one per positive, from files of blocks of 1 + m lines.
 
-    Each block holds the positive, then m negatives that differ from it in one entity, ``s<TAB>p<TAB>o`` on each line.
-    All blocks of a file have the same number of lines. The side of a file is the side on which its negatives differ
-    from their positives; names of files are not used (the file ``ranking_head.txt`` of GraIL replaces the tail).
+    Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
+    ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side on which the
+    negatives differ from their positives. File names do not matter: in GraIL's ``ranking_head.txt``, the tail differs.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def read_candidates(
     Raises
     ------
     DataError
-        If a file cannot be divided into such blocks, if a line differs from its positive in more than one entity, if a
+        If a file cannot be divided into equal blocks, if a line differs from its positive in more than one entity, if a
         label is not in `dataset`, or if two files are for the same side. The message names file and line.
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
@@ -63,7 +63,7 @@ def read_candidates(
 
 
 def _read_blocks(path: Path, dataset: Dataset, split: str, header: bool | None) -> tuple[str, Ids]:
-    """Return the side that the negatives of a file replace, and their ids, int64, shape (positives, m)."""
+    """Return the side of a file, and the ids of the negatives' entities on this side, int64, shape (positives, m)."""
     columns = read_columns(path, header=header)
     top = 1 + bool(header)  # the number of the first line with a triple
     n_lines, positives = len(columns[0]), dataset[split].array
@@ -112,7 +112,7 @@ def _rows_of(path: Path, firsts: Ids, positives: Ids, size: int, dataset: Datase
     """
     if np.array_equal(firsts, positives):
         return np.arange(len(positives))
-    # Sort both by triple; the sort is stable, so equal triples keep their order.
+    # Sort both arrays by triple; the sort is stable, so equal triples keep their order.
     orders = [group_rows(*part.T)[0] for part in (firsts, positives)]
     in_order = [part[order] for part, order in zip((firsts, positives), orders)]
     differs = np.flatnonzero((in_order[0] != in_order[1]).any(axis=1))

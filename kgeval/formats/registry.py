@@ -22,7 +22,7 @@ class Format:
     sniff : function
         Takes a path and returns whether it has this format; looks only at file names and at the first bytes.
     read : function
-        Reads a path of this format. Takes the path and all options of `read_dataset` or of `load_model`.
+        Reads a file or folder of this format. Takes the path and all options of `read_dataset` or of `load_model`.
     """
 
     name: str

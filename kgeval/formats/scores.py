@@ -1,6 +1,6 @@
-"""Reader of tables of scored triples: tab-separated text with ``s<TAB>p<TAB>o<TAB>score`` on each line.
+"""Read tables of scored triples: tab-separated text with ``s<TAB>p<TAB>o<TAB>score`` on each line.
 
-Users and the command line call `read_scores` before `kgeval.evaluate_scores`; the reader of TREC runs uses `NUMBER`.
+Users and the command line call `read_scores` before `kgeval.evaluate_scores`; `kgeval.trec` uses `NUMBER`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     file : str or path
         Each line is ``subject<TAB>relation<TAB>object<TAB>score``; labels as in `read_dataset`.
     header : bool, optional
-        Whether the first line names the columns; see `read_dataset`. By default it does if its fourth label is
-        ``score``, in upper or lower case. A header with another fourth name raises an error.
+        Whether the first line names the columns; see `read_dataset`. By default, a first line whose fourth label is
+        ``score``, in upper or lower case, is a header. A header with another fourth name raises an error.
     columns : str, optional
         The order of the first three columns; see `read_dataset`.
 
@@ -52,8 +52,8 @@ def read_scores(file: str | Path, *, header: bool | None = None, columns: str | 
     s, p, o, score = read_columns(file, n_columns=4, header=header, columns=columns)
     texts = pd.Series(np.asarray(score.categories, dtype=object))  # (categories,): the distinct score texts
     is_number = texts.str.fullmatch(NUMBER)
-    # numbers, (categories,): the number of each text; NaN where the text is not a number. values, (lines,): the same
-    # for each line.
+    # numbers, (categories,): the number of each text; NaN where the text is not a number. values, (lines,): the number
+    # of each line.
     numbers = np.array([float(text) if ok else np.nan for text, ok in zip(texts, is_number)])
     values = numbers[score.codes]
     # Also NaN where a finite number is too great for float64: the value is infinite, but the text is not "inf".

@@ -1,6 +1,6 @@
 """Find the files of a folder that hold the splits of a dataset, and other files with triples that were not read.
 
-The readers of dataset folders call `find_split_files` before they read, and `unread_triples` afterwards.
+`kgeval.formats.datasets` calls `find_split_files` before it reads a folder, and `unread_triples` afterwards.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SPLIT_OF_WORD |= {"training": "train", "facts": "train", "testing": "test"}
 SUFFIXES = (".txt", ".tsv")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 CLOSED = (".zst", ".zip", ".parquet")  # the contents of such files are never read
-# Files of these kinds may be a split in a format that the reader does not know.
+# Files of these kinds may be a split in a format that kgeval does not read.
 DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *OPENERS, *CLOSED)
 # Names of files that are usually no parts of a split. Files of negatives do not contain facts. Files of candidates
-# repeat a triple of a split at the start of each block; OpenKE's class files (1-1.txt, n-1.txt, ...) repeat one on
-# every line. Tables of scores and of ranks have more than three columns.
+# repeat a triple of a split at the start of each block; OpenKE's class files (1-1.txt, n-1.txt, ...) do so on every
+# line. Tables of scores and of ranks have more than three columns.
 NEGATIVES = re.compile(r"negative")
 COMPANIONS = re.compile(r"candidate|rank|^[1n]-(to-)?[1nm]\b|score|predict")
 SAMPLE_BYTES = 1 << 16  # only this many bytes of a file are examined
@@ -162,8 +162,8 @@ def unread_triples(
 
     A file holds such triples if at least half of its first lines have three columns, a relation of the dataset, and an
     entity of the dataset. For a file whose name looks like a part of a split, lines with more columns or with other
-    separators than tabs count too, and so do JSON and packed files. There is no sentence about files of negatives, nor
-    about files of candidates and of OpenKE's classes that repeat triples of the splits.
+    separators than tabs count too, and so do JSON and packed files. Files of negatives get no sentence. Files of
+    candidates and OpenKE's class files get no sentence if they repeat triples of the splits.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def unread_triples(
     Raises
     ------
     DataError
-        If the name of such a file looks like a part of a split; for example ``facts.txt`` or ``test_2.txt``. Also if a
-        file with such a name cannot be unpacked here, for example ``test_2.zip``.
+        If the name of a file that holds such triples looks like a part of a split, for example ``facts.txt`` or
+        ``test_2.txt``. Also if a file with such a name cannot be unpacked by kgeval, for example ``test_2.zip``.
     """
     read = {path.resolve() for paths in files.values() for path in paths}
     left_out = {ignore} if isinstance(ignore, str) else set(ignore)

@@ -1,10 +1,10 @@
 """Kernels count, for each positive (a triple being ranked), the candidates that score higher, and those that tie.
 
 `make_counter` returns a counter for embedding vectors. The counter uses numpy, torch or Triton. It first computes
-fast approximate scores ("screening"), whose error has a proven bound. Where the approximate scores cannot decide, exact
-float64 scores are computed, so the counts equal those of exact scores. `row_counter` returns the function that counts
-in whole rows of scores. `kgeval.ranking` calls `make_counter` and `row_counter`; `kgeval.scorers` imports the
-geometries and exact scores.
+approximate scores ("screening scores"), which are fast and whose error has a proven bound. Exact float64 scores are
+computed only where the approximate scores cannot decide. So the counts are the same as with exact scores alone.
+`row_counter` returns the function that counts in whole rows of scores. `kgeval.ranking` calls `make_counter` and
+`row_counter`; `kgeval.scorers` imports the geometries and exact scores.
 """
 
 from kgeval.kernels import geometries

@@ -1,7 +1,7 @@
 """Functions that accept numpy arrays and torch tensors: dtype, device, conversion and copies.
 
-Kernels, scorers and formats call these functions. No function imports torch for a numpy array: `is_tensor` only looks
-whether torch has been imported already, because without torch no tensor can exist.
+Kernels, scorers and formats call these functions. No function imports torch for a numpy array: as long as torch has
+not been imported, no tensor can exist, so `is_tensor` returns False.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def is_on_device(array: Array) -> bool:
 def float_tensor(values: Any) -> Array | None:
     """Detach a float tensor from the graph of gradients; return None for any other value.
 
-    torch may have postponed a negation of the tensor (`torch.Tensor.is_neg`); the negation is then carried out.
+    If torch has postponed a negation of the tensor (`torch.Tensor.is_neg`), the negation is carried out.
 
     Parameters
     ----------

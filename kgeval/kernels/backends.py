@@ -28,7 +28,7 @@ class Counter(typing.Protocol):
 
     @property
     def batch_size(self) -> int:
-        """The best number of queries for one call of `count`: with it, the time per query is shortest."""
+        """The number of queries in one call of `count` for which the time per query is shortest."""
 
     def count(self, queries: Array, places: Places) -> Counts:
         """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
@@ -90,7 +90,7 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
     candidates : float array or tensor, shape (candidates, d)
         Finite. Must not change while the counter is used.
     device : str, optional
-        See `check_device`. By default the device of `candidates` if it is a tensor, else ``"numpy"``.
+        See `check_device`. By default, the device of the tensor `candidates`; for an array, ``"numpy"``.
     block_size : int, optional
         The largest number of candidates that are scored together; by default a number that suits the geometry and
         the device.
@@ -125,7 +125,7 @@ def multiplies_bytes() -> bool:
     largest integers: some processors cut off large sums at a limit (saturation).
     """
     torch = load_torch()
-    # the largest integers; the next two lines make some rows negative, and let the sign alternate in others
+    # the largest integers; the next two lines make some rows negative, and alternate the sign within other rows
     factors = np.full((32, 64), 127, dtype=np.int8)
     factors[::3] = -127
     factors[1::3, ::2] = -127

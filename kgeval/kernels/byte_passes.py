@@ -1,14 +1,15 @@
-"""Screening passes in 8-bit integers, for ``dot`` and ``l1``, and the proof of their error bounds.
+"""Screening passes that use 8-bit integers, for ``dot`` and ``l1``, and the proof of their error bounds.
 
-A screening pass computes approximate scores of candidates, the screening scores. A candidate is undecided if the bound
-on the error cannot tell whether it scores above or below the positive; it is then scored again, more precisely. The
-passes here round vectors to 8-bit integers. Sums of integers are exact, so the only error of a screening score is the
-rounding of the two vectors. `passes.make_passes` builds these passes; `NumpyCounter` calls them.
+A screening pass computes approximate scores of candidates, called screening scores. A candidate is undecided if its
+screening score differs from the positive's score by at most the error bound. Undecided candidates are scored again,
+more precisely. The passes of this module round vectors to 8-bit integers. Sums of integers are exact, so the only error
+of a screening score comes from rounding the two vectors. `passes.make_passes` builds these passes; `NumpyCounter` calls
+them.
 
 Notation: q is a query, e a candidate, both real vectors; q' and e' are the rounded vectors; d is the dimension;
 v = 2**-53 is the unit roundoff of float64; x.y is the dot product of two vectors; |x| is the Euclidean norm, |x|_1 the
 l1 norm; p is the exact score of the positive, a given float64 number. The exact score of a candidate is computed in
-float64. A bound has to cover the difference between this exact score and the screening score.
+float64. A bound has to cover the difference between the exact score and the screening score of a candidate.
 
 **dot** (`ByteDotPass`)
 
@@ -27,13 +28,13 @@ float64. A bound has to cover the difference between this exact score and the sc
 
 **l1** (`ByteL1Pass`)
 
-1. Rounding: the same centre is subtracted from q and e, which does not change their distance D = |q - e|_1. Then
-   q' = s * a and e' = s * b with one step s for all vectors, and integers a, b in -L..L with L = 63. A component
-   above s * L is rounded to s * L, a component below -s * L to -s * L.
+1. Rounding: one vector, the centre, is subtracted from both q and e; their distance D = |q - e|_1 does not change.
+   Then q' = s * a and e' = s * b with one step s for all vectors; a and b hold integers in -L..L with L = 63. A
+   component above s * L is rounded to s * L, a component below -s * L to -s * L.
 2. Integers: write a_k for component k of the vector a. The difference |a_k - b_k| <= 2 * L = 126 fits a signed byte,
-   and the sum of two such differences an unsigned byte. The screening score is c - A, where A is the sum of |a_k - b_k|
-   over all k, A <= 2 * L * d, and c = 2 * L * d + 1 is a constant. It is exact in 16 bits if 2 * L * d + 2 < 2^16; else
-   32 bits are used. And s * A = |q' - e'|_1.
+   and the sum of two such differences fits an unsigned byte. Let A be the sum of |a_k - b_k| over all k; so
+   A <= 2 * L * d and s * A = |q' - e'|_1. The screening score is c - A with the constant c = 2 * L * d + 1. It is exact
+   in 16 bits if 2 * L * d + 2 < 2^16; else 32 bits are used.
 3. Queries beyond the range: let q'' be q with each component moved into -s * L..s * L, and X = |q - q''|_1. No
    component of e' is beyond the range. So where q_k is beyond the range by x, |q_k - e'_k| = x + |q''_k - e'_k|;
    elsewhere q''_k = q_k. Hence |q - e'|_1 = X + |q'' - e'|_1.
@@ -42,20 +43,21 @@ float64. A bound has to cover the difference between this exact score and the sc
    Both norms are measured after rounding; |e - e'|_1 includes the change of components of e that are beyond the range.
    For |e - e'|_1, the bound uses the largest value of the tile.
 5. Error of float64: the exact score is within (d + 6) * v * (|q|_1 + |e|_1) of -D. Subtracting the centre adds
-   2 * v * (|q|_1 + |e|_1 + 2 * |centre|_1). Computing the bound adds less than 4 * (d + 4) * v times the same norms.
+   2 * v * (|q|_1 + |e|_1 + 2 * |centre|_1). Computing the bound adds less than
+   4 * (d + 4) * v * (|q|_1 + |e|_1 + 2 * |centre|_1).
 6. The interval: a candidate is undecided if X + s * A differs from the positive's distance by at most the sum of two
    numbers: the bound of step 4, made 1% larger; and 8 * (d + 8) * v * (|q|_1 + |e|_1 + 4 * |centre|_1) for step 5.
 
-**Ranges.** The size of a vector, or of all candidates together, is here the largest absolute value of a component. For
-a query, every candidate is undecided in each of these cases:
+**Ranges.** In this section, the size of a vector, or of all candidates together, means the largest absolute value of a
+component. All candidates of a query are undecided in each of these cases:
 
 - The size of the candidates is not 0, and is outside about 1e-100..1e100.
 - Only ``dot``: the size of the query is outside 1e-100..1e100.
 - Only ``l1``: the size of the query is more than about 1e15 times the size of the candidates.
 
-For ``dot``, if all components of a tile are below 1e-100 units (the unit is the power of two by
-which candidates are divided), their squares underflow. The norms and the rounding errors of these candidates are
-then at most sqrt(d) * 1e-100 units.
+For ``dot``, candidates are divided by a power of two, the unit. If all components of a tile are below 1e-100 units,
+their squares underflow. The bound then uses sqrt(d) * 1e-100 units, which the norms and the rounding errors of these
+candidates cannot exceed.
 """
 
 from __future__ import annotations
@@ -134,8 +136,8 @@ class ByteDotPass:
     vectors : int8 array, shape (candidates, d)
         The rounded candidates (the integers b in the proof, see the module docstring).
     bounds : dict of int to tuple of float
-        For each tile (the key is its first candidate): the rounding step, the largest norm of a candidate, and the
-        largest norm of a rounding error.
+        For each tile (the key is the index of its first candidate): the rounding step, the largest norm of a
+        candidate, and the largest norm of a rounding error.
     """
 
     candidates: Vectors
@@ -193,8 +195,8 @@ class ByteDotPass:
         """Return the ends (low, high) of each positive's interval of integer dot products.
 
         A candidate is undecided if its product is from `low` to `high`, both included. `rows` and `scores` hold the
-        query and the exact score of each positive. The ends are rounded inward to integers; the interval still contains
-        the same integers.
+        query and the exact score of each positive. The ends are rounded inward to integers; this removes no integer
+        from the interval.
         """
         d = self.vectors.shape[1]
         step, norm, error = self.bounds[block.start]
@@ -265,8 +267,8 @@ class ByteL1Pass:
         out = prepared.buffer(q.shape[1], columns.shape[1])
         out[...] = self._top() + 1
         d = len(columns)
-        # Differences of dimension k and of dimension k + 1, shape (rows, candidates). They are added as unsigned bytes,
-        # so that `out`, whose integers are wider, is read and written only once for two dimensions.
+        # even and odd, (rows, candidates): the differences in dimension k, and in dimension k + 1. Their sums are
+        # unsigned bytes, so that `out`, whose integers are wider, is read and written only once for two dimensions.
         even, odd = np.empty((2, *out.shape), dtype=np.int8)
         for k in range(0, d, 2):
             np.subtract(q[k, :, None], columns[k], out=even)
@@ -290,12 +292,12 @@ class ByteL1Pass:
         """Return the ends (low, high) of each positive's interval of tile values.
 
         A candidate is undecided if its value in the tile is from `low` to `high`, both included. `rows` and `scores`
-        hold the query and the exact score of each positive. The ends are rounded inward to integers; the interval still
-        contains the same integers.
+        hold the query and the exact score of each positive. The ends are rounded inward to integers; this removes no
+        integer from the interval.
         """
         d = len(self.columns)
         is_usable = prepared.is_usable[rows]
-        # distances, (positives,): -p - X in the proof, in multiples of the unit; s * A is compared with it
+        # distances, (positives,): -p - X in the proof, in multiples of the unit; s * A is compared with these numbers
         distances = np.where(is_usable, -scores, 0.0) / self.grid.unit - prepared.step[rows]
         sizes = prepared.sizes[rows] + self.sizes[block].max(initial=0.0)
         radius = 1.01 * (prepared.errors[rows] + self.errors[block].max(initial=0.0)) + 8.0 * (d + 8) * V * sizes
@@ -359,9 +361,9 @@ class Grid:
     def round(self, vectors: Reals) -> tuple[Bytes, Reals, Reals]:
         """Round `vectors`, shape (n, d), to the grid.
 
-        Returns three arrays: the integers, int8 (n, d); the result of `sizes`, float64 (n,); and the l1 norms of the
-        rounding errors of the rows, float64 (n,), in multiples of `unit`. These errors include the change of
-        components beyond the grid.
+        Returns three arrays: the integers, int8, shape (n, d); the result of `sizes`, float64, shape (n,); and the l1
+        norms of the rounding errors of the rows, float64, shape (n,), in multiples of `unit`. The errors of components
+        beyond the grid are included.
 
         Examples
         --------

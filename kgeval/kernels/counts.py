@@ -15,7 +15,7 @@ from kgeval.checks import Ids, Scores
 
 @dataclass(frozen=True)
 class Places:
-    """The cells of a score matrix, queries x candidates, that hold positives and known answers.
+    """The cells of a score matrix (queries x candidates) that hold positives and known answers.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
     (array([1, 0]), array([1, 0]))
     """
     n_known, both = len(known_scores), np.concatenate([known_scores, scores])
-    # keys, (known answers + positives,): a code for each score, in the same order as the scores, 0 <= code < n_codes
+    # keys, (known answers + positives,): a code for each score, 0 <= code < n_codes; a higher score has a higher code
     keys, n_codes = _in_order(both)
     # Now the keys of query r are in r * n_codes .. (r + 1) * n_codes - 1, above all keys of earlier queries.
     keys += np.concatenate([places.known_rows, places.rows]) * n_codes
@@ -99,7 +99,7 @@ def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[I
 def _in_order(scores: Scores) -> tuple[Ids, int]:
     """Return a code for each score, and a number that is larger than every code.
 
-    Codes are int64 and not negative; of two scores, the higher has the higher code, and equal scores have equal codes.
+    Codes are int64 and not negative. A higher score has a higher code, and equal scores have equal codes.
 
     Examples
     --------

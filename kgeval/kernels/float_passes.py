@@ -1,8 +1,8 @@
-"""Screening passes in float32 (and float64 products), for all geometries, and the proof of their error bounds.
+"""Screening passes that use float32 (and float64 products), for all geometries, and the proof of their error bounds.
 
-A screening pass computes approximate scores of candidates, the screening scores. A candidate is undecided if the bound
-on the error cannot tell whether it scores above or below the positive; it is then scored again, more precisely.
-Screening scores in float32 are much cheaper than exact scores, which are float64 sums in a fixed order.
+A screening pass computes approximate scores of candidates, called screening scores. A candidate is undecided if its
+screening score differs from the positive's score by at most the error bound. Undecided candidates are scored again,
+more precisely. Screening scores in float32 are much cheaper than exact scores, which are float64 sums in a fixed order.
 `passes.make_passes` builds these passes; `NumpyCounter` calls them.
 
 Notation: q is a query, e a candidate; d is the dimension; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that
@@ -14,23 +14,24 @@ fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 
 
 1. Summing: in whatever order the d products are added, |fl(q.e) - q.e| <= gamma(d) * |q| * |e|.
 2. Rounding both vectors to float32 changes q.e by at most (2 * u + u^2) * |q| * |e|.
-3. Together, steps 1 and 2 are below 1.01 * (d + 3) * u * |q| * |e|, since d * u < 0.006.
+3. The errors of steps 1 and 2 together are below 1.01 * (d + 3) * u * |q| * |e|, since d * u < 0.006.
 4. The exact score, computed in float64, is within (d + 1) * v * |q| * |e| of q.e.
 
 **l2** (`DotPass`, `DoubleDotPass`)
 
 1. Let D = |q - e|. For one query, |q|^2 - D^2 = 2 * q.e - |e|^2 orders candidates in the same way as the scores -D.
-2. This is the dot product of (q, -1) and (2 * e, |e|^2), so the passes and bounds of ``dot`` serve, with these vectors.
-   The positive's score p is compared as |q|^2 - p^2, the threshold.
-3. The float64 evaluation (squaring, subtracting and the root of the exact score, and the threshold) stays within
-   16 * (d + 8) * v * (|q| + |e|)^2 of the real numbers.
+2. 2 * q.e - |e|^2 is the dot product of (q, -1) and (2 * e, |e|^2), so the passes and bounds of ``dot`` are used for
+   these vectors. The positive's score p is converted to |q|^2 - p^2, the threshold.
+3. The float64 roundings (in the squares, differences and root of the exact score, and in the threshold) change the
+   compared numbers by at most 16 * (d + 8) * v * (|q| + |e|)^2.
 
 **l1 and modulus** (the sum of complex moduli; `DistancePass`)
 
 1. Let D be the real distance, D' the real distance of the vectors rounded to float32, and A the sum that float32
-   accumulates for D'. No term is negative, so A is in D' * (1 - c2)..D' * (1 + c2) with c2 = 1.01 * (d + 6) * u.
+   accumulates for D'. No term is negative, so the relative error of A is bounded: A is in
+   D' * (1 - c2)..D' * (1 + c2) with c2 = 1.01 * (d + 6) * u.
 2. Rounding the vectors moves the distance by at most 1.01 * u * (|q|_1 + |e|_1), and the exact score is within
-   4 * (d + 6) * v * (|q|_1 + |e|_1) of -D. So the exact distance (minus the exact score) is within
+   4 * (d + 6) * v * (|q|_1 + |e|_1) of -D. So the exact distance (the negated exact score) is within
    c1 = (1.01 * u + 4 * (d + 6) * v) * (|q|_1 + |e|_1) of D'.
 3. Let P be the exact distance of the positive. If A < (P - c1) * (1 - c2), then D' <= A / (1 - c2) < P - c1, so the
    candidate is nearer than the positive. If A > (P + c1) * (1 + c2), then D' >= A / (1 + c2) > P + c1, so the candidate
@@ -40,19 +41,19 @@ fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 
 squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
 **Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1; if the largest
-component of the candidates exceeds 2**60 or does not exceed 2**-61, candidates are divided by a power of two so that
+component of the candidates is above 2**60 or at most 2**-61, candidates are divided by a power of two so that
 no component exceeds 1. For distances, queries and candidates are divided by the smallest power of two that no component
 of a candidate exceeds; for ``l2``, (q, -1) is then scaled to length 1.
 
-All bounds are used 1% larger than derived; that covers the roundings in computing them.
+The code uses all bounds 1% larger than derived; this covers the roundings when it computes the bounds.
 
-**Ranges.** The size of a vector, or of all candidates together, is here the largest absolute value of a component. For
-a query, no candidate is screened, and every candidate is scored exactly, in each of these cases:
+**Ranges.** In this section, the size of a vector, or of all candidates together, means the largest absolute value of a
+component. Every candidate of a query is scored exactly, without screening, in each of these cases:
 
 - The size of the candidates is not 0, and is outside about 1e-100..1e100, where products underflow or overflow float64.
 - Only ``dot``: the size of the query is outside 1e-100..1e100.
-- Only distances: the query is more than about 1e15 times larger than the candidates. The squares of its components
-  would overflow float32.
+- Only distances: the query (for ``l2`` its size, else its l1 norm) is more than about 1e15 times the size of the
+  candidates. The squares of the query's components would overflow float32.
 """
 
 from __future__ import annotations
@@ -212,7 +213,8 @@ class DotPass:
         scores : float64 array, shape (positives,)
             Exact scores of the positives.
         largest : float, or array of shape (positives,)
-            The largest norm of the candidates; or, for each positive, the norm of the candidate it is compared with.
+            The largest norm of the candidates; or, for each positive, the norm of the candidate that it is compared
+            with.
         unit_roundoff : float
             The unit roundoff of the dtype in which products are summed: `U` (float32) or `V` (float64).
 
@@ -370,8 +372,8 @@ class DistancePass:
         tiny = d * (2.0**-124 if self.geometry == "l1" else 2.0**-61)
         c1 = 1.01 * ((1.01 * U + 4.0 * (d + 6) * V) * sizes + tiny)
         c2 = 1.02 * (d + 6) * U
-        # `distances` is P in the proof. Where P - c1 is negative, no distance is below it; the factor (1 + c2) then
-        # only moves it further away from zero.
+        # `distances` is P in the proof. Where P - c1 is negative, no candidate is nearer than P - c1; there, the factor
+        # (1 + c2) only makes `nearer` more negative.
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
         return _outward(-farther, -nearer, is_usable)

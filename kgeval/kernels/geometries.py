@@ -1,4 +1,4 @@
-"""The registered geometries: the formula of each, and the approximate passes and screens that make counting fast.
+"""The registered geometries: the formula of each, and its passes (numpy) and screen (torch), which make counting fast.
 
 To add a geometry, add a `Geometry` to the loop at the end. Its functions `summands` and `finish` define the exact
 scores; `passes` and `screen` are optional and make the counting fast. `exact_scores` and `exact_tensor_scores` call the

@@ -5,10 +5,10 @@ of a pair is computed in float64, and its terms are added in a fixed order (`_tr
 754 addition, subtraction, multiplication or square root. Hence the score depends only on the two vectors, and not on
 the batch, the block, the library or the processor.
 
-Faster computations (the passes of `float_passes` and `byte_passes`, the kernels of a GPU) may decide a candidate only
-if its approximate score differs from the positive's score by more than a proven bound. All other candidates are scored
-by `exact_scores`. The last functions of this module (sizes, ranges of numbers, slices that fit the cache) are for the
-passes.
+Faster computations (the passes of `float_passes` and `byte_passes`, the kernels of a GPU) may decide whether a
+candidate is better than the positive only if its approximate score differs from the positive's score by more than a
+proven bound. All other candidates are scored by `exact_scores`. The passes use the last functions of this module
+(sizes, ranges of numbers, slices that fit the cache).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Vectors = npt.NDArray[np.floating[Any]]
 
 MAX_DIMENSION = 100_000
 U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
-MAX_MAGNITUDE = 1e100  # products of two numbers between 1 / this and this neither overflow nor underflow float64
-MAX_RATIO = 1e15  # distance passes do not screen queries more than about this many times larger than the candidates
+MAX_MAGNITUDE = 1e100  # products of two numbers in 1e-100..1e100 neither overflow nor underflow float64
+MAX_RATIO = 1e15  # distance passes do not screen a query that is more than about 1e15 times as large as the candidates
 _PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; fits a processor's cache
 _SHORT = 16  # rows with at most this many terms are added column by column
 _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
@@ -36,7 +36,7 @@ _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 toget
 
 @dataclass(frozen=True)
 class Geometry:
-    """A formula that scores a query vector with a candidate vector, and the passes that make it fast.
+    """A formula that scores a query vector with a candidate vector, and the functions that make counting fast.
 
     The score of a pair is ``finish`` of the sum of ``summands``. With these two functions alone, every pair is scored
     exactly. To make the counting fast, `passes` (for numpy) and `screen` (for tensors) compute approximate scores with
@@ -48,16 +48,16 @@ class Geometry:
     summands : function
         ``summands(candidates, queries, root)`` returns the terms of the sum, float64, shape (pairs, k). `candidates`
         and `queries` are float64, shape (pairs, d), both numpy arrays or both torch tensors; `candidates` may be
-        overwritten. `root` is that library's function for correctly rounded square roots. Allowed are only operations
-        that both libraries round correctly: sums, differences, products, absolute values and `root`.
+        overwritten. ``root(x)`` returns correctly rounded square roots and may overwrite x. Only operations that both
+        libraries round correctly are allowed: sums, differences, products, absolute values and `root`.
     finish : function
-        ``finish(sums, root)`` returns the scores of `sums`; both float64, shape (pairs,). Higher is better.
+        ``finish(sums, root)`` converts sums to scores; both are float64, shape (pairs,). A higher score is better.
     n_parts : int
-        The number of columns of a vector must be a multiple of `n_parts` (2: real and imaginary halves).
+        The dimension of the vectors must be a multiple of `n_parts` (2: a vector has a real and an imaginary half).
     tile : tuple of int
         How many queries and how many candidates are scored together in numpy.
     byte_tile : tuple of int, optional
-        The same as `tile`, for a pass in which torch multiplies 8-bit integers; None if there is no such pass.
+        Replaces `tile` if torch multiplies 8-bit integers in the first pass; None if there is no such pass.
     passes : function, optional
         See `kgeval.kernels.passes.make_passes`; without this function, every pair is scored exactly.
     screen : function, optional
@@ -151,7 +151,8 @@ def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows
     Returns
     -------
     float64 array, shape (pairs,)
-        Equal to `exact_scores`. To save memory, vectors are copied for only a part of the pairs at a time.
+        Equal to the results of `exact_scores`. To save memory, vectors are copied for only a part of the pairs at a
+        time.
 
     Examples
     --------

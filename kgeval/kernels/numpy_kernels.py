@@ -1,5 +1,6 @@
-"""`NumpyCounter` counts candidates for embedding vectors in numpy; `decide` compares screening scores.
+"""`NumpyCounter` counts candidates for embedding vectors in numpy, with the help of screening scores.
 
+A screening score is an approximate score with a proven error bound; `decide` compares the screening scores of a tile.
 `backends.make_counter` makes the counter, and the ranker calls its `count` once for each batch of queries.
 """
 
@@ -21,11 +22,11 @@ from kgeval.kernels.passes import make_passes
 
 BATCH = 512
 _CROWDED = 32  # a positive is crowded if more than 1 in 32 candidates of a tile stay undecided
-_SPARSE = 32  # a row of a tile is sparse if at most 1 in 32 of its cells reach the smallest `low` of its positives
-_LANES = 255  # the sum of this many bytes of value 0 or 1 fits one byte
+_SPARSE = 32  # a row is sparse if at most 1 in 32 of its cells reach the smallest `low` of its positives (see `decide`)
+_LANES = 255  # a sum of 255 bytes fits one byte if each of them is 0 or 1
 _BUFFER = 1024  # size of numpy's buffer in cells
-_MAX_AT_ONCE = 64  # positives compared with the same row at once
-_MAX_WAITING = 1 << 20  # undecided pairs that are kept before they are scored
+_MAX_AT_ONCE = 64  # the largest number of positives that are compared with one row of scores together
+_MAX_WAITING = 1 << 20  # when there are more undecided pairs than this, they are scored
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
@@ -33,13 +34,13 @@ class NumpyCounter:
     """Counts candidates for embedding vectors, mostly with approximate scores; the counts equal those of exact scores.
 
     The matrix queries x candidates is cut into tiles. One pass after another screens a tile; each pass is slower and
-    more precise than the pass before. A pass computes approximate scores, the screening scores. For each positive, it
-    decides the candidates whose screening score is outside a proven interval around the positive's score. The other
-    candidates are undecided:
+    more precise than the pass before. A pass computes approximate scores, called screening scores. For each positive,
+    a candidate is decided if its screening score is outside a proven interval around the positive's score: above the
+    interval it scores higher than the positive, below the interval it scores lower. All other candidates are undecided:
 
     - If a positive has few undecided candidates, only these are scored again, if necessary exactly.
-    - If a positive has many undecided candidates, it is called crowded, and the next pass screens it. After the last
-      pass, all its candidates of the tile are scored exactly.
+    - If a positive has many undecided candidates in a tile, it is called crowded, and the next pass screens the tile
+      again for this positive. If it is crowded after the last pass, all candidates of the tile are scored exactly.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class NumpyCounter:
     with_bytes : bool
         Whether the first pass of ``dot`` is torch's product of 8-bit integers.
     batch_size : int
-        The number of queries whose tile fits the processor's cache.
+        The recommended number of queries for one call of `count`: their tile fits the processor's cache.
     """
 
     def __init__(
@@ -107,17 +108,17 @@ class NumpyCounter:
             known answer that is in none of these tiles.
         """
         places, rows = job.places, job.places.rows
-        known = self.column_of[places.known]  # (known answers,): their columns in the order of the tiles
+        known = self.column_of[places.known]  # (known answers,): the column of each, in the order of the tiles
         screened = np.full(len(known), np.nan, dtype=np.float32)
         better, equal = np.zeros((2, len(rows)), dtype=np.int64)
-        first_pass = np.zeros(len(rows), dtype=np.int64)  # (positives,): the pass that screens the positive first
+        first_pass = np.zeros(len(rows), dtype=np.int64)  # (positives,): the first pass that screens the positive
         undecided: list[tuple[Ids, Ids]] = []  # for each tile: positives and columns of the undecided pairs
         for start in range(0, len(self.candidates), self.block_size):
             block = slice(start, min(start + self.block_size, len(self.candidates)))
             for i, (screen, state) in enumerate(zip(self.passes, job.states)):
                 open_positives = np.flatnonzero(first_pass == i)  # positives that this pass screens in this block
                 if len(open_positives):
-                    # the distinct queries of these positives, and the row of the tile of each positive
+                    # tile_rows: the distinct queries of these positives; row_of: each positive's row in the tile
                     tile_rows, row_of = _distinct(rows[open_positives])
                     tile = screen.tile(state, None if len(tile_rows) == len(job.queries) else tile_rows, block)
                     if i == self._pairs_at:
@@ -143,8 +144,8 @@ class NumpyCounter:
         """Count, for each positive, the undecided candidates that score higher, and those that score equal.
 
         A pair is a positive and the column of a candidate in the order of the tiles. The pass `of_pairs` screens the
-        undecided pairs, unless `of_pairs` is the first pass: the first pass has already screened all pairs. The pairs
-        that stay undecided are scored exactly. Returns two arrays of counts, better and equal, int64 (positives,).
+        undecided pairs, except if `of_pairs` is the first pass, which has already screened them. The pairs that stay
+        undecided are scored exactly. Returns two arrays of counts, better and equal, int64, shape (positives,).
         """
         rows = job.places.rows
         if not undecided:
@@ -190,10 +191,9 @@ class NumpyCounter:
     def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
         """Count, for each positive, the known answers of its query that score higher, and those that score equal.
 
-        `screened` holds the screening scores from `_count_all`; this method computes the missing ones (NaN). The known
-        answers of a query are scored exactly only if, for at least one positive of the query, screening leaves a known
-        answer other than the positive itself undecided. Returns two arrays of counts, better and equal, int64, shape
-        (positives,).
+        `screened` holds the screening scores from `_count_all`; this method computes the missing scores (NaN). If a
+        positive has an undecided known answer (other than the positive itself), all known answers of its query are
+        scored exactly. Returns two arrays of counts, better and equal, int64, shape (positives,).
         """
         of_pairs, state, places, n = self.of_pairs, job.states[self._pairs_at], job.places, len(self.candidates)
         missing = np.flatnonzero(np.isnan(screened))
@@ -205,11 +205,12 @@ class NumpyCounter:
         above_low, at_low = count_known(places, screened, low)
         # is_known, (positives,): whether the positive is itself a known answer; row * n + column is the key of a cell
         _, is_known = rank_in(np.sort(places.known_rows * n + places.known), places.rows * n + places.answers)
-        # A known positive is in its interval. Every other known answer in the interval is undecided.
+        # A positive that is a known answer is in its interval. All other known answers in this interval are undecided.
         is_open = above_low + at_low - better != is_known
-        equal = is_known.astype(np.int64)  # where no answer is undecided, only a known positive itself is equal
+        equal = is_known.astype(np.int64)  # if no answer is undecided, only the positive itself can be equal
         if is_open.any():
-            is_of_open = np.isin(places.known_rows, places.rows[is_open])  # the known answers of undecided queries
+            # is_of_open, (known answers,): whether the query of the known answer has a positive with `is_open`
+            is_of_open = np.isin(places.known_rows, places.rows[is_open])
             known_rows, known = places.known_rows[is_of_open], places.known[is_of_open]
             open_places = Places(places.rows[is_open], places.answers[is_open], known_rows, known)
             exact = self._exact(job.queries, known_rows, known)
@@ -242,7 +243,7 @@ class Decided:
     above : int64 array, shape (positives,)
         How many candidates certainly score higher than the positive; 0 for a crowded positive.
     which, columns : int64 arrays, shape (undecided,)
-        Positive and column of each undecided pair; a crowded positive has no pairs here.
+        Positive and column of each undecided pair; the pairs of crowded positives are left out.
     crowded : int64 array
         Positives with too many undecided candidates to list.
     """
@@ -266,8 +267,8 @@ def decide(tile: Scores, row_of: Ids, low: Scores, high: Scores) -> Decided:
     row_of : int64 array, shape (positives,)
         The row of each positive; ascending, and every row has at least one positive.
     low, high : arrays, shape (positives,)
-        Scores above `high` are better, scores below `low` are worse; scores from `low` to `high`, both included, are
-        undecided.
+        The interval of each positive. Scores above `high` are better, scores below `low` are worse; scores from `low`
+        to `high`, both included, are undecided.
 
     Returns
     -------
@@ -333,7 +334,7 @@ def _decide_dense(scores: Scores, is_at_least: Bools, high: Scores) -> tuple[Ids
     `scores` and `is_at_least` (whether a score is at least `low`) have the shape (positives, columns), `high` has the
     shape (positives,). Returns a tuple of three parts:
 
-    - for each positive, how many scores are above `high` (0 if it is crowded), int64, shape (positives,);
+    - for each positive, how many scores are above `high` (0 for a crowded positive), int64, shape (positives,);
     - a pair of arrays: the positive and the column of each undecided pair, both int64, shape (undecided,);
     - for each positive, whether it is crowded, bool, shape (positives,).
     """
@@ -363,8 +364,8 @@ def _keep_cells(tile: Scores, tile_rows: Ids, block: slice, rows: Ids, columns: 
 def _true_cells(mask: Bools) -> tuple[Ids, Ids]:
     """Return the rows and the columns of the true cells, int64, row by row.
 
-    Since few cells are true, eight cells are first read as one 64-bit word; only words that are not zero are then read
-    cell by cell.
+    Eight cells are first read as one 64-bit word, and only words that are not zero are read cell by cell. This is fast
+    because few cells are true.
 
     Examples
     --------

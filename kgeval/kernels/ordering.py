@@ -1,7 +1,7 @@
 """`Order`: the candidates of one query that score above, equal to and below the answer.
 
-The answer is the entity of the positive, the triple being ranked. `kgeval.results.explanations` uses `Order` to show
-the rivals of a positive, and to compare new scores with saved counts.
+The answer is the entity that completes the query to the positive (the triple being ranked).
+`kgeval.results.explanations` uses `Order` to show the rivals of a positive and to compare new scores with saved counts.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Order:
     def could_have_stood(
         scores: Scores, answer: int, saved_score: float, saved_counts: tuple[int, int], share: float
     ) -> bool:
-        """Tell whether rounding can explain how new scores differ from the saved score and the saved counts.
+        """Tell whether rounding can explain why the new scores differ from the saved score and the saved counts.
 
         Parameters
         ----------

@@ -132,8 +132,8 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
 def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
     """Return the passes of ``dot``: 8-bit products (only if `with_bytes`), then the passes of `product_passes`.
 
-    For 8-bit products, candidates are sorted by their largest absolute component, since the candidates of a tile share
-    a rounding step.
+    For 8-bit products, candidates are sorted by their largest absolute component, so that the candidates of a tile,
+    which share a rounding step, have similar sizes.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
 def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
     """Return the passes of ``l1``: sums of 8-bit differences, then float32 distances.
 
-    Candidates are sorted by their rounding error, since the largest error of a tile bounds all errors of the tile.
+    Candidates are sorted by their rounding error, because the bound of a tile uses the largest error in the tile.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: b
 def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
     """Return the only pass of ``modulus``: float32 distances.
 
-    `l1_passes` uses the same pass after its 8-bit pass.
+    `l1_passes` also uses this pass, after its 8-bit pass.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ bounds that `torch_screens` proves. Each positive has an interval of screening s
 is above the interval is better, a candidate below the interval is worse, and a candidate in the interval is undecided
 and scored exactly. For a block of candidates, a positive is crowded if more than 64 candidates, and more than a quarter
 of the block, are undecided; then all candidates of the block are scored exactly with the query of the positive. On CUDA
-a fused kernel (`triton_kernels`) multiplies and compares without writing the screening scores.
+a fused kernel (`triton_kernels`) multiplies and compares without writing the screening scores to memory.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class TorchCounter:
     geometry : str
         ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"``.
     candidates : float tensor, shape (candidates, d)
-        Finite, on any device with float64. float16 and bfloat16 become float32, exactly. Not modified.
+        Finite, on any device that supports float64. float16 and bfloat16 become float32, which changes no value. Not
+        modified.
     block_size : int, optional
         The largest number of candidates that are screened together. By default, as many as fit a cache (CPU) or keep a
         GPU busy.
@@ -158,8 +159,8 @@ class TorchCounter:
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
-        # Where screening is not usable, both ends of the interval become +infinity, which no score reaches. So such a
-        # positive gets no counts and no pairs here; it is counted with the crowded positives below.
+        # If a query is not screened, both ends of its positives' intervals become +infinity, which no score reaches. So
+        # screening counts and lists nothing for these positives; they are counted with the crowded positives below.
         never = low.new_full((), float("inf"))
         low, high = low.where(is_usable, never), high.where(is_usable, never)
         screened = self._screen_fused(job, block, low, high)
@@ -174,7 +175,7 @@ class TorchCounter:
         equal = torch.bincount(which[exact == positives], minlength=n)
         crowd = np.flatnonzero(fetched(crowded | ~is_usable))
         if len(crowd):
-            # the counts of crowded positives have no meaning so far; replace them
+            # the counts of these positives are incomplete so far; exact counts replace them
             exact_better, exact_equal = self._count_crowd(job, crowd, self.screen.order[block])
             at = torch.from_numpy(crowd).to(better.device)
             better[at], equal[at] = exact_better, exact_equal
@@ -217,7 +218,7 @@ class TorchCounter:
             # pairs, (queries of the part * candidates,): the query and the candidate of each pair
             pairs = part_rows.repeat_interleave(len(candidates)), candidates.repeat(len(part_rows))
             scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(part_rows), -1)
-            # the positives of the part, since `which` ascends
+            # `which` ascends, so the positives of the part are first:last
             first, last = np.searchsorted(which, (start, start + step))
             parts.append(_count_cells(scores, which[first:last] - start, positives[first:last]))
         better, equal = (torch.cat(part) for part in zip(*parts))
@@ -290,7 +291,7 @@ def largest_of_tensor(scores: Tensor) -> float:
 def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, Tensor]:
     """Count, for each j, the cells of ``scores[rows[j]]`` that exceed ``positives[j]``, and those that equal it.
 
-    `rows` ascends. Returns two arrays of counts, better and equal, int64 (positives,).
+    `rows` ascends. Returns two arrays of counts, better and equal, int64, shape (positives,).
     """
     torch = load_torch()
     better, equal = torch.empty((2, len(rows)), dtype=torch.int64, device=scores.device)
@@ -305,9 +306,13 @@ def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, 
 def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Compare the screening scores of a tile, shape (queries, columns), with the interval of each positive.
 
-    ``rows[j]`` is the row of positive j. Returns four arrays: how many scores are above `high`, int64 (positives,); the
-    positives and the columns of the undecided pairs, both int64 (pairs,); and whether each positive is crowded (has too
-    many undecided candidates), bool (positives,). A crowded positive has no pairs, and its count has no meaning.
+    ``rows[j]`` is the row of positive j. A positive is crowded if it has too many undecided candidates to list; the
+    caller then scores all candidates of the tile exactly. Returns four arrays:
+
+    - for each positive, how many scores are above `high`, int64, shape (positives,);
+    - the positive of each listed undecided pair, int64, shape (pairs,);
+    - the column of each listed undecided pair, int64, shape (pairs,);
+    - for each positive, whether it is crowded, bool, shape (positives,).
     """
     torch = load_torch()
     low, high = _outwards(low, tile.dtype, -1)[:, None], _outwards(high, tile.dtype, 1)[:, None]
@@ -373,7 +378,8 @@ def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores:
     # n_not_above, (positives,): the number of known answers of earlier queries, plus the number of known answers of the
     # positive's query that score at most as high as the positive
     n_not_above = torch.searchsorted(known_keys, positive_keys, right=True)
-    ends = torch.searchsorted(known_keys, (rows + 1) * len(values))  # number of known answers up to this query
+    # ends, (positives,): the number of known answers of the positive's query and of all earlier queries
+    ends = torch.searchsorted(known_keys, (rows + 1) * len(values))
     return ends - n_not_above, n_not_above - torch.searchsorted(known_keys, positive_keys)
 
 

@@ -1,18 +1,18 @@
-"""Exact scores and screening scores of tensors, computed on their device, and the proof of the error bounds.
+"""Exact and approximate scores of tensors, computed on the device of the tensors, and the proof of the error bounds.
 
 `TorchCounter` calls `exact_tensor_pairs`, and calls `make_screen` to get the screen of its geometry. A screen computes
-approximate scores of candidates, the screening scores.
+approximate scores of candidates, called screening scores.
 
-**Exact scores** are the same bits as those of `geometry.exact_scores`: here the same float64 additions,
-multiplications and square roots are separate torch operations, each correctly rounded (IEEE 754) and never fused.
-CUDA's square root of a double is correctly rounded (its programming guide: 0 ulp). On the CPU, where MKL computes
-torch's square roots, about 1 in 80 is wrong by one ulp. So numpy computes square roots there.
+**Exact scores** equal those of `geometry.exact_scores` to the last bit. The additions, multiplications and square roots
+are the same; each is a separate torch operation in float64, correctly rounded (IEEE 754) and never fused with another.
+CUDA's square root of a double is correctly rounded (CUDA's programming guide: 0 ulp). On the CPU, MKL computes torch's
+square roots, and about 1 in 80 is wrong by one ulp; so numpy computes square roots there.
 
 **Screening scores** are approximate. Each positive has an interval: its score (on the scale of the screening scores),
-plus and minus a proven bound. A screening score outside the interval decides its candidate. All other candidates are
-undecided, and scored exactly.
+plus and minus a proven bound. A candidate whose screening score is outside the interval is decided: it certainly scores
+higher or lower than the positive. All other candidates are undecided, and scored exactly.
 
-Notation: q is a query, e a candidate, scaled by powers of two, which is exact; q' and e' are the vectors rounded to
+Notation: q is a query, e a candidate, both scaled by powers of two (which is exact); q' and e' are q and e rounded to
 the screening dtype; d is the width of the vectors; u = 2**-24 is the unit roundoff of float32, v = 2**-53 that of
 float64; gamma(n) = n * u / (1 - n * u) bounds the relative error of n roundings (Higham 2002, Accuracy and Stability of
 Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is the Euclidean norm, |x|_1 the l1 norm.
@@ -26,50 +26,52 @@ Numerical Algorithms, 3.1-3.5); x.y is the dot product of two vectors; |x| is th
    float32 numbers.
 4. Tensor cores truncate instead of rounding: they add n >= 4 terms and the accumulator at once, shift these numbers to
    the exponent of the largest, and cut off the digits that do not fit (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical
-   behavior of NVIDIA tensor cores). For each n terms this adds at most (n + 2) * 2 * u times the sum of their absolute
-   values; for all terms together at most 3 * (d + 4) * u * |q'| * |e'|, and terms of second order. The bound used is
-   3.1 * (d + 8) * u * |q'| * |e'|.
-5. torch may round float32 operands itself (TF32, or a precision of float32 products below "highest"). Then each
-   operand is assumed to be off by a further 2**-8. This does not change bfloat16 numbers.
-6. On the CPU, a product of bfloat16 vectors is itself rounded to bfloat16. Rounding is monotone: a rounded score is
-   above a bfloat16 number only if the score was above it before rounding, and likewise below. So it is enough to round
-   the ends of the interval outward to bfloat16 numbers.
+   behavior of NVIDIA tensor cores). For each n terms this adds an error of at most (n + 2) * 2 * u times the sum of
+   their absolute values; for all terms together at most 3 * (d + 4) * u * |q'| * |e'|, plus terms of second order. The
+   bound used is 3.1 * (d + 8) * u * |q'| * |e'|.
+5. torch may round float32 operands itself (TF32, or a precision of float32 products below "highest"). Then the bound
+   assumes a further relative error of 2**-8 for each operand. This rounding does not change bfloat16 numbers.
+6. On the CPU, a product of bfloat16 vectors is itself rounded to bfloat16. Rounding is monotone: if a rounded
+   score is above (or below) a bfloat16 number, then the score before rounding was above (or below) this number. So it
+   is enough to round the ends of the interval outward to bfloat16 numbers.
 7. The exact score, computed in float64, is within (d + 1) * v * |q| * |e| of q.e; the bound used is
    4 * (d + 4) * v * |q| * |e|.
 
 **l2** (`ProductScreen`)
 
 1. Let D = |q - e|. For one query, |q|^2 - D^2 = 2 * q.e - |e|^2 orders candidates in the same way as the scores -D.
-2. This is the dot product of (q, -1, -1, -1) and (2 * e, a, b, c) with |e|^2 = a + b + c: a is |e|^2 rounded to the
-   screening dtype, b is |e|^2 - a rounded to it, and c is the rest. So the bounds of ``dot`` serve, with these vectors.
-   The positive's score p is compared as |q|^2 - p^2, the threshold.
-3. The float64 evaluation of score and squares stays within 16 * (d + 8) * v * (|q| + |e|)^2 of the real numbers.
+2. 2 * q.e - |e|^2 is the dot product of (q, -1, -1, -1) and (2 * e, a, b, c) with |e|^2 = a + b + c: a is |e|^2
+   rounded to the screening dtype, b is |e|^2 - a rounded to the screening dtype, and c is the rest. So the bounds of
+   ``dot`` are used for these vectors. The positive's score p is converted to |q|^2 - p^2, the threshold.
+3. The float64 roundings in the score and the squares change the compared numbers by at most
+   16 * (d + 8) * v * (|q| + |e|)^2.
 
-**l1** (`DistanceScreen`); let S = |q'|_1 + |e'|_1, s(x) be the sum of the components of a vector x, x_k component k
+**l1** (`DistanceScreen`); S is |q'|_1 + |e'|_1, s(x) the sum of the components of a vector x, and x_k its component k
 
-1. |x - y| = 2 * max(x, y) - x - y for two numbers. So minus half the distance D is
-   (s(q) + s(e)) / 2 minus the sum of max(q_k, e_k) over all k.
+1. For two numbers, |x - y| = 2 * max(x, y) - x - y. So -D / 2, where D is the distance, is (s(q) + s(e)) / 2 minus the
+   sum of max(q_k, e_k) over all k.
 2. These are d + 1 terms, and their absolute values add up to at most 1.5 * S. Adding them one after another in float32
-   is off by at most 1.5 * gamma(d) * S. The first term is off by at most 1.01 * u * S itself.
+   adds an error of at most 1.5 * gamma(d) * S. The first term itself has an error of at most 1.01 * u * S.
 3. Rounding the vectors to float32 moves D / 2 by at most u * S / 2.
-4. Steps 2 and 3 together are below 1.6 * (d + 8) * u * S. The exact scores are within 4 * (d + 6) * v * S of -D.
+4. The errors of steps 2 and 3 together are below 1.6 * (d + 8) * u * S. The exact scores are within
+   4 * (d + 6) * v * S of -D.
 
 **modulus** (`DistanceScreen`); S as for ``l1``
 
 1. Each modulus computed in float32 has a relative error below 5 * u; that includes a square root with an error of
    2 * u.
-2. Adding d / 2 of them one after another adds gamma(d / 2). The distance is at most S, so steps 1 and 2 are together at
-   most (d / 2 + 6) * u * S.
+2. Adding d / 2 moduli one after another adds a relative error of gamma(d / 2). The distance is at most S, so the errors
+   of steps 1 and 2 are together at most (d / 2 + 6) * u * S.
 3. Rounding the vectors to float32 adds u * S.
-4. The sum is below 1.6 * (d + 8) * u * S. The exact scores are within 4 * (d + 6) * v * S of -D.
+4. The sum of these errors is below 1.6 * (d + 8) * u * S. The exact scores are within 4 * (d + 6) * v * S of -D.
 
 **Underflow** adds at most (d + 8) * 2**-124 to a sum over vectors scaled to about 1, and d * 2**-61 to a sum of moduli
 (whose squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
-All bounds are used 1% larger than derived, which covers the roundings in computing them.
+The code uses all bounds 1% larger than derived; this covers the roundings when it computes the bounds.
 
-**Ranges.** The size of a vector, or of all candidates together, is here the largest absolute value of a component. For
-a query, no candidate is screened, and all are scored exactly, in each of these cases:
+**Ranges.** In this section, the size of a vector, or of all candidates together, means the largest absolute value of a
+component. Every candidate of a query is scored exactly, without screening, in each of these cases:
 
 - The size of the candidates is not 0, and is outside 1e-100..1e100.
 - Only ``dot``: the size of the query is outside 1e-100..1e100.
@@ -245,7 +247,7 @@ class ProductScreen:
         lengths, self.unit, self.is_in_range = _measure(self.candidates, 2)
         self.order = lengths.argsort(descending=True)
         n, d = self.candidates.shape
-        width = -(-(d + 3 * (self.geometry == "l2")) // 8) * 8  # tensor cores need rows of a multiple of 16 bytes
+        width = -(-(d + 3 * (self.geometry == "l2")) // 8) * 8  # tensor cores need rows of 16, 32, 48, ... bytes
         self.vectors = self.candidates.new_zeros((n, width), dtype=self.dtype)
         self.norms, self.errors = lengths.new_zeros(n), lengths.new_zeros(n)
         step = budget(self.candidates, 16 * width)
@@ -351,7 +353,7 @@ class DistanceScreen:
     Attributes
     ----------
     order : int64 tensor, shape (candidates,)
-        The indices of the candidates, sorted by norm, largest first. The candidates in the tensors below have the same
+        The indices of the candidates, sorted by norm, largest first. The tensors below hold the candidates in this
         order.
     columns : float32 tensor, shape (d, candidates)
         The scaled, rounded candidates, one row for each dimension.
@@ -488,7 +490,7 @@ def product_screen(geometry: str, candidates: Tensor, dtype: Any = None) -> Prod
 def _around(thresholds: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
     """Return the ends (low, high) of intervals: the thresholds minus and plus a radius.
 
-    The radius that is used is 1% larger than the sum of `radius` and a margin for float64 roundings.
+    To `radius`, a margin for float64 roundings is added; the sum is then made 1% larger.
     """
     radius = 1.01 * (radius + 8.0 * V * thresholds.abs())
     return thresholds - radius, thresholds + radius
@@ -507,8 +509,8 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
     Returns
     -------
     norms : float64 tensor, shape (n,)
-        The norms, all divided by the same power of two, which is not `unit`; their order is unchanged. Zeros if the
-        vectors are out of range.
+        The norms, all divided by one power of two (which is not `unit`), so they can be compared with each other.
+        Zeros if the vectors are out of range.
     unit : float
         A power of two that no norm exceeds; 1 if the vectors are out of range.
     is_in_range : bool

@@ -1,16 +1,17 @@
 """The fused kernel for CUDA: `count_and_collect` multiplies, compares and counts without writing a matrix of scores.
 
-`TorchCounter` calls it for ``dot`` and ``l2``. One program of the kernel handles one tile of queries x candidates:
+`TorchCounter` calls this function for ``dot`` and ``l2``. One program of the kernel handles one tile of queries x
+candidates:
 
-1. It multiplies their rounded vectors on the tensor cores, and sums in float32.
+1. It multiplies the rounded vectors of the tile on the tensor cores, and sums in float32.
 2. While the products are in registers, it compares them with the interval `low`..`high` of each positive. A candidate
    with a product above `high` certainly scores higher than the positive, and is counted. A candidate with a product
    from `low` to `high` is undecided, and the pair of positive and candidate is appended to a list.
    `torch_screens` proves the intervals.
 
 Groups: a row of a tile is not a query but a group of at most four positives of one query (a query with more positives
-has several rows). A program compares as often as its largest group has positives. So groups are sorted by size, and
-the groups of a tile have about equal sizes.
+has several rows). A program compares its tile once for each positive of its largest group. Groups are sorted by size,
+so that the groups of a tile have about equal sizes.
 
 The list has a fixed capacity. For each positive and tile, one atomic addition to a 64-bit cursor reserves slots in the
 list. When the list is full, the cursor goes on counting, so at the end it is the total number of pairs.
@@ -77,7 +78,7 @@ def make_groups(rows: Ids, device: torch.device) -> RowGroups:
     """
     import torch
 
-    # For each query with a positive: its number, its first positive, its number of positives, its number of groups.
+    # For each query with a positive: its index, its first positive, its number of positives, its number of groups.
     queries, starts, counts = np.unique(rows, return_index=True, return_counts=True)
     n_groups = -(-counts // _GROUP)
     # For each group: the number of groups of earlier queries; its index among the groups of its query; its size.
@@ -167,7 +168,7 @@ def count_and_collect(
 
 
 def _kernel() -> Any:
-    """Return the kernel; triton compiles it when it is first called."""
+    """Return the kernel; triton compiles the kernel at its first call."""
     if not _kernels:
         try:
             triton, language = import_module("triton"), import_module("triton.language")
@@ -214,7 +215,7 @@ def _multiply_compare_count(  # type: ignore[no-untyped-def]  # triton reads the
         q = tl.load(query_at + depth[None, :], mask=is_group[:, None] & (depth < d)[None, :], other=0.0)
         e = tl.load(candidate_at + depth[:, None], mask=(depth < d)[:, None] & is_column[None, :], other=0.0)
         scores = tl.dot(q, e, scores)
-    # (ROWS,): first positive and size of each group. Step k handles the k-th positive of every group with more than k.
+    # (ROWS,): first positive and size of each group. Step k handles positive k of each group with more than k.
     first = tl.load(group_first + group, mask=is_group, other=0)
     size = tl.load(group_size + group, mask=is_group, other=0)
     for k in range(tl.max(size, axis=0)):

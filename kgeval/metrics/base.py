@@ -145,7 +145,7 @@ class Family(Generic[M]):
     Parameters
     ----------
     what : str
-        What error messages call a metric of this family, such as ``"list metric"``.
+        The name of a metric of this family in error messages, such as ``"list metric"``.
     base : type
         The base class of all metrics of this family.
     """
@@ -177,7 +177,7 @@ class Family(Generic[M]):
         text : str or Metric
             For example ``"hits@10"``; a `Metric` object of this family is returned unchanged.
         known : sequence of str
-            Other texts that the caller accepts; the error message for an unknown name lists these too.
+            Other texts that the caller accepts; the error message for an unknown name also lists these texts.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class Family(Generic[M]):
         name, options, at, cut_off = parts.groups() if parts else (spec, None, None, None)
         if name not in self._classes:
             spellings = sorted({*self.spellings(), *known})
-            hint = suggest(spec, [*spellings, *self._classes])  # synonyms too
+            hint = suggest(spec, [*spellings, *self._classes])  # suggests synonyms, too
             raise MetricError(f"unknown {self.what} {text!r}{hint}; known: {', '.join(spellings)}")
         metric_class = self._classes[name]
         fields = {field.name: field for field in dataclasses.fields(metric_class)}  # type: ignore[arg-type]

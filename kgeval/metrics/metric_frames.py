@@ -33,7 +33,7 @@ class Cell:
 
     @classmethod
     def of(cls, measured: MetricValue | Interval) -> Cell:
-        """Make a cell from a `MetricValue`, which has no interval, or from a value with its confidence interval."""
+        """Make a cell from a `MetricValue` (without interval) or from an `Interval` (a value with its interval)."""
         if isinstance(measured, Interval):
             return cls(measured.value, measured.low, measured.high, measured.reason, measured.n_effective)
         return cls(measured.value, reason=measured.reason)
@@ -60,8 +60,8 @@ def metric_frame(
         The values of the first column, ``n``. If None, the table has no column ``n``.
     with_intervals : bool
         If True, each metric has two more columns with the limits of its confidence interval, ``"<metric> low"`` and
-        ``"<metric> high"``. The column ``n_effective``, the last but one, is the effective number of clusters; if it
-        differs between metrics, the smallest.
+        ``"<metric> high"``. The column ``n_effective``, before the last column, is the effective number of
+        clusters; if the metrics of a row have different numbers, it is the smallest of them.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def join_reasons(cells: Mapping[str, Cell]) -> str:
     >>> join_reasons({"mr": Cell(2.0, reason="one cluster only")})
     'no interval of mr: one cluster only'
     """
-    # Maps (what the reason is about, reason) to the metrics with this reason.
+    # Maps (about, reason) to the keys of the metrics with this reason; `about` is the text before the keys.
     keys_of: dict[tuple[str, str], list[str]] = {}
     for key, cell in cells.items():
         if cell.reason:

@@ -92,10 +92,10 @@ class QueryLevel(Metric):
 def lists_of_counts(query: Ids, n_queries: int, better: Ids, tied: Ids, rivals: Ids, is_removed: bool) -> Lists:
     """Build the ranked list of each query from the three counts (`better`, `tied`, `rivals`) of each answer.
 
-    The rivals of an answer are the other candidates of its query, without the query's other answers if `is_removed` is
-    True. No scores are needed, because the counts determine the order: an answer with a smaller `better` ranks higher.
-    If `better` is equal for two answers, no irrelevant candidate ranks between the two answers. Answers with equal
-    counts form one tie group.
+    The rivals of an answer are the other candidates of its query; if `is_removed` is True, the query's other answers
+    are not rivals. The counts determine the order, so no scores are needed: an answer with a smaller `better` ranks
+    higher. If `better` is equal for two answers, no irrelevant candidate ranks between the two answers. Answers with
+    equal counts form one tie group.
 
     Parameters
     ----------

@@ -319,8 +319,8 @@ class MR(_RankAverage):
 class MRR(RankMetric):
     """Mean reciprocal rank: the mean of 1 / rank over the positives; 1 is best.
 
-    Under realistic ties, the term of a tied positive is 1 / (mean of its best and its worst possible rank). This term
-    is never larger than the expectation of 1 / rank under random tie breaking, which ties ``"expected"`` uses.
+    With ties ``"realistic"``, the term of a tied positive is 1 / (mean of its best and its worst possible rank). With
+    ties ``"expected"``, the term is the expectation of 1 / rank under random tie breaking, which is never smaller.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Sums of a function over ranges of integers, exact to the precision of float64.
 
-The expectations over tied ranks (`kgeval.metrics.ranks`) and over tied positions (`kgeval.metrics.retrieval.positions`)
-call `sums_over_ranges`.
+`kgeval.metrics.ranks` and `kgeval.metrics.retrieval.positions` call `sums_over_ranges` to compute expectations over
+tied ranks and over tied positions.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def sums_over_ranges(value: Callable[[Any], Reals], start: Ids, stop: Ids) -> Re
     """Return ``value(start[i] + 1) + ... + value(stop[i])`` for each i.
 
     Each sum is the difference of two prefix sums. A prefix sum is stored as two float64 numbers, the rounded sum and
-    its rounding error, so that the difference is precise for a short range far from 1, too. No ``long double``
-    is used, so the result is the same on every machine.
+    its rounding error, so the difference is precise even for a short range of large integers. No ``long double`` is
+    used, so the result is the same on every machine.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def sums_over_ranges(value: Callable[[Any], Reals], start: Ids, stop: Ids) -> Re
     rounded = np.zeros(n + 1)
     np.cumsum(terms, out=rounded[1:])
     before, after = rounded[:-1], rounded[1:]
-    # (n,): before + term - after, computed without rounding (Knuth's TwoSum): what each addition lost. With added =
-    # after - before, this is (before - (after - added)) + (term - added). Arrays are reused to save memory.
+    # (n,): the rounding error of each addition, before + term - after, computed exactly (Knuth's TwoSum). With added =
+    # after - before, the error is (before - (after - added)) + (term - added). Arrays are reused to save memory.
     added = after - before
     terms -= added
     np.subtract(after, added, out=added)

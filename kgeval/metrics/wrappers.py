@@ -18,8 +18,8 @@ from kgeval.metrics.base import UNBOUNDED, MetricValue, quotient
 from kgeval.metrics.ranks import MR, RankMetric
 from kgeval.stats import Moments
 
-# A difference of up to MIN_ROOM between the best value and the chance level counts as 0 (a rounding error), and so does
-# a variance of up to MIN_VARIANCE.
+# Rounding errors: a difference of at most MIN_ROOM between the best value and the chance level counts as 0. A variance
+# of at most MIN_VARIANCE counts as 0, too.
 MIN_ROOM = 1e-15
 MIN_VARIANCE = 1e-30
 
@@ -85,7 +85,7 @@ class AgainstChance(RankMetric):
 
 @dataclass(frozen=True)
 class Adjusted(AgainstChance):
-    """A metric adjusted for chance: 1 is the best value, 0 is as good as random ranking, and negative is worse.
+    """A metric adjusted for chance: 1 is the best value, 0 is as good as random ranking, negative values are worse.
 
     The value is (M - E[M]) / (best - E[M]): M is the value of the wrapped metric, ``best`` is its best possible value,
     and E[M] is its expectation if each positive has a random rank among its candidates. ``adjusted(mr)`` is the AMRI
@@ -132,9 +132,9 @@ class Adjusted(AgainstChance):
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         """The smallest and the largest possible value.
 
-        For ``adjusted(mr)``, which is 1 - (MR - 1) / (E[MR] - 1), the smallest value is -1: if positive i has C_i
-        candidates, MR is at most the mean of C_i, and E[MR] is the mean of (C_i + 1) / 2, so the quotient is at most 2.
-        For other wrapped metrics, the lower bound is -infinity.
+        ``adjusted(mr)`` is 1 - (MR - 1) / (E[MR] - 1), and its smallest value is -1. Reason: if positive i has C_i
+        candidates, MR is at most the mean of C_i, and E[MR] is the mean of (C_i + 1) / 2; so MR - 1 is at most
+        2 * (E[MR] - 1). For other wrapped metrics, the lower bound is -infinity.
         """
         return (-1.0 if isinstance(self.metric, MR) else -UNBOUNDED, 1.0)
 
@@ -215,17 +215,17 @@ def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
     Parameters
     ----------
     parts : list of Moments
-        The moments of each value from which the new value is computed, all for the same positives.
+        The moments of the values from which the new value is computed, all for the same positives.
         ``parts[i].values`` has one row per positive and k_i columns.
     combine : function
-        Computes the value from the finished values of the parts: takes one array per part, all of one shape, and
-        returns an array of that shape.
+        Computes the new value from the values of the parts: takes one array per part, all of one shape, and returns an
+        array of that shape.
 
     Returns
     -------
     Moments
         `values` holds the columns of all parts side by side: one row per positive, and the sum of all k_i columns.
-        `finish` finishes each part from the means of its columns and passes the results to `combine`.
+        `finish` computes the value of each part from the means of its columns, and passes these values to `combine`.
     """
     finishes = [part.finish for part in parts]
     # (len(parts) - 1,): the first column of each part in the joined array; the first part starts at 0 and is left out.
@@ -235,6 +235,6 @@ def _together(parts: list[Moments], combine: Callable[..., Reals]) -> Moments:
         columns = np.split(means, column_starts, axis=-1)
         return combine(*(finish_part(part) for finish_part, part in zip(finishes, columns, strict=True)))
 
-    # The transpose makes each column contiguous in memory, as in each part. So numpy sums each column pairwise, and the
-    # mean has exactly the same bits as the mean of the part alone.
+    # The transpose makes each column contiguous in memory, as in its part. So numpy sums each column pairwise, and the
+    # mean has exactly the same bits as the mean of this column in the part.
     return Moments(np.concatenate([part.values.T for part in parts]).T, finish)

@@ -3,9 +3,9 @@
 `kgeval.published.rules` calls this module for `check_table`.
 
 Question. Given ranges for some hits@k, which MRR and MR can a distribution of ranks have? Ranks are the integers
-1..C (C may be unknown) or, under realistic ties, the halves 1, 1.5, .., C. Every mean over ranks is the mean of such a
-distribution; so is a weighted mean, and an expectation over ties. So values that no distribution gives cannot come
-from any list of ranks.
+1..C or, under realistic ties, 1, 1.5, .., C, where C is the number of candidates (it may be unknown). Every mean over
+ranks is the mean of such a distribution; so is every weighted mean, and every expectation over ties. So values that no
+distribution gives cannot come from any list of ranks.
 
 Bands. Let k_1 < .. < k_m be the cut-offs and H_i = hits@k_i; each H_i is known only as a range. Band i is the set of
 ranks r with k_{i-1} < r <= k_i, from start_i to end_i; the share of ranks in it is its mass w_i = H_i - H_{i-1}. The
@@ -29,18 +29,19 @@ the minimum over S of y + s * x. In each band r + s / r is convex in r, so it is
 the end of the band nearest to sqrt(s). L(s) - s * t is concave and consists of straight pieces. The search
 (`Bands._line`) starts with two corners of S, one on either side of t, and tries the slope of the line through both. If
 this slope gives a corner beyond the line, that corner replaces one of the two corners. Otherwise the line is the border
-of S at t. There are finitely many corners between the two, so the search ends. The largest y given x >= t is found in
-the same way with the signs reversed; there r + s / r is largest at an end of each band. The set of y with x in a range
-is an interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if two conditions
-hold: the range of x overlaps [least MRR, largest MRR]; and the range of y overlaps the interval from the least y given
-the largest x to the largest y given the least x.
+of S at t. There are finitely many corners between the two, so the search ends. The search for the largest y given
+x >= t is similar, with the signs reversed; r + s / r is then largest at an end of each band. The set of y with x in a
+range is an interval. So a range of x, a range of y and the ranges of the H_i are possible together exactly if two
+conditions hold: the range of x overlaps [least MRR, largest MRR]; and the range of y overlaps the interval from the
+least y given the largest x to the largest y given the least x.
 
 An impossible row violates one linear inequality, which can be checked by hand. Without hits@k, for example, the slope
 s = j * (j + 1) with an integer j gives (r - j) * (r - j - 1) >= 0 for every integer r, so
 MR + j * (j + 1) * MRR >= 2 * j + 1. This bound is sharper than MRR >= 1 / MR.
 
-Some impossible rows are not detected, for two reasons. A bound that only infinite ranks reach counts as reached. A
-known number of ranks restricts each metric alone, not several metrics together (see `kgeval.published.table`).
+Some impossible rows are not detected, for two reasons. First, a value counts as possible even if only infinite ranks
+give it. Second, a known number of ranks is used to check each metric alone, not several metrics together (see
+`kgeval.published.table`).
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def read_cell(written: Any, where: str, places: int | None = None) -> ReportedCe
     Returns
     -------
     ReportedCell or None
-        None for an empty cell.
+        None if the cell contains no number: empty, ``-``, ``n/a`` and the like.
 
     Raises
     ------
@@ -354,7 +354,7 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame of str
-        ``attrs["path"]`` and ``attrs["lines"]`` (the line number of each row) are for the messages of `check_table`.
+        The messages of `check_table` use ``attrs["path"]`` and ``attrs["lines"]`` (the line number of each row).
 
     Raises
     ------
@@ -367,7 +367,7 @@ def read_reported(path: str | Path) -> pd.DataFrame:
     lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
     separator = SEPARATORS.get(file.suffix.lower()) or next((mark for mark in "|\t,;" if mark in first), ",")
-    if separator == "," and "," not in first and ";" in first:  # as spreadsheets of many countries write it
+    if separator == "," and "," not in first and ";" in first:  # spreadsheets in many countries write semicolons
         separator = ";"
     table = list(_pipe_lines(lines) if separator == "|" else _separated_lines(text, separator))
     if len(table) < 2:

@@ -68,7 +68,7 @@ class Setting:
 
 
 def judge(reported: dict[str, Value], setting: Setting) -> list[Finding]:
-    """Return the inequalities that the numbers of one row violate; empty if some list of ranks gives all of them.
+    """Return the inequalities that the numbers of one row violate; empty if no inequality fails.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """`check_table` checks whether reported rows of hits@k, MRR and MR are possible, and gives hints for impossible rows.
 
-Users and ``kgeval check-table`` call `check_table`. Rows come from `kgeval.published.reading`, verdicts from
-`kgeval.published.rules`; this module tries the ways to read a row (shares or percentages), and looks for known
-mistakes.
+Users and ``kgeval check-table`` call `check_table`. `kgeval.published.reading` reads the rows, and
+`kgeval.published.rules` judges them. This module tries the ways to read a row (numbers as shares or as percentages),
+and looks for known mistakes.
 """
 
 from __future__ import annotations
@@ -188,12 +188,13 @@ def check_table(
         if a failed inequality holds for integer ranks only, its message says so.
     places : int or mapping, optional
         Number of decimals of numbers that are not texts: one number for hits@k, MRR and AMRI, or a mapping by metric,
-        ``{"hits": 3, "MR": 0}``. By default a float has the decimals of its shortest form, without zeros at the end.
+        ``{"hits": 3, "MR": 0}``. By default, a float has the decimals of its shortest form, without zeros at the end.
         A text always has the decimals that it shows.
     percent : bool, optional
-        Whether hits@k, MRR and AMRI are percentages. None: the row decides, separately for hits@k (all k
-        together), MRR and AMRI. The numbers are read as percentages if one of them exceeds 1 or has a percent sign. If
-        only some of the three are percentages by this rule, the others are tried as shares first, then as percentages.
+        Whether hits@k, MRR and AMRI are percentages. None: each row is decided alone, separately for its hits@k (all k
+        together), MRR and AMRI. The hits@k are read as percentages if at least one of them exceeds 1 or has a percent
+        sign; MRR and AMRI likewise. If this rule makes only some of the three percentages, the others are tried as
+        shares first, then as percentages.
     rounding : str
         ``"nearest"``: a number stands for all values within half a unit of its last decimal, both ends
         included, so halves may be rounded up or down. ``"any"``: numbers may also be cut off, so the range extends a

@@ -1,7 +1,8 @@
 """The ranker: for each positive (a triple being ranked), it counts the rivals that score higher and the ties.
 
-`kgeval.evaluation` makes `Task` objects (queries with the same candidates) and calls `rank`; or, if every positive has
-its own list of negatives, `ListTask` objects, and calls `rank_lists`.
+The rivals of a positive are the other candidates of its query. `kgeval.evaluation` makes `Task` objects (queries that
+share their candidates) and calls `rank`. If every positive has its own list of negatives, `kgeval.evaluation` makes
+`ListTask` objects and calls `rank_lists`.
 """
 
 from kgeval.ranking.counts import RankCounts, TaskCounts

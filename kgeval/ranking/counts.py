@@ -22,8 +22,8 @@ from kgeval.checks import Ids, Scores
 class RankCounts:
     """Three counts for each positive: all rivals, the rivals with a higher score, and those with the same score.
 
-    Counts of the same positives can be added (``+``) to join two sets of rivals that have no rival in common, and
-    subtracted (``-``) to remove a subset of the rivals.
+    Two `RankCounts` of the same positives can be added (``+``), which joins two sets of rivals that have no rival in
+    common, and subtracted (``-``), which removes a subset of the rivals.
 
     Parameters
     ----------

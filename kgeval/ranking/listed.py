@@ -39,7 +39,7 @@ class ListTask:
     kept : int64 array, shape (rivals,)
         For each rival, its position in the ``values`` of the `Lists` object that the user gave for this side.
     counts : dict of str to int
-        As in `kgeval.data.candidates.Rivals`, and ``"known"``: the rivals that form known triples.
+        The counts of `kgeval.data.candidates.Rivals`, and ``"known"``: the number of rivals that form known triples.
     has_dropped_duplicates : bool
         Whether repeated entities were removed from the lists.
     """
@@ -72,7 +72,7 @@ class ListTask:
         entities : int64 array, shape (entities,)
             Sorted ids of the entities that may be candidates.
         index : KnownIndex
-            The known triples, from which the known answers of a query are looked up.
+            The known triples, in which the known answers of a query are looked up.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class ListTask:
         return cls(dataset, side, triples[rows], rows, rivals.lists, is_known, rivals.kept, counts, has_dropped)
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64 (positives,)."""
+        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64, shape (positives,)."""
         n_known = np.bincount(self.rivals.list_of[self.is_known], minlength=len(self.rivals))
         return {"raw": self.rivals.lengths, "filtered": self.rivals.lengths - n_known}
 
@@ -111,12 +111,12 @@ class ListTask:
         return len(self.rows)
 
     def triples_of(self, rivals: Lists, start: int) -> Ids:
-        """Return the triples that rivals form, one row per rival, int64 (rivals, 3).
+        """Return the triples that rivals form, one row per rival, int64, shape (rivals, 3).
 
         Parameters
         ----------
         rivals : Lists
-            The rivals of some positives in a row.
+            The rivals of consecutive positives.
         start : int
             The index of the first of these positives.
         """
@@ -126,7 +126,7 @@ class ListTask:
 
 
 def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = True) -> list[TaskCounts]:
-    """Rank every positive of every task among its own list.
+    """Rank every positive of every task among the rivals of its list.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = Tr
     Returns
     -------
     list of TaskCounts
-        One for each task. Its rows belong to the positives of the task, in the same order.
+        One for each task, with one row per positive, in the order of the task's positives.
 
     Raises
     ------

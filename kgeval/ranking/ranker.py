@@ -49,13 +49,13 @@ def rank(
     Returns
     -------
     list of TaskCounts
-        One for each task. Its rows belong to the positives of the task, in the same order.
+        One for each task, with one row per positive, in the order of the task's positives.
 
     Raises
     ------
     ScoreError
         If a score is NaN (the message names query and candidate), if the scores have a wrong shape, or if a vector of
-        an embedding model is not finite or too large.
+        an embedding model is too large or not finite.
     ProtocolError
         If `limits.device` is set although the scorer is not an embedding model, or if this machine does not have that
         device.
@@ -137,9 +137,9 @@ def _batches(
 ) -> Sequence[RowBatch | VectorBatch]:
     """Cut the queries of tasks into batches.
 
-    For an embedding model, a batch has `limits.batch_size` queries. If this limit is None, the
-    batch has `size_for_threads` queries, but not more than the `batch_size` of the counter. The batches of all other
-    scorers have the size that `row_batch` returns.
+    For an embedding model, a batch has `limits.batch_size` queries. If this limit is None, the batch has
+    `size_for_threads` queries, but not more than the `batch_size` of the counter. For all other scorers, `row_batch`
+    returns the size of the batches.
     """
     if not isinstance(scorer, GeometryRows):
         return [
@@ -148,7 +148,7 @@ def _batches(
             for size in (row_batch(scorer, limits, len(task.candidates)),)
             for start in range(0, len(task.queries), size)
         ]
-    held: dict[Any, _Candidates] = {}  # memory of the vectors -> candidates; shared by tasks with the same vectors
+    held: dict[Any, _Candidates] = {}  # address of the vectors -> their `_Candidates`, for all tasks with these vectors
     batches = []
     for task in tasks:
         candidates = _hold_candidates(scorer, task, limits, held)

@@ -53,7 +53,7 @@ class Task:
         candidates : int64 array, shape (candidates,)
             Sorted distinct entity ids.
         index : KnownIndex
-            The known triples, from which the known answers of the queries are looked up.
+            The known triples, in which the known answers of the queries are looked up.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class Task:
         return len(self.queries)
 
     def count_rivals(self) -> dict[str, Ids]:
-        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64 (positives,)."""
+        """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64, shape (positives,)."""
         raw = np.full(len(self.queries.answers), len(self.candidates) - 1)
         # (positives,): the number of known answers of the positive's query, without the positive itself
         n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known

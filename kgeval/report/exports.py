@@ -46,7 +46,7 @@ def ranks_frame(result: EvaluationResult, columns: bool = True) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per (triple, side), as ``result.labelled()`` returns them; ranks with realistic ties.
+        One row per (triple, side), as in ``result.labelled()``; the ranks have realistic ties.
 
     Raises
     ------
@@ -115,7 +115,8 @@ def tidy(
     ties : str, optional
         Tie policy; None: the default policy of each metric.
     confidence : float, optional
-        Confidence level of the intervals, which are for other triples of this graph. None: no intervals.
+        Confidence level of the intervals. They show how much a value would vary with other test triples of this graph.
+        None: no intervals.
 
     Returns
     -------

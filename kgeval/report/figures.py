@@ -1,7 +1,7 @@
 """Parts that all plots share: empty figures, colours and dashes, labels as plain text, legends, files.
 
-`kgeval.report.plots` and `kgeval.report.curve_plots` call these functions. Models differ in colour and in dashes, so
-that readers can also distinguish them in grey.
+`kgeval.report.plots` and `kgeval.report.curve_plots` call these functions. Lines of different models have different
+colours and dashes, so that they also differ in a grey print.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Okabe & Ito (2008), Color Universal Design, https://jfly.uni-koeln.de/color/; their yellow is too faint on white.
+# Okabe & Ito (2008), Color Universal Design, https://jfly.uni-koeln.de/color/, without the yellow (too faint on white).
 PALETTE = {
     "blue": "#0072B2",
     "vermillion": "#D55E00",

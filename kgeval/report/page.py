@@ -1,7 +1,7 @@
 """`write_page`: writes results as one HTML page that contains everything it needs and loads nothing from a network.
 
 Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers of the page. The folder `assets`
-holds its template, its style sheet and its script.
+holds the template, the style sheet and the script of the page.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def write_page(
     Raises
     ------
     DataError
-        If `dataset` is not the dataset that was ranked, if `comparison` compares other results or uses other names, or
+        If `dataset` is not the dataset that was ranked, if `comparison` compares other results or uses other names,
         if the name does not end in ``.html`` or ``.htm``, or if the file cannot be written.
     ProtocolError
         If there is no result, or if `names` does not contain one distinct name per result.
@@ -83,7 +83,7 @@ def write_page(
 
 
 def check_page_target(path: str | Path, overwrite: bool) -> None:
-    """Raise a DataError if no page may be written to `path`; the command calls this before it reads the results.
+    """Raise a DataError if a page must not be written to `path`; ``kgeval report`` calls this before it reads results.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def check_page_target(path: str | Path, overwrite: bool) -> None:
     Raises
     ------
     DataError
-        If the name does not end in ``.html`` or ``.htm``, or as in `kgeval.files.check_target`.
+        If the name does not end in ``.html`` or ``.htm``, or in the cases that `kgeval.files.check_target` lists.
     """
     suffix = Path(path).suffix
     if suffix.lower() not in PAGE_SUFFIXES:
@@ -180,10 +180,10 @@ def _script(code: str) -> str:
 
 
 def content_policy(scripts: Sequence[str]) -> str:
-    """Return the Content-Security-Policy that allows only these inline scripts to run and nothing to be loaded.
+    """Return the Content-Security-Policy that lets only these inline scripts run, and lets the page load nothing.
 
     Inline styles are allowed because plotly.js sets the style of every element that it draws, and a policy cannot list
-    hashes of such styles.
+    hashes of these styles.
 
     Parameters
     ----------

@@ -54,16 +54,17 @@ def page_data(
     names : sequence of str
         One name per result, all different.
     dataset : Dataset, optional
-        The dataset that was ranked. If it is given, the page also has the numbers of triples and of doubtful rows of
-        each split, and the breakdowns that a result lacks.
+        The dataset that was ranked. If it is given, the page also shows, for each split, the numbers of triples and of
+        doubtful rows; and it shows the breakdowns that a result lacks.
     comparison : Comparison, optional
 
     Returns
     -------
     dict
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
-        `kgeval.report.tables.printable`. A number with its interval is a list of four: the value, the low end and the
-        high end of the interval (each may be None), and the reason for a None as text (may be empty).
+        `kgeval.report.tables.printable`. A number with an interval is a list of four items: the value, the low
+        end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
+        why, and may be empty.
 
     Raises
     ------
@@ -507,7 +508,7 @@ def _pairs_in_train(dataset: Dataset, split: str) -> dict[str, int] | None:
     - ``"symmetric"``: train contains (o, s) under the same relation;
     - ``"duplicate"``: train contains (s, o) under another relation.
 
-    Return None for the split train, and if there is no train.
+    Return None if `split` is train, or if the dataset has no train.
     """
     if split == "train" or "train" not in dataset:
         return None

@@ -104,9 +104,9 @@ def format_csv(frame: pd.DataFrame, spreadsheet: bool = False) -> str:
 def format_json(frame: pd.DataFrame) -> str:
     """Return a table as strict JSON: a list with one object per row, ASCII only.
 
-    NaN, infinite and missing values become null. The object of such a row has the field ``"reason"``. It contains the
-    text in the column ``"reason"`` of the table or, if there is no such text, a list of the columns that are undefined.
-    In both cases a list of the columns that are infinite follows, if there are any.
+    NaN, infinite and missing values become null. The object of a row with a null has the field ``"reason"``. This field
+    contains the text in the column ``"reason"`` of the table; if there is no text, it lists the undefined columns. Then
+    it lists the infinite columns, if there are any.
 
     Parameters
     ----------

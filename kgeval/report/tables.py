@@ -96,7 +96,7 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
 
     The other styles are for people. Columns have headings, and numbers have few decimals. An undefined number is ``-``;
     `undefined_lines` returns the reasons. The columns ``"<metric> low"`` and ``"<metric> high"`` are shown as an
-    interval after the value of the metric, and the effective number of clusters where it is below 100.
+    interval after the value of the metric. The effective number of clusters is shown where it is below 100.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def undefined_lines(*frames: pd.DataFrame) -> list[str]:
-    """Return one line for each reason why a value or an interval is undefined; the line names the first such rows.
+    """Return one line for each reason why a value or interval is undefined; it names the first rows with this reason.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def _number(column: str, value: float, digits: int | None = None) -> str:
 
 
 def _shown_columns(frame: pd.DataFrame) -> list[Any]:
-    """Return the columns that people see: no reasons, no ends of intervals, few effective clusters only."""
+    """Return the columns for people: no reasons, no ends of intervals; effective clusters only if some are few."""
     hidden = (
         {REASON} if (frame.get(N_EFFECTIVE, pd.Series(dtype=float)) < FEW_CLUSTERS).any() else {REASON, N_EFFECTIVE}
     )

@@ -1,4 +1,4 @@
-"""Which ranks of a result depend on each other: the clusters of intervals and tests, and what an interval is for.
+"""Which ranks of a result depend on each other: the clusters for intervals and tests, and what an interval shows.
 
 `RankTable`, `EvaluationResult` and `kgeval.compare` read their parameter ``cluster`` with `RowClusters.of`.
 """
@@ -21,7 +21,7 @@ from kgeval.results.columns import check_row_index
 from kgeval.stats import Clusters, Grouping
 
 CLUSTERS = ("triple", "query", "entity")
-# What else could have been drawn, by the clusters: intervals show how much a number would vary with ...
+# Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".
 PURPOSES = {
     "triple": "other triples of this graph (both ranks of a triple are drawn together)",
     "query": "other queries of this graph (all ranks of a query are drawn together)",
@@ -39,7 +39,7 @@ class RowClusters:
     by : str
         One of `CLUSTERS`, or ``"array"`` for labels that the user gave.
     labels : tuple of arrays, shape (rows,)
-        One label per row; two arrays, subjects and objects, with ``"entity"``.
+        One array with one label per row. With ``"entity"`` two arrays: the subjects and the objects of the rows.
     frame : pandas.DataFrame
         The table of ranks.
     """
@@ -61,7 +61,7 @@ class RowClusters:
         Raises
         ------
         MetricError
-            If `cluster` is an unknown word, or an array with another shape or with missing labels.
+            If `cluster` is an unknown word, or an array with a wrong shape or with missing labels.
 
         Warns
         -----
@@ -101,7 +101,7 @@ class RowClusters:
         return cls("array", (numbers,), frame)
 
     def of_other(self, frame: pd.DataFrame, rows: Ids, other_rows: Ids) -> RowClusters:
-        """Return the labels of the rows of another table, whose rows `other_rows` are the same ranks as `rows` here."""
+        """Return the labels for another table; its rows `other_rows` hold the same ranks as `rows` of this table."""
         if self.by != "array":
             return RowClusters.of(frame, self.by)
         labels = np.full(len(frame), -1, dtype=np.int64)
@@ -110,15 +110,15 @@ class RowClusters:
 
     @cached_property
     def queries(self) -> Ids:
-        """The number of the query of each row, int64, shape (rows,); sorted by side, relation and given entity."""
+        """Number of each row's query, int64, shape (rows,); queries are sorted by side, relation and given entity."""
         return self.labels[0] if self.by == "query" else _numbers(*_query_columns(self.frame))
 
     def among(self, parts: Sequence[Ids], of_queries: bool = False) -> Clusters:
         """Return the clusters of the observations of a metric over one or more groups of rows.
 
         The observations are the rows of ``parts[0]``, then those of ``parts[1]``, and so on. For query-level metrics
-        they are the queries of each group, in the order of `queries`. A query shares a cluster with another one if one
-        of its ranks does; its own ranks always belong together.
+        the observations are the queries of each group, in the order of `queries`. Two queries share a cluster if a rank
+        of one and a rank of the other share a cluster.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class RowClusters:
             n = len(rows)
             return Clusters.of(labels[0], n) if len(labels) == 1 else Clusters.crossed(labels[0], labels[1], n)
         queries = self.queries[rows]
-        # observations (rows,): the number of the pair (group, query) of each row.
+        # observations (rows,): for each row, the number of its pair (group, query).
         group = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         observations = _numbers(group, queries)
         n = int(observations.max(initial=-1)) + 1
@@ -151,7 +151,7 @@ def _query_columns(frame: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
 
 
 def _numbers(*columns: Ids) -> Ids:
-    """Return one number per row: equal for rows with equal values in all columns, sorted by the columns.
+    """Return one number per row: the index of the row among the distinct rows, which are sorted by the columns.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def join_columns(
     matches = pd.MultiIndex.from_frame(given_keys).get_indexer(pd.MultiIndex.from_frame(table_keys))
     # Integers and booleans are stored as objects, because a missing value would turn the column into floats.
     plain = {name: frame[name].astype(object) if frame[name].dtype.kind in "iub" else frame[name] for name in values}
-    # The index len(frame) does not exist in `frame`, so `reindex` fills its row with missing values.
+    # The index len(frame) does not exist in `frame`, so `reindex` returns a row of missing values for it.
     joined = pd.DataFrame(plain).reindex(np.where(matches < 0, len(frame), matches)).reset_index(drop=True)
     n_missing, n_unused = int((matches < 0).sum()), len(frame) - len(np.unique(matches[matches >= 0]))
     unmatched = []
@@ -123,10 +123,10 @@ def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
 
 
 def by_position(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return `frame` with the index 0, 1, 2, ..., rows in the same order.
+    """Return `frame` with the index 0, 1, 2, ...; the order of the rows does not change.
 
-    Value i of a column belongs to row i of the table of a result. pandas matches rows by index instead of position.
-    With another index, it would therefore assign values to wrong rows.
+    Value i of a column belongs to row i of a result's table, but pandas matches rows by index instead of position. With
+    another index, pandas would therefore assign values to wrong rows.
     """
     return frame if frame.index.equals(pd.RangeIndex(len(frame))) else frame.reset_index(drop=True)
 
@@ -134,7 +134,7 @@ def by_position(frame: pd.DataFrame) -> pd.DataFrame:
 def check_row_index(
     name: str, values: Any, index: pd.Index[Any], error: type[KgevalError] = DataError, hint: str = ""
 ) -> None:
-    """Raise an error if `values` is a Series, and its index leaves open to which rows of the table the values belong.
+    """Raise an error if `values` is a Series whose index does not show to which rows of the table its values belong.
 
     Values are matched to the rows of the table by position. A Series must therefore have the default index (0, 1, 2,
     ... in order) or the index of the table of ranks. Values without an index, such as arrays, are always accepted.
@@ -182,7 +182,7 @@ def _user_keys(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary,
     Raises
     ------
     DataError
-        If a key of entities or relations holds anything but labels (text) or ids (integers), such as 3.0.
+        If a key of an entity or relation is neither a label (text) nor an id (integer), for example 3.0.
     """
     columns: dict[str, Any] = {}
     for name in keys:
@@ -215,7 +215,7 @@ def _labels_or_ids(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         row = int(np.argmax(is_wrong))
         raise DataError(
             f"column {name!r}, row {row}: expected labels (text) or ids (integers), found {values[row]!r} "
-            f"({type(values[row]).__name__}). If these are ids, drop the rows without one and convert the column: "
+            f"({type(values[row]).__name__}). If these are ids, drop the rows without an id and convert the column: "
             ".astype(int)"
         )
     return values

@@ -64,7 +64,7 @@ from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interv
 
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 CONFIDENCE = 0.95
-# A caution is given if intervals are more than this many times as wide with clusters by entity.
+# A caution is given if clusters by entity make an interval more than this many times as wide.
 MAX_ENTITY_RATIO = 2.0
 BREAKDOWNS = ("relation", "side", "split")
 RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON)  # names that users' columns must not have
@@ -157,11 +157,11 @@ class EvaluationResult:
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
 
     def __replace__(self, **changes: Any) -> EvaluationResult:
-        """Return a copy of the result; `changes` contains new values for parameters of the class."""
+        """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
         return EvaluationResult(**({**self._parts(), "source": self._source} | changes))
 
     def _parts(self) -> dict[str, Any]:
-        """Return the parameters of the class that a saved file contains: name -> value, for all except `source`."""
+        """Return the constructor's arguments that `save` writes to the file, name -> value: all except `source`."""
         names = ("table", "protocol", "entities", "relations", "about", "dropped", "notes", "columns")
         return {**{name: getattr(self, name) for name in names}, "rivals": self._rivals}
 
@@ -170,7 +170,7 @@ class EvaluationResult:
             return NotImplemented
         names = ("about", "dropped", "notes", "entities", "relations")
         same = all(getattr(self, name) == getattr(other, name) for name in names) and have_same_ranks(self, other)
-        # Columns with features are not compared, since they are computed from the dataset.
+        # Columns with features are not compared: the dataset determines them, and its fingerprint is compared.
         columns, other_columns = (result.columns.drop(columns=[*FEATURES], errors="ignore") for result in (self, other))
         return same and same_columns(columns, other_columns)
 
@@ -232,8 +232,8 @@ class EvaluationResult:
     ) -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
-        The interval says how much the value would vary if something else had been drawn: other triples of this graph,
-        or other entities (see `cluster`).
+        The interval shows how much the value would vary with other triples of this graph, other queries or other
+        entities; `cluster` chooses one of these.
 
         Parameters
         ----------
@@ -245,11 +245,12 @@ class EvaluationResult:
             ``"robust"``: cluster-robust standard error, with Student's t (Wilson's limits for metrics between 0 and 1);
             ``"percentile"``, ``"bca"``: bootstrap of whole clusters, which must not overlap.
         cluster : str or array_like, shape (rows,)
-            Which ranks may depend on each other. ``"triple"``: the ranks of both sides of a triple; the interval is for
-            other triples of this graph. ``"query"``: the ranks of all answers of a query; for other queries.
-            ``"entity"``: all ranks with the same subject, and all with the same object (two-way clusters); for other
-            entities, such as those of another graph of this kind. Or one label per row of `table`. For query-level
-            metrics, queries depend on each other if one of their ranks does; with ``"query"`` they are independent.
+            Which ranks may depend on each other. ``"triple"``: both ranks of a triple; the interval shows the variation
+            with other triples of this graph. ``"query"``: the ranks of all answers of a query; variation with other
+            queries. ``"entity"``: all ranks with the same subject, and all with the same object (two-way clusters);
+            variation with other entities, such as those of a similar graph. An array with one label per row of `table`:
+            ranks with the same label. For query-level metrics, two queries depend on each other if a rank of one and a
+            rank of the other do; with ``"query"`` all queries are independent.
         n_resamples, seed : int
             Number of resamples and seed of the bootstrap.
 
@@ -361,8 +362,8 @@ class EvaluationResult:
         pandas.DataFrame
             One row per setting and side. Columns: ``n`` (number of ranks); each metric under its key (``"mrr"``); if
             `confidence` is given, the limits of its interval (``"mrr low"``, ``"mrr high"``) and ``n_effective``, the
-            effective number of clusters (the smallest of the metrics); and ``reason``: why a value is NaN or has no
-            interval.
+            effective number of clusters (the smallest number among the metrics); and ``reason``: why a value is NaN or
+            has no interval.
         """
         _check_choices(ties, confidence)
         groups: dict[Group, tuple[str, Ids]] = {
@@ -442,8 +443,8 @@ class EvaluationResult:
         pandas.DataFrame
             Row ``micro``: the metric over all ranks. Row ``macro``: the unweighted mean of the metric over the groups.
             Columns: ``n`` (``micro``: number of ranks; ``macro``: number of groups), and the metrics as in `summary`.
-            The interval of ``macro`` treats the triples as a sample, and the groups as fixed. It needs two triples in
-            each group; else ``reason`` says how many groups have one.
+            The interval of ``macro`` treats the triples as a sample, and the groups as fixed. It needs at least two
+            clusters (by default triples) in each group; otherwise ``reason`` says how many groups have only one.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         _check_choices(ties, confidence)
@@ -575,8 +576,8 @@ class EvaluationResult:
         Parameters
         ----------
         dataset : Dataset, optional
-            The dataset that was evaluated. Not needed for a result of `kgeval.evaluate`, which has it in memory; needed
-            for a result that was loaded from a file.
+            The dataset that was evaluated. Needed only for a result that was loaded from a file; a result of
+            `kgeval.evaluate` has the dataset in memory.
         names, types, splits_for_means
             See `kgeval.features.features_of`; `types` come from `kgeval.features.read_types`.
 
@@ -621,7 +622,7 @@ class EvaluationResult:
             the triple with this candidate), and ``counts`` (whether the candidate counts in the filtered rank). The
             attribute ``attrs`` of the table has numbers that do not depend on `limit`: ``n_candidates``; ``n_above``
             and ``n_tied``, the numbers of candidates above the positive and tied with it; ``n_above_counting`` and
-            ``n_tied_counting``, the numbers of those among them that count in the filtered rank.
+            ``n_tied_counting``, how many of these candidates count in the filtered rank.
 
         Raises
         ------
@@ -763,13 +764,13 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
         )
         if result.rank_table.sampled_share:
             cautions.append(
-                "query. metrics of a sample of triples are not those of the split: their queries have fewer answers"
+                "query. metrics of a sample of triples do not estimate those of the split: queries have fewer answers"
             )
     return list(dict.fromkeys(caution for caution in cautions if caution))
 
 
 def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, cluster: Any = "triple") -> list[str]:
-    """Return what the intervals of a result are for, and a caution if intervals for other entities are much wider.
+    """Return a line that says what the intervals show, and a caution if clusters by entity make them much wider.
 
     Parameters
     ----------
@@ -781,8 +782,8 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     Returns
     -------
     list of str
-        One line that says what could have been drawn instead. With clusters by triple or query, a second line if the
-        interval of MRR is more than twice as wide with clusters by entity.
+        One line that says with what the numbers would vary, such as other triples of this graph. With clusters by
+        triple or query, a second line if clusters by entity make the interval of MRR more than twice as wide.
 
     Examples
     --------
@@ -794,7 +795,7 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     by, share = result.rank_table.row_clusters(cluster).by, result.rank_table.sampled_share
     purpose = PURPOSES[by]
     if by == "triple" and share:
-        purpose = f"another sample of the split; they are for all its triples, of which {share:.1%} were drawn"
+        purpose = f"another sample of the split ({share:.1%} of its triples were drawn)"
     narrow = result.interval("mrr", confidence=confidence, cluster=cluster)
     few = f"; {narrow.n_effective:.0f} effective clusters in all" if narrow.n_effective < FEW_CLUSTERS else ""
     lines = [f"{100 * confidence:g}% intervals show how much a number would vary with {purpose}{few}"]

@@ -54,7 +54,7 @@ class Source(typing.Protocol):
 
 @dataclass(frozen=True)
 class _ScoredQuery:
-    """A re-scored query: its candidates, their scores, and which of them are above the positive or tied with it.
+    """A re-scored query: its candidates, their scores, and which candidates score above the positive or equal to it.
 
     Parameters
     ----------
@@ -158,14 +158,14 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
     """Return the table of `explain_triple` for a re-scored query."""
     order = query.order
     # Four arrays with one element per candidate: first the candidates above, then the tied ones, then the answer.
-    # columns: its index in `candidates`; stands: above, tied or answer; known: the splits in which the triple with this
+    # columns: the index in `candidates`; stands: above, tied or answer; known: the splits in which the triple with this
     # candidate is known, or ""; counts: whether the candidate counts in the filtered rank.
     columns = np.concatenate([order.above, order.tied, [query.answer]])
     stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
     known = np.array(_known_in(dataset, protocol.filter_splits or (), query, query.candidates[columns]))
     counts = (known == "") & (stands != "answer")
     n_above = len(order.above)
-    # Indices into these arrays: the first `limit` candidates above, the first `limit` tied candidates, the positive.
+    # Indices into the four arrays: the first `limit` candidates above, the first `limit` tied candidates, the positive.
     shown = np.concatenate(
         [np.arange(n_above)[:limit], n_above + np.arange(len(order.tied))[:limit], [len(columns) - 1]]
     )

@@ -1,7 +1,7 @@
 """Files of results: one archive of arrays with a JSON header, without pickle.
 
-The method `save` of both result classes calls `write_result` and the functions ``pack_...``. `kgeval.load_result` takes
-the reader for the kind of the file from `READERS`; the readers call the functions ``unpack_...``.
+The method `save` of both result classes calls `write_result` and the functions ``pack_...``. For each kind of result,
+`READERS` contains a function that calls the functions ``unpack_...``; `kgeval.load_result` calls it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
 
 
 def load_result(path: str | Path) -> Any:
-    """Read a result from a file that its method ``save`` wrote.
+    """Read a result from a file that the method ``save`` of a result wrote.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     arrays : dict of str to array
     header : dict
     version : int
-        Version of the file format. In version 1 the header contains ``n_read``; later, ``header["about"]`` does.
+        Version of the file format. ``n_read`` is in the header in version 1, and in ``header["about"]`` later.
 
     Returns
     -------

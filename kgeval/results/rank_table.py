@@ -58,7 +58,7 @@ class RankTable:
     A query is a given entity, a relation and a side. The positive is the triple being ranked, and its rivals are the
     other candidates of the query. The table has one row per (triple, side) and stores the number of rivals. In the
     methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are indices of rows, by default all rows of
-    the side.
+    the key's side.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class RankTable:
         return 0.0 if self.protocol.sample is None else self.protocol.sample.share
 
     def sampled_share_of(self, key: Key, clusters: RowClusters) -> float:
-        """Return `sampled_share` if an interval of the metric `key` with these clusters is for all triples, else 0.
+        """Return `sampled_share` if the interval of the metric `key` estimates a value of the whole split, else 0.
 
-        Only triples were drawn. Clusters of other kinds are drawn from a population without an end; and the queries of
-        a sample have fewer answers than those of the split, so that a query-level metric of the sample does not
-        estimate that of the split.
+        The share makes an interval narrower (`Interval.of_sample`). Only intervals with clusters by triple are about
+        the split; with other clusters, they are about other queries or entities. Query-level metrics of a sample do not
+        estimate those of the split, because queries have fewer answers in the sample.
         """
         return self.sampled_share if clusters.by == "triple" and not isinstance(key.metric, QueryLevel) else 0.0
 
@@ -243,7 +243,7 @@ class RankTable:
         Raises
         ------
         MetricError
-            If `cluster` is an unknown word, or an array with another shape or with missing labels.
+            If `cluster` is an unknown word, or an array with a wrong shape or with missing labels.
         """
         return RowClusters.of(self.frame, cluster)
 

@@ -283,7 +283,7 @@ class GeometryRows:
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
         """See `RowScorer`."""
-        e = on_host(self.vectors(side, candidates))  # first: too few rows give a clearer error than an IndexError
+        e = on_host(self.vectors(side, candidates))  # first, for a clear error if the table has too few rows
         q = on_host(self.queries(side, given, relation))
         check_dimensions(q, e, self.name)
         scores = np.empty((len(q), len(e)))  # float64; filled with one block of candidates at a time
@@ -541,7 +541,7 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 @contextmanager
 def _naming_the_scorer(name: str, describe_input: Callable[[], str]) -> Iterator[None]:
-    """Use as ``with`` context of a call of a scorer: an error becomes a ScoreError that names scorer and input.
+    """Turn an error in a ``with`` block, which calls a scorer, into a ScoreError that names scorer and input.
 
     `describe_input` returns the input as text. A call of ``sys.exit`` by the scorer also becomes a ScoreError;
     otherwise the program would end as if it had succeeded. If torch is imported, it records no gradients during the

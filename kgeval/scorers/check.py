@@ -176,7 +176,7 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
             hint = "does the scorer normalise over the batch?"
             notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, ways, hint)
         # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. This finds a
-        # scorer that returns the columns in reverse order: in step 1, it gave the scores of the first candidates here.
+        # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first.
         end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
         if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
             end_scores = _fetched(rows, queries, end_columns)

@@ -1,8 +1,8 @@
 """Models of other libraries: `as_row_scorer` refuses them with a message that says how to wrap them.
 
-Such a model can be called, but not as ``score(s, p, o)``: the order of the arguments, the sign of the scores, the ids
-and the handling of inverse relations differ from library to library. A class is recognised by the name of its module,
-so that nothing is imported.
+These models can be called, but not as ``score(s, p, o)``: the order of the arguments, the sign of the scores, the ids
+and the handling of inverse relations differ from library to library. A model is recognised by the name of the module
+that defines its class, so that kgeval need not import the library.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ LIBRARIES = (
 def refuse_library_model(scorer: Any) -> None:
     """Raise a ScoreError if `scorer` is a model of a known library, or a method of such a model.
 
-    A class that inherits from a model of the library and defines its own ``forward`` or ``__call__`` is accepted, and
-    so is a method that such a class defines.
+    A class that inherits from a model of the library but defines its own ``forward`` or ``__call__`` is accepted, and
+    so are the methods that this class defines.
 
     Parameters
     ----------

@@ -16,11 +16,11 @@ from kgeval.checks import Ids, Reals
 from kgeval.errors import DataError
 from kgeval.stats.moments import Moments
 
-# Largest relative rounding errors: of a sum within a cluster, and of a statistic. What is smaller counts as 0.
+# Largest relative rounding errors of a sum within a cluster, and of a statistic. Smaller deviations count as 0.
 SUM_ROUNDING = 2.0**-46
 STATISTIC_ROUNDING = 2.0**-40
-# Limits of pairs of observations that share a cluster: their number (about 50 bytes each while they are made), and
-# their share of all pairs.
+# Limits for pairs of observations that share a cluster: the largest number of such pairs (the computation needs about
+# 50 bytes of memory for each), and their largest share of all pairs.
 MAX_PAIRS = 2.0**24
 MAX_SHARE_OF_PAIRS = 0.5
 
@@ -28,6 +28,8 @@ MAX_SHARE_OF_PAIRS = 0.5
 @dataclass(frozen=True)
 class Grouping:
     """One grouping of observations into clusters; the clusters have the indices 0, 1, 2 and so on.
+
+    A member is a pair: an observation, and a cluster that contains it.
 
     Parameters
     ----------
@@ -37,8 +39,8 @@ class Grouping:
         How many clusters there are.
     observations : int64 array, shape (members,), optional
         For each member, the index of its observation, in ascending order. With this array, an observation can be in
-        several clusters: a query is in the cluster of each of its triples. By default, each observation is in one
-        cluster, and the members are the observations.
+        several clusters: for example, a query is in the clusters of all its triples. By default, each observation is in
+        one cluster, so there is one member per observation.
     """
 
     numbers: Ids
@@ -56,8 +58,8 @@ class Grouping:
         n : int
             Number of observations.
         observations : int64 array, shape (members,), optional
-            For each member, the index of its observation; an observation is at most once a member of a cluster, even
-            if its pair (observation, label) is repeated here. By default, the members are the observations.
+            For each member, the index of its observation. If a pair (observation, label) occurs several times, it
+            counts once. By default, there is one member per observation.
 
         Raises
         ------
@@ -114,10 +116,10 @@ class Grouping:
     def effective_number(self, weights: Reals | None = None) -> float:
         """Return the effective number of clusters, ``sizes.sum()**2 / (sizes**2).sum()``.
 
-        It is the number of clusters if all have the same size, and less otherwise: if one cluster holds nearly all
-        observations, it is little more than 1. With weights, the size of a cluster is the sum over its observations of
-        the weight to the power 4/3. (In simulations, too few intervals cover with the power 1, and too many with the
-        power 2, which would be right for normal values: see tests/bench/bench_coverage.py.)
+        This is the number of clusters if all clusters have the same size; otherwise it is smaller. If one cluster holds
+        nearly all observations, it is slightly above 1. With weights, the size of a cluster is the sum of
+        ``weight**(4/3)`` over its observations. (In the simulations of tests/bench/bench_coverage.py, too few intervals
+        hold the true value with the power 1, and too many with the power 2, which is right for normal values.)
 
         Parameters
         ----------
@@ -139,7 +141,7 @@ class Grouping:
         return float(sizes.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
     def take(self, rows: Ids) -> tuple[Grouping, Ids]:
-        """Return the grouping of some of the observations, and the old index of each of its clusters.
+        """Return the grouping of the chosen observations, and the old index of each cluster that remains.
 
         Parameters
         ----------
@@ -164,7 +166,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which observations may depend on each other: those that share a cluster of one grouping, or of one of two.
+    """Which observations may depend on each other: those that share a cluster, in one grouping or in either of two.
 
     Two groupings (two-way clusters) overlap: with clusters by subject and by object, two ranks depend on each other if
     they share the subject or the object. Observations that share no cluster are independent.
@@ -173,8 +175,8 @@ class Clusters:
     ----------
     first : Grouping
     second, both : Grouping, optional
-        The second of two groupings, and their intersection: the clusters of members that share a cluster in `first` and
-        one in `second`.
+        `second`: the second grouping, if there are two. `both`: their intersection; members share a cluster of `both`
+        if they share a cluster of `first` and also a cluster of `second`.
     """
 
     first: Grouping
@@ -196,12 +198,12 @@ class Clusters:
 
     @classmethod
     def crossed(cls, first: Ids, second: Ids, n: int, observations: Ids | None = None) -> Clusters:
-        """Return the clusters of two groupings; a grouping that lies within the other one is left out.
+        """Return the clusters of two groupings; leave out a grouping whose clusters lie within clusters of the other.
 
         Parameters
         ----------
         first, second : int64 arrays, shape (members,)
-            The label of each member in both groupings.
+            The label of each member in the first and in the second grouping.
         n : int
             Number of observations.
         observations : int64 array, shape (members,), optional
@@ -235,11 +237,11 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """Number of clusters; of two groupings the smaller number."""
+        """Number of clusters; with two groupings, the number of the grouping that has fewer."""
         return min(grouping.count for grouping in self.groupings)
 
     def effective_number(self, weights: Reals | None = None) -> float:
-        """Return the effective number of clusters (see `Grouping`); of two groupings the smaller number."""
+        """Return the effective number of clusters (see `Grouping`); with two groupings, the smaller of the two."""
         return min(grouping.effective_number(weights) for grouping in self.groupings)
 
     def take(self, rows: Ids) -> Clusters:
@@ -250,14 +252,15 @@ class Clusters:
     def variance(self, deviations: Callable[[Grouping], Reals]) -> float:
         """Return the sampling variance of a statistic.
 
-        With one grouping, this is the sum of the squared deviations of its clusters. With two, the sums of both
-        groupings are added, and the sum of their intersection is subtracted, since it is counted twice; the result is
-        at least the sum of a grouping in which each observation is in one cluster.
+        With one grouping, the variance is the sum of the squared deviations of its clusters. With two groupings, their
+        sums are added, and the sum of their intersection is subtracted, because both sums contain it. The result is
+        never below the sum of a grouping in which each observation is in one cluster.
 
         If observations are in several clusters of both groupings (queries by entity), two observations may share many
-        clusters. Then the products of the deviations of single observations are summed over all pairs that share one.
-        Since the deviations sum to 0, this sum is too small where many pairs do so; it is divided by the share of the
-        pairs that do not. With one observation per cluster of equal size this is the usual factor G / (G - 1).
+        clusters. Then the variance is a sum over all pairs of observations that share at least one cluster, including
+        each observation with itself: the products of their two deviations. Because all deviations sum to 0, this sum is
+        too small if many pairs share a cluster; so it is divided by the share of the pairs that share none. With G
+        clusters of equal size, and each observation in one of them, this is the usual factor G / (G - 1).
 
         Parameters
         ----------
@@ -290,7 +293,8 @@ class Clusters:
         share = (n + 2.0 * len(first)) / float(n) ** 2
         single = deviations(Grouping(np.arange(n), n))
         squares = float(np.square(single).sum())
-        # G / (G - 1) of single observations is in `deviations` already, as (n - 1) / n; it hardly matters.
+        # `squares` already contains the usual factor n / (n - 1) for n clusters of one observation, which `share`
+        # corrects again; the difference hardly matters.
         return max(squares, squares + 2.0 * float((single[first] * single[second]).sum())) / (1.0 - share)
 
     @property
@@ -300,7 +304,7 @@ class Clusters:
 
     @property
     def lacking(self) -> str:
-        """Return why there is no variance for any statistic; else an empty string."""
+        """Why no statistic of these observations has a variance; else empty."""
         if not self.needs_pairs:
             return ""
         if self.pairs is None:
@@ -314,8 +318,8 @@ class Clusters:
     def pairs(self) -> tuple[Ids, Ids, int] | None:
         """The pairs of different observations that share a cluster, and the number of observations.
 
-        Two int64 arrays of shape (pairs,), each pair once. None if there would be more than `MAX_PAIRS` before those
-        that share several clusters are counted once.
+        The pairs are two int64 arrays of shape (pairs,), which contain each pair once. The property is None if there
+        are more than `MAX_PAIRS` pairs; in this count, a pair counts once for each cluster that it shares.
         """
         n_members = sum(float((grouping.sizes * (grouping.sizes - 1.0)).sum()) / 2.0 for grouping in self.groupings)
         n = 1 + max(
@@ -329,7 +333,7 @@ class Clusters:
 
 
 def _pair_keys(grouping: Grouping, n: int) -> Ids:
-    """Return ``i * n + j`` for all pairs i < j of observations that share a cluster; repeated if they share several.
+    """Return ``i * n + j`` for all pairs i < j of observations that share a cluster, once per cluster that they share.
 
     Examples
     --------
@@ -343,16 +347,17 @@ def _pair_keys(grouping: Grouping, n: int) -> Ids:
     # (members,): how many later members its cluster has; each member makes a pair with each of these.
     n_later = ends - 1 - np.arange(len(members))
     starts = np.repeat(np.cumsum(n_later) - n_later, n_later)
+    # (pairs,): for each pair, the position in `members` of its later member.
     later = np.repeat(np.arange(len(members)), n_later) + 1 + np.arange(int(n_later.sum())) - starts
     return np.asarray(np.repeat(members, n_later) * n + members[later])
 
 
 def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
-    """Return how much the statistic changes if a cluster is left out, for each cluster (jackknife).
+    """Return, for each cluster, how much the statistic changes if the cluster is left out (jackknife).
 
     The deviations are multiplied by ``sqrt((G - 1) / G)`` for G clusters, so that the sum of their squares is the
     jackknife variance. For a plain mean over clusters of equal size, this is the usual cluster-robust variance with the
-    factor G / (G - 1); larger clusters get more weight, which makes up for their pull on the mean.
+    factor G / (G - 1). Larger clusters get more weight, because they pull the mean towards their own values.
 
     Parameters
     ----------
@@ -363,7 +368,7 @@ def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
     Returns
     -------
     float64 array, shape (clusters,)
-        NaN or infinite for a cluster without which the statistic is undefined.
+        NaN or infinite if the statistic is undefined without the cluster.
 
     References
     ----------
@@ -372,7 +377,7 @@ def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
 
     Examples
     --------
-    The mean of 1, 3 and 8 is 4; without the 8 it is 2, without the other cluster, 1 and 3, it is 8:
+    The mean of 1, 3 and 8 is 4. Without the first cluster (1 and 3) it is 8; without the second cluster (8) it is 2:
 
     >>> deviations = left_out_deviations(Moments(np.array([[1.0], [3.0], [8.0]])), Grouping.of([0, 0, 1], 3))
     >>> (deviations / np.sqrt(1 / 2)).round(9)
@@ -380,8 +385,8 @@ def left_out_deviations(moments: Moments, grouping: Grouping) -> Reals:
     """
     values, n = moments.values, len(moments)
     means = values.mean(axis=0)
-    # (clusters, k): the sums of the deviations from the means. What is only a rounding error is set to 0, so that
-    # clusters that agree have no variance.
+    # (clusters, k): the sums of the deviations from the means. Rounding errors are set to 0, so that the variance is 0
+    # if all clusters have the same means.
     sums, sizes = grouping.sums(values - means), grouping.sizes[:, None]
     sums[np.abs(sums) <= SUM_ROUNDING * (grouping.sums(np.abs(values)) + sizes * np.abs(means))] = 0.0
     with np.errstate(all="ignore"):

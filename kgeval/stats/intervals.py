@@ -24,13 +24,13 @@ from kgeval.stats.student import student_quantile
 ANYWHERE = (float("-inf"), float("inf"))
 BOOTSTRAPS = ("percentile", "bca")
 ONE_CLUSTER = "one cluster only; an interval needs at least two"
-MIN_EFFECTIVE = 2.0 - 1e-9  # with fewer effective clusters than 2 there is no interval; 1e-9: rounding
+MIN_EFFECTIVE = 2.0 - 1e-9  # an interval needs at least 2 effective clusters; 1e-9: rounding errors
 ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
-SAME_LIMITS = "both limits are the same value of the statistic over the resamples"
-CROSSED = "the clusters overlap, so that they cannot be drawn one by one; use method='robust', which has no bootstrap"
-# Resamples whose statistics differ by less than this share are equal but for rounding errors.
+SAME_LIMITS = "both limits are equal, because many resamples have this value"
+CROSSED = "the clusters overlap, so that a bootstrap cannot draw them one by one; use method='robust'"
+# Resamples count as equal if their statistics differ by at most this share of their size (rounding errors).
 ROUNDING = 1e-12
-# Number of drawn clusters that a bootstrap holds in memory at a time; so many fit in the cache of a processor.
+# Number of drawn clusters that a bootstrap holds in memory at a time; they fit in the cache of a processor.
 DRAWS_AT_ONCE = 2**18
 
 
@@ -79,7 +79,7 @@ class Spread:
 
     @classmethod
     def of(cls, moments: Moments, clusters: Clusters) -> Spread:
-        """Return the spread of one statistic; `clusters` has the same observations."""
+        """Return the spread of one statistic, given the clusters of its observations."""
         value, reason = value_of(moments, clusters)
         if reason:
             return cls(value, nan, nan, clusters.count, reason)
@@ -92,7 +92,7 @@ class Spread:
         """Return the spread of a macro average: the unweighted mean of a statistic over groups of observations.
 
         The groups are fixed, and the observations of each group are a sample. So only the deviations within a group
-        count, and a group with one cluster has no variance: the variance of the mean is then unknown.
+        count. If a group has one cluster only, its variance is unknown, and so is the variance of the mean.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Spread:
         return cls(value, clusters.variance(deviations), n_effective, clusters.count, clusters.lacking).checked()
 
     def checked(self) -> Spread:
-        """Return the spread with a reason if it allows no interval: no value, one cluster, or no variance."""
+        """Return the spread; if it allows no interval, `reason` of the result says why."""
         if self.reason:
             return self
         if not isfinite(self.value):
@@ -197,14 +197,14 @@ def robust_interval(
 ) -> Interval:
     """Return the cluster-robust interval of a statistic.
 
-    The variance is the jackknife variance over clusters (see `left_out_deviations`). Student's t has degrees of freedom
-    from the effective number of clusters. Observations of the same cluster may depend on each other in any way;
-    observations that share no cluster must be independent.
+    The variance is the jackknife variance over clusters (see `left_out_deviations`). The degrees of freedom of
+    Student's t are the effective number of clusters minus 1, rounded down. Observations of the same cluster may depend
+    on each other in any way; observations that share no cluster must be independent.
 
-    The limits are the statistic plus and minus t times the standard error. If the statistic lies between 0 and 1, the
-    limits are Wilson's, with the number of independent observations that would give the same variance (the effective
-    sample size). They are accurate near 0 and 1 too, and have a width even if the observations are all alike; `method`
-    is then ``"wilson"``.
+    The limits are the statistic plus and minus t times the standard error. If the statistic can only have values from 0
+    to 1, the limits are Wilson's, for the number of independent observations that would give the same variance (the
+    effective sample size), and `method` is ``"wilson"``. Wilson's limits are accurate near 0 and 1 too, and they differ
+    even if all observations are equal.
 
     Parameters
     ----------
@@ -218,15 +218,16 @@ def robust_interval(
         The smallest and the largest possible value of the statistic; the limits of the interval are clipped to them.
         (0, 1) chooses Wilson's limits.
     sampled_share : float
-        The clusters are a random sample without replacement of a finite population; this is the size of the sample
+        For clusters that are drawn at random, without replacement, from a finite population: the size of the sample
         divided by the size of the population. The variance is multiplied by ``1 - sampled_share`` (finite-population
-        correction). 0: the population is infinite.
+        correction). 0 means an infinite population.
 
     Returns
     -------
     Interval
-        If there is no observation, if there is only one cluster, if the statistic is undefined, or if it is unbounded
-        and the same in every cluster, then the limits are NaN and `reason` says why.
+        The limits are NaN, and `reason` says why, if there is no observation, if there are fewer than 2 effective
+        clusters, if the statistic is undefined, or if `bounds` are not (0, 1) and the statistic is the same in every
+        cluster.
 
     References
     ----------
@@ -313,7 +314,8 @@ def effective_size(share: float, variance: float, n_effective: float) -> float:
     """Return the effective sample size of a share, or of another statistic between 0 and 1.
 
     The effective sample size is the number of independent observations, each 0 or 1, that would estimate the share with
-    the same variance: ``share * (1 - share) / variance``. If the variance is 0, this is `n_effective`.
+    the same variance: ``share * (1 - share) / variance``. If the variance is 0, or the share is 0 or 1, the result is
+    `n_effective`.
 
     Parameters
     ----------
@@ -513,7 +515,7 @@ def between_quantiles(
     -------
     Interval
         If the statistic is undefined for a resample, or if all resamples have the same value, the limits are NaN and
-        `reason` says why. If only the limits are the same, `reason` says so.
+        `reason` says why. If only the two limits are equal, `reason` says so.
     """
     alpha = (1.0 - confidence) / 2.0
     shares = None if left_out is None else _corrected_shares(value, resampled, left_out, alpha)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals
 
-# With fewer effective clusters than this, their number is shown beside the interval.
+# If an interval has fewer effective clusters than this, their number is shown beside it.
 FEW_CLUSTERS = 100
 
 
@@ -44,9 +44,9 @@ class Moments:
         Computes the statistic from the means: takes a float64 array of shape (..., k), and returns a float64 array of
         shape (...).
     weights : float64 array, shape (observations,), optional
-        The weight of each observation in the statistic, such as the denominators of a ratio. The value does not depend
-        on it, since `values` and `finish` contain it; the effective number of clusters does. By default, all
-        observations have the same weight.
+        The weight of each observation in the statistic, such as its denominator in a ratio. Only the effective number
+        of clusters is computed from this array; the value is not, because `values` and `finish` contain the weights
+        already. By default, all observations have the same weight.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def _gradient(finish: Callable[[Reals], Reals], means: Reals, deviations: Reals)
     steps = np.diag(np.where(steps > 0, steps, small))
     above, below = means + steps, means - steps
     with np.errstate(all="ignore"):
-        # The diagonal of above - below holds twice each step, as it is after rounding.
+        # The diagonal of above - below holds the distances between the rounded points, about twice each step.
         return np.asarray((finish(above) - finish(below)) / np.diagonal(above - below))
 
 
@@ -227,6 +227,6 @@ class Interval:
 
     @property
     def remark(self) -> str:
-        """What to read beside the interval: `reason`, and the effective number of clusters if it is below 100."""
+        """The text to show beside the interval: `reason`, and the effective number of clusters if it is below 100."""
         few = f"{self.n_effective:.0f} effective clusters" if self.n_effective < FEW_CLUSTERS else ""
         return "; ".join(filter(None, [self.reason, few]))

@@ -24,7 +24,7 @@ from kgeval.stats.student import student_p_value
 # A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are
 # tried: 2 ** 13 is less than the default number of random patterns.
 MAX_ENUMERATED = 13
-# If so many clusters differ, or more, patterns that give exactly the observed difference count half (mid-p).
+# If at least this many clusters differ, patterns that give exactly the observed difference count half (mid-p).
 MIN_MID_P = 20
 SAME_DIFFERENCE = "the difference is the same in every cluster, so its variation cannot be estimated"
 # Swap patterns are handled in blocks; a block has at most this many entries (8 bytes each).
@@ -48,10 +48,10 @@ class Difference:
         Student's t test of ``value / error``.
     detectable : float
         The minimum detectable difference: the smallest true difference that a test detects with probability `power`.
-        The test has the significance level ``1 - confidence``, divided by the number of tests. For shares, the
-        difference is that of a rise if the shares are below 1/2, and of a fall if they are above. NaN if there is no
-        interval, if no p-value can be small enough because the systems differ in too few clusters, or if no possible
-        difference is found with probability `power`.
+        The test has the significance level ``1 - confidence``, divided by the number of tests. For shares such as
+        hits@k, it is a rise of one share if both shares are small, and a fall if they are above 1/2. NaN if there is no
+        interval, if the systems differ in too few clusters for a significant p-value, or if even the largest possible
+        difference is detected with a probability below `power`.
     n_clusters : int
         Number of clusters; a cluster is a group of observations that may depend on each other.
     n_differing : int
@@ -111,9 +111,10 @@ def compare_paired(
     observed values. All statistics of a call use the same patterns. Two-way clusters overlap, so they cannot be swapped
     one by one: the p-value then comes from Student's t test, with the standard error of the interval.
 
-    Shares such as hits@k have few distinct values, so that many patterns give exactly the observed difference. If they
-    all counted, the test would reject too rarely (3% instead of 5% with 100 differing single ranks). So they count half
-    if at least 20 clusters differ (mid-p). With fewer differing clusters they count in full, and the test is exact.
+    Shares such as hits@k have few distinct values, so that many patterns give exactly the observed difference. If these
+    patterns counted in full, the test would reject too rarely (3% instead of 5% if 100 clusters of one rank differ). So
+    they count half if at least 20 clusters differ (mid-p). If fewer clusters differ, these patterns count in full, and
+    the test is exact.
 
     The result depends on the values and the seed, but not on the order of the observations or on the labels of the
     clusters. If `first` and `second` are exchanged, the difference and its interval change their sign; the p-value and
@@ -142,9 +143,9 @@ def compare_paired(
     -------
     list of Difference
         One for each pair ``first[i]``, ``second[i]``. Let b be the number of patterns whose absolute difference is at
-        least the observed absolute difference (an equal one may count half, see above). With random patterns, the
-        p-value is ``(1 + b) / (1 + n_resamples)``; with all patterns, the p-value is b divided by the number of
-        patterns.
+        least the observed absolute difference (patterns with an equal difference may count half, see above). With
+        random patterns, the p-value is ``(1 + b) / (1 + n_resamples)``; with all patterns, the p-value is b divided by
+        the number of patterns.
 
     Raises
     ------
@@ -285,8 +286,8 @@ class _Pair:
         A swap pattern counts as extreme if its absolute difference is at least the observed absolute difference minus
         this tolerance; the tolerance can make the p-value larger, never smaller. The rounding error of a sum of m terms
         is at most ``m * eps`` times the sum of their absolute values, where eps is the machine epsilon (Higham 2002,
-        Accuracy and Stability of Numerical Algorithms, 4.2). The terms here are the deviations of the clusters; the
-        rounding of the two statistics is added.
+        Accuracy and Stability of Numerical Algorithms, 4.2). In this bound, the terms are the deviations of the
+        clusters, and the rounding errors of the two statistics are added.
         """
         sizes = abs(float(self.first.number)) + abs(float(self.second.number))
         sizes += float(np.nansum(np.abs(self.deviations[0] - self.deviations[1])))
@@ -339,7 +340,8 @@ class _Tests:
             if value == 0.0 and variance == 0.0:
                 p_values.append(1.0)
             elif isfinite(value) and isfinite(variance) and variance > 0.0:
-                # At least the smallest p-value of swaps: with few differing clusters the t test rejects too often.
+                # If few clusters differ, the t test rejects too often. So the p-value is at least the smallest possible
+                # p-value of the randomization test.
                 p_value = student_p_value(value / sqrt(variance), pair.spread.freedom)
                 p_values.append(max(p_value, 2.0 ** (1 - pair.n_differing)))
             else:
@@ -359,14 +361,14 @@ class _Tests:
         # For each pair, the smallest absolute difference that makes a pattern count as extreme, and the largest one
         # that counts as equal to the observed difference.
         limits = [(abs(pair.value) - pair.tolerance, abs(pair.value) + pair.tolerance) for pair in pairs]
-        # For each pair, how much a pattern counts that gives exactly the observed difference.
+        # For each pair, the weight of a pattern that gives exactly the observed difference.
         equal_counts = [0.5 if pair.n_differing >= MIN_MID_P else 1.0 for pair in pairs]
         # (pairs,): for each pair, the number of extreme patterns so far.
         extreme = np.zeros(len(pairs))
         for swaps in all_patterns(len(gaps)) if is_exact else random_patterns(len(gaps), n_resamples, seed):
             # (patterns, columns): the means of the first system minus the average of both systems' means. Without
-            # swaps, this is half of the sum of the gaps, divided by the number of observations; each swapped cluster
-            # subtracts its gap from the half.
+            # swaps, this is half of the sum of the gaps, divided by the number of observations. Each swapped cluster
+            # subtracts its gap from this half.
             shifts = (gaps.sum(axis=0) / 2.0 - swaps @ gaps) / len(pairs[0].first)
             for index, part in enumerate(np.split(shifts, borders, axis=1)):
                 sizes = np.abs(pairs[index].shifted(part))
@@ -382,8 +384,8 @@ class _Tests:
     def limit_of(self, pair: _Pair, alpha: float) -> str:
         """Return why no p-value can be at most `alpha`, such as "2 differing clusters"; empty if one can.
 
-        The smallest p-value of all swaps is that of two patterns: all differing clusters swapped, or none. The t test
-        is not trusted either if so few clusters differ.
+        The smallest possible p-value is the share of two patterns among all patterns: all differing clusters are
+        swapped, or none. This limit also applies to the t test, which is not reliable if so few clusters differ.
         """
         if 2.0 ** (1 - pair.n_differing) > alpha:
             return counted(pair.n_differing, "differing cluster")
@@ -396,7 +398,7 @@ def _in_order_of_size(gaps: Reals) -> Reals:
 
     `gaps`, shape (clusters, k), is explained in `_Pair`. The sign of a row does not matter for the test, because a swap
     is as likely as no swap. The sorted rows are the same for any labels of the clusters, and also if the first and the
-    second system are exchanged; so in all these cases the same seed gives the same p-value.
+    second system are exchanged; so none of this changes the p-value for a given seed.
 
     Examples
     --------
@@ -466,7 +468,7 @@ def random_patterns(n_clusters: int, n_resamples: int, seed: int) -> Iterator[Re
 def _difference(
     pair: _Pair, p_value: float, tests: _Tests, confidence: float, power: float, alpha: float
 ) -> Difference:
-    """Return the difference with its interval and the result of its test; `alpha` is the level of `detectable`."""
+    """Return the difference with its interval and test result; `alpha` is the significance level of `detectable`."""
     spread = pair.spread
     reason = spread.reason
     if spread.variance == 0.0 and spread.n_clusters > 1:
@@ -483,7 +485,7 @@ def _difference(
             reason = f"detectable is undefined: {few}, too few for a p-value of {alpha:.2g}"
         elif pair.has_shares:
             first, second = pair.first.values[:, 0], pair.second.values[:, 0]
-            # np.maximum: at least what the observed variance gives, which is larger if the two systems differ by much.
+            # np.maximum: at least the value from the observed variance, which is larger if the systems differ by much.
             share = detectable_share(first, second, spread.variance, alpha, power)
             detectable = float(np.maximum(share, reach * error))
             if isnan(share):
@@ -512,8 +514,9 @@ def holm(p_values: npt.ArrayLike) -> Reals:
     """Return p-values corrected for multiple testing, by Holm's step-down method.
 
     The smallest of m p-values is multiplied by m, the next by m - 1 and so on. Each corrected value is at least the
-    previous corrected value, and at most 1. If the tests with a corrected p-value of at most alpha are rejected, the
-    probability of even one false rejection is at most alpha, whether or not the tests depend on each other.
+    previous corrected value, and at most 1. If exactly the null hypotheses with a corrected p-value of at most alpha
+    are rejected, the probability of one or more false rejections is at most alpha, even if the tests depend on each
+    other.
 
     Parameters
     ----------

@@ -21,19 +21,20 @@ PRECISION = 2.0**-20
 def detectable_difference(first: Reals, second: Reals, difference: float, variance: float, reach: float) -> float:
     """Return the smallest true difference between two statistics that a paired test finds with a given probability.
 
-    If the variance did not change, this would be `reach` times the standard error. But where values are higher, they
-    often differ more, as reciprocal ranks do. So the variance at a larger difference is estimated: the squared
-    difference of a cluster is regressed on the level of the cluster (the mean of both systems), and the level rises by
-    half of what the difference gains. A rise and a fall count alike, as a gain in variance.
+    If the variance did not depend on the difference, the result would be `reach` times the standard error. But higher
+    values often vary more, for example reciprocal ranks. So the variance at a larger difference is estimated by a
+    regression over the clusters: of the squared difference between the systems, on the level (the mean of both
+    systems). If the difference grows by d, the level grows by d / 2. The variance is assumed to grow in proportion to
+    the absolute slope, even if the slope is negative.
 
     Parameters
     ----------
     first, second : float64 arrays, shape (clusters,)
-        How much each statistic changes if a cluster is left out.
+        For each cluster, how much the statistic of the system changes if the cluster is left out.
     difference, variance : float
         The observed difference and its sampling variance; the variance is above 0.
     reach : float
-        The sum of two quantiles of Student's t: that of the significance level, and that of the power.
+        The sum of two quantiles of Student's t: one for the significance level, one for the power.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def detectable_difference(first: Reals, second: Reals, difference: float, varian
 
     Examples
     --------
-    Squared differences do not depend on the level here, so that the result is 2.8 standard errors:
+    In this example, the squared differences do not depend on the level, so the result is 2.8 standard errors:
 
     >>> first = np.array([0.1, -0.1, 0.2, -0.2])
     >>> round(detectable_difference(first, -first, 0.0, 0.01, 2.8), 6)
@@ -53,12 +54,12 @@ def detectable_difference(first: Reals, second: Reals, difference: float, varian
     """
     plain = reach * sqrt(variance)
     levels, squares = (first + second) / -2.0, np.square(first - second)
-    gained = sqrt(max(0.0, difference**2 - variance))  # the part of the difference that is larger than its error
+    gained = sqrt(max(0.0, difference**2 - variance))  # the difference without its sampling error
     if plain <= gained or not np.ptp(levels) > 0.0:
         return plain
     slope = float(np.cov(levels, squares)[0, 1] / levels.var(ddof=1))
-    # The relative growth of the variance for each unit of a larger difference. A change by leaving out a cluster is
-    # 1 / clusters of the cluster's own deviation; so the slope has to be divided by the number of clusters.
+    # The relative growth of the variance if the difference grows by 1. Leaving out a cluster changes a statistic by the
+    # cluster's deviation divided by the number of clusters; so the slope has to be divided by this number.
     growth = abs(slope) / (2.0 * float(squares.mean()) * len(first))
     # The solution d of d**2 = plain**2 * (1 + growth * (d - gained)).
     half = plain**2 * growth / 2.0
@@ -68,15 +69,16 @@ def detectable_difference(first: Reals, second: Reals, difference: float, varian
 def detectable_share(first: Reals, second: Reals, variance: float, alpha: float, power: float) -> float:
     """Return the smallest true difference between two shares that a paired test finds with probability `power`.
 
-    A pair of observations is discordant if only one of the two is 1. Only discordant pairs decide the test. If one of
-    two equal shares rises by d, then a random part of its zeros become ones: most of them make new discordant pairs, so
-    that the variance grows with d. This matters if shares are small. (If shares are above 1/2, ones become zeros.)
+    A pair of observations is discordant if only one of the two is 1. Only discordant pairs decide the test. Let two
+    systems have equal shares, and let the share of one system rise by d: some of its zeros, chosen at random, become
+    ones. Most of these ones make new discordant pairs, so the variance grows with d. This matters if the shares are
+    small. (If the shares are above 1/2, ones become zeros.)
 
     Parameters
     ----------
     first, second : float64 arrays, shape (observations,)
-        Zeros and ones of two systems. Their difference is removed as far as it is larger than its standard error,
-        since the variance under equal shares is needed.
+        The zeros and ones of each system. The variance under equal shares is needed; so the part of the observed
+        difference that is larger than its standard error is removed first.
     variance : float
         The sampling variance of the observed difference; above 0. It gives the effective number of observations.
     alpha : float
@@ -87,7 +89,8 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
     Returns
     -------
     float
-        NaN if no difference of this kind can be found, for example with too few observations.
+        NaN if even the largest possible difference is found with a lower probability, for example with too few
+        observations.
 
     References
     ----------
@@ -106,7 +109,7 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
     n = len(first)
     if first.mean() + second.mean() > 1.0:
         first, second = 1.0 - first, 1.0 - second
-    # Shares of all pairs: only the higher or only the lower system has 1 (discordant), or neither.
+    # Shares of all pairs: only the first system has 1, only the second system has 1 (both discordant), neither has 1.
     only_first, only_second = float((first > second).mean()), float((second > first).mean())
     neither = float(((first == 0.0) & (second == 0.0)).mean())
     discordant, gap = only_first + only_second, abs(only_first - only_second)
@@ -114,10 +117,10 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
     gap_beyond = sqrt(max(0.0, gap**2 - variance))
     only_lower = (discordant - gap_beyond) / 2.0
     zeros = only_lower + neither  # share of zeros of the higher system
-    # Both as they were before the higher system rose by gap_beyond.
+    # The values of both shares before the higher system rose by gap_beyond.
     only_lower, neither = ((part * (zeros + gap_beyond) / zeros if zeros else 0.0) for part in (only_lower, neither))
     zeros += gap_beyond
-    # How many independent observations would give the observed variance.
+    # The number of independent observations that would give the observed variance.
     size = n if variance <= 0.0 else (discordant - gap**2) / variance
     size = size if size > 0.0 else float(n)
 
@@ -141,7 +144,7 @@ def _sign_test_power(higher: float, lower: float, size: float, alpha: float) -> 
     Parameters
     ----------
     higher, lower : float
-        The probability that a pair is discordant in favour of the one, or of the other system.
+        The probability that only the higher system has 1 in a pair, and that only the lower system has 1.
     size : float
         Number of independent pairs.
     alpha : float
@@ -152,12 +155,13 @@ def _sign_test_power(higher: float, lower: float, size: float, alpha: float) -> 
     mean = size * discordant
     if mean > MAX_BINOMIAL:
         normal = NormalDist()
-        # 1 / size: wins minus losses go in steps of 2, so that a test at a level of at most alpha loses half a step.
+        # 1 / size is half a step of the difference: wins minus losses change in steps of 2, so a test whose level is at
+        # most alpha needs half a step more.
         reach = normal.inv_cdf(1.0 - alpha / 2.0) * sqrt(discordant / size) + 1.0 / size
         deviation = sqrt(max(discordant - (higher - lower) ** 2, 1e-300) / size)
         return normal.cdf((higher - lower - reach) / deviation)
     n, width = max(1, round(size)), 6.0 * sqrt(mean) + 6.0
-    # m (k, 1): numbers of discordant pairs, all that are likely; wins (1, l): how many of them favour the one system.
+    # m (k, 1): all likely numbers of discordant pairs. wins (1, l): in how many of them the higher system has 1.
     m = np.arange(max(0, int(mean - width)), min(n, int(mean + width) + 1) + 1)[:, None]
     wins = np.arange(int(m[-1, 0]) + 1)[None, :]
     factorials = np.array([lgamma(i + 1.0) for i in range(wins.shape[1])])  # logarithms of 0!, 1!, ...
@@ -166,7 +170,7 @@ def _sign_test_power(higher: float, lower: float, size: float, alpha: float) -> 
     of_m = np.exp(lgamma(n + 1.0) - factorials[m] - rest + m * log(share) + (n - m) * log1p(-share))
     # (k, l): logarithms of m! / (wins! * losses!); wins above m are impossible.
     ways = np.where(wins <= m, factorials[m] - factorials[wins] - factorials[np.maximum(m - wins, 0)], -np.inf)
-    at_least = np.cumsum(np.exp(ways - m * log(2.0))[:, ::-1], axis=1)[:, ::-1]  # chance of so many wins or more
+    at_least = np.cumsum(np.exp(ways - m * log(2.0))[:, ::-1], axis=1)[:, ::-1]  # probability of at least `wins`
     is_significant = 2.0 * at_least <= alpha * (1.0 + 1e-12)
     odds = min(max(higher / discordant, 1e-15), 1.0 - 1e-15)
     of_wins = np.exp(ways + wins * log(odds) + (m - wins) * log1p(-odds))

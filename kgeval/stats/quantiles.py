@@ -36,9 +36,9 @@ def quantile_interval(
 ) -> Interval:
     """Return Woodruff's interval of a quantile: the limits of a share, converted to values.
 
-    The share of observations up to the quantile has a standard error, which includes the design effect. The standard
-    error gives a lower and an upper limit of the share. The limits of the interval are the quantiles at these two
-    shares, so each limit is an observed value.
+    The share of observations up to the quantile has a standard error, which takes the clusters into account. The
+    standard error gives a lower and an upper limit of the share. The limits of the interval are the quantiles at these
+    two shares, so each limit is an observed value.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def quantile_bootstrap(
     -------
     Interval
         If there is no observation or only one cluster, if the clusters overlap, or if all resamples have the same
-        quantile, the limits are NaN and `reason` says why. If only the limits are the same, `reason` says so.
+        quantile, the limits are NaN and `reason` says why. If only the two limits are equal, `reason` says so.
 
     References
     ----------
@@ -160,7 +160,7 @@ def _checked_sample(
 ) -> tuple[Reals, Clusters, float, str]:
     """Return the checked inputs and the quantile: a tuple (values, clusters, quantile, reason).
 
-    `reason` says why there can be no interval; it is empty if there can be one.
+    `reason` says why no interval is possible; it is empty if one is possible.
     """
     check_number("share", share, 0.0, 1.0, "a share between 0 and 1, such as 0.5 for the median")
     array = np.asarray(values, dtype=np.float64)
@@ -197,7 +197,7 @@ def _quantiles_of_counts(ordered: Reals, counts: Reals, share: float) -> Reals:
     """
     # (resamples, observations): number of values of the resample that are at most each sorted value.
     reached = np.cumsum(counts, axis=1)
-    # (resamples,): how many values of the resample are up to the quantile, not rounded.
+    # (resamples,): how many values of the resample should be at or below the quantile, not rounded.
     goals = share * reached[:, -1]
     # (resamples,) each: index of the first sorted value with reached >= goal, and with reached > goal. The two differ
     # if reached == goal for a value; the quantile is then the mean of both values.

@@ -11,7 +11,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-# With more degrees of freedom than this, a series expansion is used: it is exact to 1e-12, and the finite sum is slow.
+# With more degrees of freedom than this, a series expansion replaces the finite sum, which is slow; it is exact to
+# 1e-12.
 MAX_SUMMED = 1000
 
 

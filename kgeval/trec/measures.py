@@ -108,7 +108,7 @@ def parse_measures(texts: Iterable[str]) -> list[TrecMeasure | ListMetric]:
         Names of trec_eval: ``"map"``, ``"P.5,10"`` (or ``"P_5"``), ``"ndcg.1=3,2=9"``, ``"official"``, ``"set"``,
         ``"all_trec"``. Names of kgeval: ``"ndcg@10"``, ``"err(g_max=4)@20"``. One text can hold several names,
         with commas between them. A query without a relevant document counts as 0 in a measure of trec_eval; a metric of
-        kgeval leaves such a query out by default.
+        kgeval leaves out these queries by default.
 
     Returns
     -------
@@ -225,7 +225,8 @@ def _hits(lists: Lists) -> Reals:
 def _relative_precision(k: int) -> Ratio:
     """Return a function that computes the numerators and denominators of the measure ``relative_P``.
 
-    A numerator is the number of relevant documents among the first k, a denominator the largest possible such number.
+    A numerator is the number of relevant documents among the first k. The denominator is the largest number that the
+    query allows: k, or the number of its relevant documents if it has fewer.
     """
     return lambda lists: (expected_hits(lists, k), np.minimum(lists.n_relevant, k).astype(np.float64))
 

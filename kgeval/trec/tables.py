@@ -34,7 +34,7 @@ class TrecOptions:
         are sorted by name, descending. The other values of `TREC_TIES`: scores are not rounded, and ties are handled as
         in `kgeval.metrics.retrieval`.
     relevance_level : int
-        The lowest grade of a relevant document, for measures that do not use the grades themselves (``-l``).
+        Documents with at least this grade are relevant, in measures that do not use the grades themselves (``-l``).
     depth : int, optional
         Only the first `depth` documents of each query are kept (``-M``).
     judged_only : bool
@@ -84,8 +84,8 @@ def trec_lists(qrels: pd.DataFrame, run: pd.DataFrame, options: TrecOptions = Tr
     DataError
         If no query of the run is judged.
     MetricError
-        If `ties` of the options is not ``"trec"``, and in some query the last document that `depth` keeps has the same
-        score as the first document that `depth` removes.
+        If ``options.ties`` is not ``"trec"``, and in some query the last document that `depth` keeps has the same score
+        as the first document that `depth` removes.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def trec_table(
     Parameters
     ----------
     lists : Lists
-        The result of `trec_lists`, called with options that have the same `ties`.
+        The result of `trec_lists`; its options must have the same `ties` as this call.
     measures : sequence of TrecMeasure or ListMetric
         See `kgeval.trec.measures.parse_measures`.
     ties : str

@@ -1,8 +1,8 @@
-"""How often intervals hold the true value, how often tests reject a true null hypothesis, and power at `detectable`.
+"""How often intervals hold the true value, tests reject a true null hypothesis, and `detectable` is detected.
 
-Prints the tables of the guide's page "decisions", as Markdown: ``python tests/bench/bench_coverage.py`` (about 15
-minutes with two processors). ``--runs 200 --only macro`` for a quick look. Each design draws ranks from a known
-distribution, so that the true value is known, or computed from many draws.
+``python tests/bench/bench_coverage.py`` prints the tables of the guide's page "decisions" as Markdown (about 15 minutes
+with two processors). Use ``--runs 200 --only macro`` for a quick look. Each design draws ranks from a known
+distribution. So its true value is known exactly, or it is computed from many draws.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kgeval.stats import (
 )
 
 RUNS = 2000
-MEAN, SD, N_CANDIDATES = 1.5, 1.2, 500  # of the logarithm of a rank, and the largest rank
+MEAN, SD, N_CANDIDATES = 1.5, 1.2, 500  # mean and deviation of log ranks, largest rank
 UNIT, ABOVE_ONE = (0.0, 1.0), (1.0, math.inf)
 
 
@@ -45,7 +45,7 @@ def ranks_of(z):
 
 @cache
 def true_mean(metric, shift=0.0, spread=1.0):
-    """The mean of a metric's value over `ranks_of` of normal numbers with this mean and deviation, by probabilities."""
+    """The exact mean of a metric over `ranks_of(z)`; z is normal, with mean `shift` and standard deviation `spread`."""
     normal = NormalDist(MEAN + SD * shift, SD * spread)
     reached = [0.0, *(normal.cdf(math.log(rank)) for rank in range(1, N_CANDIDATES)), 1.0]
     return float((np.diff(reached) * METRICS[metric][0](np.arange(1.0, N_CANDIDATES + 1.0))).sum())
@@ -55,7 +55,7 @@ def exp_of_mean(means):
     return np.exp(means[..., 0])
 
 
-# Each metric: the value of one rank, how the mean is finished, and its bounds.
+# For each metric: the value of one rank, the function that turns the mean into the metric (None: the mean), its bounds.
 METRICS = {
     "mrr": (lambda ranks: 1.0 / ranks, None, UNIT),
     "hits@10": (lambda ranks: (ranks <= 10).astype(float), None, UNIT),
@@ -77,7 +77,7 @@ def true_value(metric):
 
 
 def shared(rng, share, n, each):
-    """Standard normal numbers, shape (n, each): those of a row have the correlation `share`."""
+    """Standard normal numbers, shape (n, each); numbers of the same row have the correlation `share`."""
     return math.sqrt(share) * rng.normal(size=(n, 1)) + math.sqrt(1.0 - share) * rng.normal(size=(n, each))
 
 
@@ -91,14 +91,14 @@ def interval(method, moments, clusters, bounds, seed):
 
 
 def two_sides(rng, method, metric, n):
-    """n triples, two ranks each; correlation 1/2."""
+    """n triples with two ranks each; the log ranks of a triple have the correlation 1/2."""
     moments = moments_of(metric, ranks_of(shared(rng, 0.5, n, 2)))
     found = interval(method, moments, np.repeat(np.arange(n), 2), METRICS[metric][2], int(rng.integers(2**31)))
     return found, true_value(metric)
 
 
 def near_one(rng, method, p, n):
-    """n triples, two ranks each: 1 with probability p, else from 2 to 99 with probability ~ 1 / rank."""
+    """n triples with two ranks each: 1 with probability p, else 2 to 99 with probabilities that fall as 1 / rank."""
     others = 1.0 / np.arange(2, 100)
     share = others / others.sum()
     uniform = np.where(rng.random((n, 2)) < 0.4, rng.random((n, 1)), rng.random((n, 2)))
@@ -108,14 +108,14 @@ def near_one(rng, method, p, n):
 
 
 def shares(rng, method, p, n, each):
-    """n clusters of `each` observations, 1 with probability p; the two of a cluster are equal in half of the cases."""
+    """n clusters of `each` zeros and ones: 1 with probability p; half of them copy a common draw of their cluster."""
     uniform = np.where(rng.random((n, each)) < 0.5, rng.random((n, 1)), rng.random((n, each)))
     values = (uniform < p).astype(float).reshape(-1, 1)
     return interval(method, Moments(values), np.repeat(np.arange(n), each), UNIT, int(rng.integers(2**31))), p
 
 
 def query_clusters(subjects, objects, cluster):
-    """Clusters of the queries (s, ?) and (?, o) of all pairs; members in the order of sides."""
+    """The query of each rank (first all (s, ?), then all (?, o)), the number of queries, and the queries' clusters."""
     n = len(subjects)
     labels = np.concatenate([subjects, objects + subjects.max() + 1])
     _, queries = np.unique(labels, return_inverse=True)
@@ -144,7 +144,7 @@ def query_values(metric, ranks, queries, count):
 def both_sides_of_queries(rng, method, metric, share, kind, n, cluster="triple", truth=None):
     """Query metrics of n triples of one relation; the two ranks of a triple have the correlation `share`.
 
-    1-1: each query has one answer. N-1: an object has five subjects in the mean.
+    1-1: each query has one answer. N-1: an object has five subjects on average.
     """
     subjects = np.arange(n)
     objects = np.arange(n) if kind == "1-1" else rng.integers(max(2, n // 5), size=n)
@@ -156,14 +156,17 @@ def both_sides_of_queries(rng, method, metric, share, kind, n, cluster="triple",
 
 
 def random_ranks(rng, method, n):
-    """n triples, two ranks each, all from 1 to 1,000 with equal probability."""
+    """n triples with two independent ranks each, from 1 to 1,000 with equal probability."""
     values = 1.0 / rng.integers(1, 1001, size=(2 * n, 1))
     found = interval(method, Moments(values), np.repeat(np.arange(n), 2), UNIT, int(rng.integers(2**31)))
     return found, float((1.0 / np.arange(1, 1001)).mean())
 
 
 def macro(rng, method, metric, sizes):
-    """Macro average over relations of different difficulty: 40 with `sizes` triples or Zipf sizes, or as listed."""
+    """Macro average over relations of different difficulty.
+
+    `sizes` is the number of triples of each of 40 relations, "Zipf", or a tuple with one number per relation.
+    """
     if isinstance(sizes, tuple):
         counts = np.array(sizes)
     else:
@@ -179,7 +182,7 @@ def macro(rng, method, metric, sizes):
 
 
 def zipf_clusters(rng, method, metric, n_clusters, share):
-    """Clusters of sizes 200, 100, 67, ..., whose ranks have the correlation `share`."""
+    """Clusters of sizes 200, 100, 67, ...; the log ranks of a cluster have the correlation `share`."""
     sizes = np.maximum(1, 200 // np.arange(1, n_clusters + 1))
     cluster = np.repeat(np.arange(n_clusters), sizes)
     z = math.sqrt(share) * rng.normal(size=n_clusters)[cluster]
@@ -189,7 +192,7 @@ def zipf_clusters(rng, method, metric, n_clusters, share):
 
 
 def weighted(rng, method, metric, n, is_related=False, truth=None):
-    """n triples, two ranks each; weights by degree: Pareto with exponent 1.2, at most 200.
+    """n triples with two ranks each; the weights of the ranks have a Pareto distribution, exponent 1.2, at most 200.
 
     With `is_related`, triples of popular entities rank better: their weights and log ranks correlate by about -0.5.
     """
@@ -216,7 +219,7 @@ def popular(n):
 
 
 def entity_effects(rng, subjects, objects):
-    """Standard normal numbers of both ranks of each triple: what its subject, its object and the triple add."""
+    """Standard normal numbers for both ranks of each triple: the effects of its subject, its object and the rest."""
     effect = 0.5 * rng.normal(size=subjects.max() + 1)[subjects] + 0.6 * rng.normal(size=objects.max() + 1)[objects]
     rest = math.sqrt(1.0 - 0.25 - 0.36)
     return effect[:, None] + rest * shared(rng, 0.3, len(subjects), 2)
@@ -243,7 +246,7 @@ GROUP = np.sort(POPULATION.integers(8, size=400))
 
 
 def sampled(rng, method, metric, average):
-    """200 of the 400 triples of a test split, without replacement; the value of the whole split is to be covered."""
+    """200 of the 400 triples of a test split, without replacement; the true value is that of the whole split."""
     value = METRICS[metric][0]
     rows = np.sort(rng.choice(400, 200, replace=False))
     ranks, group = WHOLE[rows], GROUP[rows]
@@ -265,7 +268,7 @@ def null_two_sides(rng, metric, n):
 
 
 def null_rare(rng, metric, p, n):
-    """Hits with probability p, half of them shared by both systems."""
+    """Hits with probability p; each system copies half of its values from draws that both systems share."""
     uniform = rng.random((n, 1))
     values = [np.where(rng.random((n, 1)) < 0.5, uniform, rng.random((n, 1))) < p for _ in range(2)]
     return *(Moments(part.astype(float)) for part in values), np.arange(n)
@@ -357,7 +360,7 @@ def test_cells():
 
 
 def covered(cell, runs):
-    """Return how often the interval holds the true value, and how often there was none, each as a share of the runs."""
+    """Return the share of the intervals that hold the true value, and the share of the runs without an interval."""
     *_, method, _, function, arguments = cell
     if function is both_sides_of_queries:
         arguments = (*arguments, true_query_value(*arguments[:4]))
@@ -377,7 +380,7 @@ def covered(cell, runs):
 
 
 def true_query_value(metric, share, kind, n):
-    """The true value of a query metric: known with one answer per query, else a mean over many draws."""
+    """The true value of a query metric: exact if each query has one answer, else a mean over many draws."""
     if kind == "1-1":
         return true_mean("mrr" if metric == "query.map" else "hits@10")
     return mean_value(both_sides_of_queries, (metric, share, kind, n, "query"), 4000)
@@ -389,7 +392,7 @@ def mean_value(function, arguments, n_draws):
 
 
 def rejected(cell, runs):
-    """Return how often a test at 5% rejects and an interval holds the true 0, and how many clusters differ (mean)."""
+    """Return how often a test at 5% rejects, how often an interval holds the true 0, and the mean of `n_differing`."""
     *_, function, arguments = cell
     rng, rejections, held, differing = np.random.default_rng([8, runs]), 0, 0, 0
     for run in range(runs):
@@ -402,7 +405,7 @@ def rejected(cell, runs):
 
 
 def power(cell, runs):
-    """Return the mean `detectable` of null samples, and how often a true difference of this size is found."""
+    """Return the mean `detectable` of two equal systems, and how often a true difference of this size is found."""
     metric, p, n = cell
     rng = np.random.default_rng([9, runs])
     sizes = []
@@ -437,31 +440,35 @@ def shift_of(rise):
     return low
 
 
-# The tables of coverage: the functions of the designs, the title, and what the words in the designs mean.
+# The tables of coverage: the functions of the designs, the title, and the meaning of the words in the designs.
 SECTIONS = (
     ((two_sides, near_one, random_ranks), "Two ranks a triple",
-     "The two ranks of a triple correlate by 0.5; in the designs with many ranks 1, the others are from 2 to 99. "
-     "Random ranks are from 1 to 1,000, each as likely: the MRR is 0.0075, and few ranks carry it."),
+     "Designs that give only a number of triples: the two log ranks of a triple correlate by 0.5. Designs with many "
+     "ranks 1: the other ranks are from 2 to 99. Random ranks: all ranks from 1 to 1,000 are equally likely, so the "
+     "MRR is 0.0075 and depends on few ranks."),
     ((shares,), "Rare and frequent hits",
-     "Each rank (triples) or query is a hit with the given probability. Shares of few trials have few values, so that "
-     "coverage cannot be exactly 0.95."),
+     "Each rank (in designs with triples) or each query is a hit with the given probability. With few ranks or "
+     "queries, the share of hits has few possible values, so coverage cannot be exactly 0.95."),
     ((both_sides_of_queries,), "Query-level metrics of both sides",
-     "1-1: each query has one answer. N-1: a query for the subject has five answers in the mean. The two ranks of a "
-     "triple correlate as given."),
+     "1-1: each query has one answer. N-1: a query for the subject has five answers on average. The correlation is "
+     "that of the two log ranks of a triple."),
     ((macro,), "Macro averages",
-     "Relations of different difficulty with so many triples each; Zipf sizes: 200, 100, 67, ..., 5."),
+     "The relations differ in difficulty; the design gives the number of triples of each relation. Zipf sizes: 200, "
+     "100, 67, ..., 5."),
     ((zipf_clusters, weighted), "Clusters and weights of unequal size",
-     "Zipf: clusters of 200, 100, 67, ... ranks, which correlate as given; hits@1 is 0.11. Weights by degree: from 1 "
-     "to 200 (Pareto); related to ranks: the triples of popular entities rank better (correlation -0.5)."),
+     "Zipf: clusters of 200, 100, 67, ... ranks; the correlation is that of log ranks in the same cluster; hits@1 is "
+     "0.11. Weights by degree are from 1 to 200 (Pareto). Weights related to ranks: the triples of popular entities "
+     "rank better (correlation -0.5)."),
     ((redrawn_entities,), "Other entities",
      "All entities are new in each draw, and ranks depend on both entities of a triple. N-1: 300 subjects, 40 popular "
-     "and rare objects; N-N: 80 subjects, 60 objects, 400 pairs. The rows of `triple` show what is missed."),
-    ((sampled,), "Samples", "200 of 400 triples are drawn; the value of all 400 is to be covered."),
+     "and rare objects; N-N: 80 subjects, 60 objects, 400 pairs. The rows with clusters by `triple` show how often "
+     "intervals fail if the clusters do not match the draws."),
+    ((sampled,), "Samples", "200 of 400 triples are drawn; the true value is that of all 400."),
 )  # fmt: skip
 
 
 def show_coverage(kept, found):
-    """Print one table for each of `SECTIONS`: a row per design, cluster and method, and a column per metric."""
+    """Print one table for each of `SECTIONS`, with a row per design, cluster and method, and a column per metric."""
     found = dict(zip(kept, found))
     for functions, title, about in SECTIONS:
         part = [cell for cell in found if cell[4] in functions]

@@ -254,8 +254,9 @@ def test_lists_of_positives_are_not_pooled_without_a_word():
     assert str(caught.value) == (
         "scores, row 1: is ('a', 'r', 'e') a negative of one of ('a', 'r', 'c') and ('a', 'r', 'd'), or of both? "
         "They have the same query (object side), and the table lists only some of the entities for it. If the "
-        "positives of a query share all its rows, use lists='query' (--lists query); if each has its own list, add a "
-        "column 'positive': for each row of the table, the row of its positive in the ranked split"
+        "positives of a query share all its rows, use lists='query' (--lists query); if each positive has its own "
+        "list, add a column 'positive' that says, for each row of the table, to which positive it belongs (row number "
+        "in the ranked split)"
     )
     assert evaluate_scores(pooled, dataset, lists="query")["mrr"] == (1 / 3 + 1 / 2) / 2
     own = pd.DataFrame(OWN_LISTS, columns=["s", "p", "o", "score", "positive"])

@@ -306,7 +306,7 @@ def test_the_description_is_saved(tmp_path):
             "the column 'positive' must contain row numbers of positives (integers, at least 0)",
         ),
         ({"positive": [0, 5]}, "the column 'positive' contains 5; expected 0 to 2"),
-        ({"side": None}, "the frame of negatives has no column 'side'; sample_negatives makes such frames"),
+        ({"side": None}, "the frame of negatives has no column 'side'; pass the frame that sample_negatives returned"),
     ],
 )
 def test_frames_that_hold_no_lists(change, message):

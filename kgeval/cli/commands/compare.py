@@ -52,8 +52,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         choices=CLUSTERS,
         default="triple",
-        help="what intervals and tests are for: other triples of this graph, other queries, or other entities "
-        "(default: triple)",
+        help="intervals and tests consider the variation with other triples of this graph, other queries or other "
+        "entities (default: triple)",
     )
     parser.add_argument(
         "--resamples",

@@ -18,7 +18,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset",
         metavar="FOLDER",
-        help="evaluated dataset; adds its counts, and breakdowns that are not in a result",
+        help="evaluated dataset; adds counts of the dataset, and breakdowns that the results do not contain",
     )
     parser.add_argument(
         "--override",

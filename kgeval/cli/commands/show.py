@@ -36,7 +36,7 @@ def _show(options: argparse.Namespace) -> str:
         dataset = given_dataset(options)
         result = with_choices(result, dataset, options)
         missing = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
-        # Called even if `missing` is empty, because it raises an error for a dataset other than the evaluated one.
+        # Call with_features even if `missing` is empty: it raises an error for a dataset other than the evaluated one.
         result = result.with_features(dataset, names=missing)
     elif options.types is not None or options.means_from is not None:
         raise DataError("--types and --means-from need --dataset FOLDER")

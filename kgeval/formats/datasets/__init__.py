@@ -1,4 +1,4 @@
-"""Readers of datasets: `read_dataset`, and one module for each file format."""
+"""Functions that read datasets: `read_dataset`, and one module for each file format."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def read_dataset(
         that looks like a header raises an error.
     columns : str, optional
         The order of the columns: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or another order of
-        these letters. Needed if the data look like another order than the default.
+        these letters. Needed if the columns seem to be in another order than the default.
     splits : mapping of str to path or sequence of paths, optional
         The files of a split, relative to the folder, if they have other names: ``{"train": ["facts.txt",
         "train.txt"], "valid": "dev.tsv"}``. Several files are read one after the other.
     ignore : sequence of str
-        Names of files that are not read. If another file beside the splits holds triples of the same labels, an
-        observation of the dataset names this file; if its name looks like a part of a split, an error is raised.
+        Names of files to leave out. If any other file beside the splits holds triples with labels of the dataset, an
+        observation of the dataset names this file; if the name of this file looks like a part of a split, an error is
+        raised.
     labelled : bool
         Whether each line of valid and test (and of train, if it has four columns) ends with a label
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
@@ -63,10 +64,10 @@ def read_dataset(
     ------
     DataError
         If the folder or the files are missing, if a file beside the splits looks like a part of the dataset, or if the
-        order of the columns seems to be head, tail, relation and `columns` does not say the order. With file and line
-        in the message: if a line does not have three columns (four with `labelled`), if a label is empty, if a truth
-        label is neither true nor false, if the bytes are not UTF-8, if a file is empty or holds N-Triples, or if the
-        first line looks like a header and `header` does not say so.
+        order of the columns seems to be head, tail, relation and `columns` does not say the order. Also, with file and
+        line in the message, if a line does not have three columns (four with `labelled`), if a label is empty, if a
+        truth label is neither true nor false, if the bytes are not UTF-8, if a file is empty or holds N-Triples, or if
+        the first line looks like a header and `header` does not say so.
     """
     path = Path(folder)
     file_format = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)

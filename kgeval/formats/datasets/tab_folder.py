@@ -1,6 +1,6 @@
 """The format of folders with ``train``, ``valid`` and ``test`` files, ``s<TAB>p<TAB>o`` on each line.
 
-`read_dataset` and `read_negatives` read such folders; the reader of tables of scores calls `read_columns`.
+`read_dataset` and `read_negatives` read such folders; `read_scores` calls `read_columns`.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ def _joined(parts: Sequence[Sequence[pd.Categorical]]) -> list[pd.Categorical]:
 def _check_first_lines(files: Sequence[tuple[str, Path, int]], dataset: Dataset) -> None:
     """Raise a DataError if the first line of a file is a header of unknown words.
 
-    The line counts as a header if no other line contains its labels, and one of two conditions holds: several files
-    start with the same line, and such lines are at most a quarter of all lines; or there are at least 100 triples, and
-    at least 10 times as many triples as relations, so that a relation with only one triple is unusual. Each item of
-    `files` is a tuple (split, one of its files, number of triples in this file). The items are in the order in which
-    the files were read.
+    The line counts as a header if only first lines of files contain its labels, and one of two conditions holds:
+    several files start with this line, and these first lines are at most a quarter of all lines; or there are at least
+    100 triples, and at least 10 times as many triples as relations, so that a relation with only one triple is unusual.
+    Each item of `files` is a tuple (split, one of its files, number of triples in this file). The items are in the
+    order in which the files were read.
     """
     triples = np.concatenate([part.array for part in dataset.splits.values()])
     n_relation = np.bincount(triples[:, 1], minlength=len(dataset.relations))
@@ -181,7 +181,7 @@ def _known_ids(file: Path, columns: list[pd.Categorical], rows: Ids, dataset: Da
     """Convert the labels in the rows `rows` of `columns` to ids, shape (rows, 3).
 
     Raise a DataError for a label that is not in `dataset`. The message names the line of the label; `first_line` is the
-    number of the line with row 0.
+    line number of row 0.
     """
     ids = np.empty((len(rows), 3), dtype=np.int64)
     for i, vocabulary in enumerate((dataset.entities, dataset.relations, dataset.entities)):
@@ -258,7 +258,7 @@ def read_labelled(
     for pair, is_in in zip(TRUTH_LABELS, is_in_pair):
         if is_in.all():
             return triples, np.array([pair.get(text, False) for text in texts])[labels.codes]
-    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # up to this row, no pair has all labels
+    row = max(int(np.argmin(is_in)) for is_in in is_in_pair)  # no pair contains all labels up to this row
     raise DataError(
         f"{path}, line {row + 1 + bool(header)}: expected the label 1 or -1, 1 or 0, true or false, and the same pair "
         f"in the whole file; found {str(labels[row])!r}"
@@ -315,7 +315,7 @@ def read_columns(
 
 
 def first_labels(file: str | Path) -> list[str]:
-    """Return the labels of the first line of a tab-separated file; readers use them to recognise a header.
+    """Return the labels of the first line of a tab-separated file, for example to recognise a header.
 
     Parameters
     ----------
@@ -385,8 +385,8 @@ def _has_header_words(first: Sequence[str]) -> bool:
 def _parse(source: Path | io.BytesIO, n_columns: int) -> list[pd.Categorical]:
     """Parse the columns into categoricals of strings.
 
-    With the dtype "category", pandas creates each distinct label only once, which halves the time. But pandas converts
-    a column to numbers or booleans if all its labels look like these; then the file is read again as strings.
+    With the dtype "category", pandas creates each distinct label only once, which halves the time. But if all labels of
+    a column look like numbers or booleans, pandas converts them; then the file is read again as strings.
     """
 
     def read(dtype: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Readers of embedding models: `load_model`, and one module for each file format."""
+"""Functions that read embedding models: `load_model`, and one module for each file format."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     **settings
         Settings that the file does not contain: ``model``, ``inverse_relations``, and everything that changes the
         scores and has a default in `kgeval.models` (``norm``, ``layout``, ``normalise``, ``phase_unit``;
-        ``batch_norm_eps`` for the tensors ``bn_0.*`` and ``bn_1.*`` of TuckER). A file is never read with these
-        defaults: if neither the file nor the call gives one of these settings, an error is raised. A setting that is
-        passed here replaces the value in the file; if the two values differ, the ``notes`` of the model mention this.
+        ``batch_norm_eps`` for the tensors ``bn_0.*`` and ``bn_1.*`` of TuckER). These defaults are never used for a
+        file: if neither the file nor the call gives such a setting, an error is raised. A setting that is passed here
+        replaces the value in the file; if the two values differ, the ``notes`` of the model mention this.
 
         ``entity_labels`` and ``relation_labels`` are the labels of the rows; the word ``"ids"`` instead of labels means
         that the rows are in id order. If the file contains only one of the two, pass the other. ``ignore`` names arrays

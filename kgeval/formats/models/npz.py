@@ -1,6 +1,6 @@
 """The format of embedding models in ``.npz`` files; `load_model` reads them with this module.
 
-The reader puts the rows of the tables in the order of the ids of a dataset.
+The rows of the tables are put in the order of the ids of a dataset.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNor
 ENTITY_TABLES = ("entities", "subjects", "objects")
 RELATION_TABLES = ("relations", "relations_inverse")
 LABEL_ARRAYS = {"entities": "entity_labels", "relations": "relation_labels"}
-IN_ID_ORDER = "ids"  # in the place of the labels: the rows are in id order
+IN_ID_ORDER = "ids"  # given instead of labels, if the rows are in id order
 # Names that PyKEEN gives to its tensors, the long ones since version 1.11.
 ALIASES = {
     "entity": "entities",
@@ -118,7 +118,7 @@ def _arrays(file: Path) -> Arrays:
 
 
 def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
-    """Return the arrays that the setting `ignore` does not name, and a note about the others, if there are any."""
+    """Return the arrays that the setting `ignore` does not name, and a note about the ignored arrays, if any."""
     names = [word.strip() for word in ignore.split(",")] if isinstance(ignore, str) else list(ignore)
     for name in names:
         if name not in arrays:
@@ -128,7 +128,7 @@ def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[A
 
 
 def _label_array(name: str, labels: str | Iterable[str]) -> npt.NDArray[Any]:
-    """Return the labels of the rows, which the caller passed, as an array like the label arrays of a file."""
+    """Return the row labels that the caller passed, as an array like the label arrays of a file."""
     if isinstance(labels, str):
         return np.array(labels)
     listed = list(labels)
@@ -154,7 +154,7 @@ def _check_used(file: Path, arrays: Arrays, kind: type[EmbeddingModel]) -> None:
 
 
 def _check_said(file: Path, kind: type[EmbeddingModel], unsaid: list[str]) -> None:
-    """Raise a DataError if `unsaid` names settings: they change the scores, but nobody has given their values."""
+    """Raise a DataError if `unsaid` is not empty: it names settings that change the scores but have no value."""
     if unsaid:
         raise DataError(
             f"{file}: does not say {' and '.join(unsaid)}, which {'changes' if len(unsaid) == 1 else 'change'} the "
@@ -392,7 +392,7 @@ def _row_ids(
 
     `kind` is ``"entities"`` or ``"relations"``; `shape` is the shape of the table. With `has_inverse`, half of the rows
     of the table belong to inverse relations; the result does not contain them. If the file has no labels, the number of
-    rows decides: the rows belong to all ids in order, or to those ids, in order, that occur in train.
+    rows decides: the rows belong to all ids, or to the ids that occur in train; both in ascending order.
     """
     vocabulary, is_seen = (
         (dataset.entities, dataset.is_seen_entity)
@@ -437,7 +437,7 @@ def _row_ids(
 def _check_normal_forms(
     file: Path, name: str, labels: npt.NDArray[Any], ids: Ids, vocabulary: Vocabulary, dataset: Dataset
 ) -> None:
-    """Raise a DataError if an unknown label equals a dataset label that has no row, except for the Unicode form."""
+    """Raise a DataError if an unknown label and a dataset label without a row differ only in their Unicode form."""
     lacking = np.setdiff1d(np.arange(len(vocabulary)), ids)
     unknown = labels[ids < 0].tolist()
     if not len(lacking) or not unknown:

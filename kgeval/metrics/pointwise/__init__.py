@@ -1,7 +1,7 @@
 """Metrics of single predictions, `by_field` (a metric per relation or other field), calibration, and thresholds.
 
 Each kind of prediction has a module with its metrics: `decisions`, `separation` (scores), `probabilities`, and
-`estimates` (values). Users call them directly; `kgeval.classification` calls them for triple classification.
+`estimates` (values). Users call the metrics directly; `kgeval.classification` calls them for triple classification.
 """
 
 from kgeval.discovery import import_modules
@@ -33,7 +33,7 @@ from kgeval.metrics.pointwise.fields import by_field
 from kgeval.metrics.pointwise.probabilities import ECE, PCOPC, Brier, FieldECE, LogLoss
 from kgeval.metrics.pointwise.separation import GAUC, AveragePrecision, RocAuc
 
-import_modules(__name__, __path__)  # imports every module here, so that each registers its metrics
+import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics
 
 __all__ = [
     "CALIBRATIONS",

@@ -18,7 +18,7 @@ from kgeval.errors import KgevalWarning, MetricError, MissingExtra, ScoreError
 from kgeval.metrics.pointwise.examples import check_same_length, read_binary_labels, read_finite, read_probabilities
 
 CALIBRATIONS = ("platt", "isotonic")
-MAX_STEPS, GRADIENT = 200, 1e-14  # max_iter and tol (largest allowed gradient) of scikit-learn for the Platt fit
+MAX_STEPS, GRADIENT = 200, 1e-14  # scikit-learn's max_iter and tol (largest allowed gradient) in the Platt fit
 
 
 class Calibrator:
@@ -266,8 +266,9 @@ def _fit_platt(values: Reals, labels: Bools, weights: Reals) -> Calibrator:
         warnings.simplefilter("ignore")  # the gradient below checks whether the fit converged
         model.fit(rows, labels, sample_weight=weights)
     slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
-    # (n,): the weighted residuals. The gradient of the negative log-likelihood is their sum (for the intercept) and the
-    # sum of residual * scaled score (for the slope). It must be small compared with the weight of the smaller class.
+    # (n,): the weighted residuals. The gradient of the negative log-likelihood has two parts: the sum of the residuals
+    # (for the intercept), and the sum of residual * scaled score (for the slope). Both must be small compared with the
+    # weight of the smaller class.
     residuals = weights * (_logistic(slope * rows[:, 0] + intercept) - labels)
     smaller_class = min(float(weights[labels].sum()), float(weights[~labels].sum()))
     if not max(abs(residuals.sum()), abs(residuals @ rows[:, 0])) <= 1e-6 * smaller_class:

@@ -103,8 +103,8 @@ def choose_thresholds(
 
     The best threshold is one of the group's distinct scores, or +inf. If several thresholds are equally good, the
     highest is chosen, which predicts the fewest examples positive. With `threshold_at` = ``"midpoint"`` the threshold
-    is then moved down, to the midpoint between the best score and the next lower score of the group. All examples are
-    decided as with the best score itself, since no score of the group lies between the two.
+    is then moved down, to the midpoint between the best score and the next lower score of the group. This changes no
+    decision, since no score of the group lies between the midpoint and the best score.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def choose_thresholds(
         The group of each example, such as its relation; by default all examples are in group 0.
     threshold_at : str
         ``"score"``: the threshold is the best score. ``"midpoint"``: it is the midpoint between the best score and the
-        next lower score of the group (see `midpoints_below`); if the best score is the lowest score of the group, or
-        if +inf is best, the threshold stays there.
+        next lower score of the group (see `midpoints_below`). If the best score is the lowest score of the group, or
+        if +inf is the best threshold, the threshold is not moved.
 
     Returns
     -------
@@ -149,14 +149,14 @@ def choose_thresholds(
     n_correct = steps.tp - steps.fp + np.repeat(n_negatives, sizes)
     # (groups,): the largest number of correct decisions.
     most_correct = np.maximum.reduceat(n_correct, begins)
-    # best: the indices of all steps with as many correct decisions as `most_correct` of their group. Scores descend
-    # within a group, so the first of these steps has the highest score. step (groups,): the index of this step. chosen
-    # (groups,): its score.
+    # best: the indices of all steps that have the largest number of correct decisions of their group. step (groups,):
+    # the first step of each group in `best`; it has the highest score, since scores descend within a group. chosen
+    # (groups,): the score of this step.
     best = np.flatnonzero(n_correct == np.repeat(most_correct, sizes))
     step = best[np.searchsorted(best, begins)]
     chosen = steps.threshold[step]
     if threshold_at == "midpoint":
-        # (groups,): the step of the next lower score; the last step of a group has no lower score and stays.
+        # (groups,): the step with the next lower score; the step itself if it is the last step of its group.
         lower = np.minimum(step + 1, begins + sizes - 1)
         chosen = midpoints_below(chosen, steps.threshold[lower])
     highest = steps.threshold[begins]
@@ -170,9 +170,9 @@ def choose_thresholds(
 def midpoints_below(scores: Reals, lower: Reals) -> Reals:
     """Return the midpoint between each score and a lower score.
 
-    The midpoint is above the lower score and at most the score itself, so that the decision ``>= midpoint`` equals the
-    decision ``>= score`` for both. Where no such midpoint exists, the result is the score: for equal scores, for some
-    neighbouring float64 numbers, and for a lower score of -inf. For a score of +inf the midpoint is +inf.
+    The midpoint is above the lower score and at most the score itself. So the threshold at the midpoint decides both
+    scores as the threshold at the score does. Where no such midpoint exists, the result is the score: for equal scores,
+    for some neighbouring float64 numbers, and for a lower score of -inf. For a score of +inf, the result is +inf.
 
     Parameters
     ----------
@@ -188,8 +188,9 @@ def midpoints_below(scores: Reals, lower: Reals) -> Reals:
     >>> midpoints_below(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, -np.inf]))
     array([2., 2., 1.])
     """
-    # The sum of two finite scores can overflow; the sum of their halves cannot. Halves are used only then, since the
-    # half of a tiny (subnormal) number is rounded. The sum of +inf and -inf is NaN, which fails the comparison below.
+    # The sum of two finite scores can overflow; the sum of their halves cannot. Halves are used only where the sum
+    # overflows, since the half of a tiny (subnormal) number is rounded. The sum of +inf and -inf is NaN; the comparison
+    # below is then False.
     with np.errstate(over="ignore", invalid="ignore"):
         total = scores + lower
         middle = np.where(np.isfinite(total), total / 2, scores / 2 + lower / 2)

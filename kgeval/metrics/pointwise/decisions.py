@@ -285,7 +285,7 @@ class BalancedAccuracy(DecisionMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class FBeta(DecisionMetric):
-    """F-beta: the weighted harmonic mean of precision and recall; recall counts as beta times as important.
+    """F-beta: the weighted harmonic mean of precision and recall; `beta` sets the weight of recall.
 
     The value is (1 + beta^2) * tp / ((1 + beta^2) * tp + beta^2 * fn + fp). If exactly one of precision and recall is
     0 / 0, the value is 0.
@@ -334,7 +334,7 @@ class FBeta(DecisionMetric):
 
     @property
     def heading(self) -> str:
-        """The metric's name in tables for people: F1, or F(beta=2)."""
+        """The metric's name in printed tables and charts, such as F1 or F(beta=2)."""
         return self.title + str(self).removeprefix(self.name).removeprefix("f")
 
 

@@ -201,7 +201,7 @@ def read_values(
     DataError
         If a label is not a finite number.
     ScoreError
-        If a prediction is not a finite number. If all labels are 0 or 1, also if a prediction is outside [0, 1].
+        If a prediction is not a finite number, or if it is outside [0, 1] and all labels are 0 or 1.
     """
     array = _one_column("labels", labels, DataError)
     if array.dtype.kind != "b":

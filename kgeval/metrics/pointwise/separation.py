@@ -77,7 +77,7 @@ class RocAuc(ScoreMetric):
 @POINTS.register
 @dataclass(frozen=True)
 class AveragePrecision(ScoreMetric):
-    """Average precision: the mean over all positives of the precision if the positive's score is the threshold.
+    """Average precision: the precision with the score of each positive as the threshold, averaged over all positives.
 
     Examples with equal scores have the same precision; if all scores are equal, the value is the share of positives.
     The value is also the area below the precision-recall curve drawn as steps. This area is the sum of (increase of
@@ -116,7 +116,7 @@ class AveragePrecision(ScoreMetric):
 class GAUC(ScoreMetric):
     """Group AUC: the weighted mean over groups of the AUC within each group.
 
-    Scores are compared only within a group; a group has the examples of the same user, or of the same query. The weight
+    Scores are compared only within a group; a group has the examples of one user, or of one query. The weight
     of a group is its number of examples, unless `weights` sets another weight, for example the number of clicks of the
     user. A group with examples of one class only has no AUC and is left out: `MetricValue.excluded` is the number of
     such groups, and `excluded_weight` is the sum of their weights divided by the total weight.

@@ -76,7 +76,7 @@ def count_steps(labels: Bools, predictions: npt.NDArray[Any], groups: Ids | None
     ends_group = np.append(group[1:] != group[:-1], True)
     # (steps,): the index of the last example of each step; a step is a run of equal predictions in a group.
     last = np.flatnonzero(ends_group | np.append(ranked[1:] != ranked[:-1], True))
-    # sizes (groups,): number of examples of each group. begins (steps,): index of the first example of the same group.
+    # sizes (groups,): number of examples of each group. begins (steps,): index of the group's first example.
     sizes = np.diff(np.flatnonzero(ends_group), prepend=-1)
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)[last]
     # (n + 1,): cumulated[i] is the number of positives among the first i examples.

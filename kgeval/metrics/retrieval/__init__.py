@@ -1,8 +1,8 @@
 """Retrieval metrics: metrics of ranked lists in which any number of items are relevant.
 
-`from_scores`, `from_ranking` and `from_run` make ranked lists from plain data. `compute` of a metric returns its value
-for these lists; `tabulate` returns a table of several metrics per query. `kgeval.metrics.query_level` uses the metrics
-for the queries of a result.
+`from_scores`, `from_ranking` and `from_run` make ranked lists from plain data. The method `compute` of a metric returns
+its value for these lists; `tabulate` returns a table with a row per query and a column per metric.
+`kgeval.metrics.query_level` uses the metrics for the queries of a result.
 
 >>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])
 >>> MAP().compute(lists).value
@@ -22,7 +22,7 @@ from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision
 from kgeval.metrics.retrieval.positions import expected_hits
 from kgeval.metrics.retrieval.tabulation import query_reasons, tabulate
 
-import_modules(__name__, __path__)  # imports every module here, so that each registers its metrics
+import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics
 
 __all__ = [
     "AVERAGES",

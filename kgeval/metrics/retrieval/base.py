@@ -1,4 +1,4 @@
-"""The base class of list metrics: it averages a ratio per query, applies tie policies and computes chance levels.
+"""The base class of list metrics: one ratio for each query, averaged over the queries; tie policies; chance levels.
 
 `kgeval.metrics.query_level` and `kgeval.trec` call the metrics through this class.
 """
@@ -24,9 +24,9 @@ NO_EXPECTATION = ("optimistic", "pessimistic", "stable")
 class ListMetric(Metric):
     """Base of the metrics of ranked lists with any number of relevant items.
 
-    A subclass defines `ratio`: a numerator and a denominator per query. The value of a query is their quotient. The
-    ``macro`` average is the mean of the quotients, the ``micro`` average is the sum of all numerators divided by the
-    sum of all denominators.
+    A subclass defines `ratio`, which returns a numerator and a denominator for each query. The value of the query is
+    their quotient. The ``macro`` average is the mean of the quotients; the ``micro`` average is the sum of all
+    numerators divided by the sum of all denominators.
     """
 
     default_ties: ClassVar[str] = "expected"
@@ -126,7 +126,7 @@ class ListMetric(Metric):
         return quotient(above, below, below > 0, 0.0 if self._empty == "zero" else np.nan)
 
     def ordered(self, lists: Lists, ties: str) -> Lists:
-        """Return the lists with ties broken; metrics override this if a higher grade is not always better."""
+        """Return the lists with ties broken; a metric overrides this if a higher grade is not always better."""
         return lists.under(ties)
 
     def chance(self, lists: Lists, average: str = "macro") -> MetricValue:
@@ -141,7 +141,7 @@ class ListMetric(Metric):
         Parameters
         ----------
         **choices : tuple of str
-            The allowed words of each such parameter, as in ``empty=("skip", "zero", "nan")``.
+            For each of these parameters, the allowed words, as in ``empty=("skip", "zero", "nan")``.
         """
         k = getattr(self, "k", None)
         if k is not None:
@@ -186,7 +186,7 @@ def check_lists(lists: Any) -> None:
     Raises
     ------
     MetricError
-        If `lists` has another type. The message names this type, and the functions that make lists.
+        If `lists` is not an instance of `Lists`. The message names its type, and the functions that make lists.
     """
     if not isinstance(lists, Lists):
         raise MetricError(

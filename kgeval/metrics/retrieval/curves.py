@@ -30,8 +30,8 @@ def pr_curves(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns query, place (1-based), recall, precision, and interpolated: the highest precision at this recall or
-        at any higher recall.
+        Columns query, place (1-based), recall, precision, and interpolated (the highest precision at this recall or
+        at any higher recall).
 
     Raises
     ------
@@ -186,8 +186,8 @@ def running(lists: Lists, ties: str = "expected") -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row for each item of each list. Columns query, place (1-based), hits (number of relevant items up to this
-        place), precision, recall, and average_precision: the mean of the precisions at the hits up to this place, NaN
-        before the first hit.
+        place), precision, recall, and average_precision (the mean of the precisions at the hits up to this place; NaN
+        before the first hit).
 
     Raises
     ------

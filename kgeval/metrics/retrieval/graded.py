@@ -107,8 +107,8 @@ class _Discounted(ListMetric):
         # (judged,) each: the gains of the judged items, and the order of the items by query, then by descending gain.
         gain = gains(lists.ideal_grade, self.gain)
         order = np.lexsort((-gain, lists.ideal_query))
-        # (judged,): 0-based positions in the ideal lists: 0, 1, 2, ... for each query. So they also fit the items
-        # sorted by `order`.
+        # (judged,): 0-based positions in the ideal lists: 0, 1, 2, ... for each query. They are also the positions of
+        # the items after sorting by `order`, which keeps the items of a query together.
         place = lists.ideal_place
         discount = discount_sums(place, np.ones_like(place), self._reach, base)
         return lists.per_list(lists.ideal_query, gain[order] * discount)
@@ -162,8 +162,8 @@ class DCG(_Discounted):
 class NDCG(_Discounted):
     """Normalised DCG: the DCG of the list divided by the DCG of the ideal list.
 
-    The ideal list has all judged items by descending gain. The base of the logarithm has no effect on the quotient.
-    Micro averages divide the sum of the DCGs by the sum of the ideal DCGs.
+    The ideal list has all judged items, sorted by descending gain. The base of the logarithm has no effect on the
+    quotient. Micro averages divide the sum of the DCGs by the sum of the ideal DCGs.
 
     Parameters
     ----------
@@ -249,9 +249,9 @@ class ERR(ListMetric):
             )
         if not len(lists.query):
             return np.zeros(len(lists)), np.ones(len(lists))
-        # A hit is an item of positive grade; the i-th hit of a tie group is counted in the random order of the group.
-        # Whether the reader stops at the i-th hit is independent of its position, so the two expectations are
-        # multiplied.
+        # A hit is an item of positive grade. The items of a tie group are in random order; the i-th hit is the i-th hit
+        # in this order. Whether the reader stops at it does not depend on its position. So the chance to stop at it is
+        # multiplied by its expected 1 / position.
         # (items,): the chance that a reader who reads the item continues.
         goes_on = 1.0 - (np.exp2(lists.grade) - 1.0) / 2.0**self.g_max
         groups, bounds = lists.groups, lists.bounds
@@ -309,8 +309,8 @@ def _stops(goes_on: Reals, bounds: Ids) -> Reals:
     Notes
     -----
     Let r be the number of hits of a group, and u[m] the chance that a reader who reaches the group continues after the
-    first m hits. u[m] is the mean, over all sets of m of the r hits, of the product of the `goes_on` of the m hits. The
-    chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group, the new u[m] is
+    first m hits. Multiply the `goes_on` of m of the r hits: u[m] is the mean of this product over all sets of m hits.
+    The chance to stop at hit m + 1 is u[m] - u[m + 1]. If a hit with `goes_on` q is added to the group, the new u[m] is
     ((r + 1 - m) * u[m] + m * q * u[m - 1]) / (r + 1).
 
     Examples

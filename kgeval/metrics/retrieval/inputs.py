@@ -39,7 +39,7 @@ def from_scores(
         The score of each item, in the same shape as `relevance`; higher scores rank first. Scores are compared
         exactly, without conversion to another dtype.
     query : array_like, optional
-        The query of each item, in any order; only if `relevance` and `scores` have the shape (items,).
+        The query of each item, in any order; allowed only if `relevance` and `scores` have the shape (items,).
     relevance_level : float, optional
         The lowest grade that counts as relevant in metrics without grades; by default every grade above 0 counts.
     missing : str or float, optional
@@ -54,8 +54,8 @@ def from_scores(
     Raises
     ------
     DataError
-        If the shapes differ, or if a grade is negative, infinite, or NaN although `missing` is None. The message for a
-        grade names the query and the item.
+        If the shapes differ, or if a grade is negative, infinite, or (if `missing` is None) NaN. The message about a
+        wrong grade names the query and the item.
     ScoreError
         If a score is NaN.
 

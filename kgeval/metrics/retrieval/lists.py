@@ -41,11 +41,11 @@ class Lists:
     grade : float64 array, shape (items,)
         The grade of each stored item, above 0; descending within a tie group.
     ideal_query, ideal_grade : int64 and float64 arrays, shape (judged,)
-        The query and the grade of each item of positive grade, also of items that are missing from the list of the
-        query; sorted by query, then by descending grade.
+        The query and the grade of each judged item of positive grade, also of items that are missing from the query's
+        list; sorted by query, then by descending grade.
     place : int64 array, shape (items,), optional
-        Number of items of the same tie group that come before this item in the input, for ties ``"stable"``; None if
-        the order of the input is unknown.
+        For each item, the number of items of its tie group that come before it in the input. Ties ``"stable"`` need
+        this number; None if the order of the input is unknown.
     relevance_level : float
         Metrics without grades count an item as relevant if its grade is positive and at least `relevance_level`.
     names : pandas.Index, optional
@@ -133,8 +133,8 @@ class Lists:
         higher = np.repeat(starts, count) - np.repeat(self.starts, np.diff(self.bounds))
         # (items,): the number of items of the item's part.
         count = np.repeat(count, count)
-        # (items,): number of items of the tie group that rank before the part. Pessimistic: all items with a smaller
-        # worth, including the items of grade 0.
+        # (items,): number of items of the tie group that rank before the part. With ties "pessimistic", these are all
+        # items with a smaller worth, including the items of grade 0.
         ahead = higher if ties == "optimistic" else self.size - higher - count
         return self._sorted(self.before + ahead, count)
 
@@ -171,7 +171,7 @@ class Lists:
 
     @cached_property
     def starts(self) -> Ids:
-        """Index of the first item of each tie group in the arrays of shape (items,), int64 (groups,)."""
+        """For each tie group, the position of its first item in the arrays of items; int64, shape (groups,)."""
         return np.flatnonzero(_is_new(self.query, self.before)).astype(np.int64)
 
     @cached_property
@@ -206,7 +206,7 @@ class Lists:
 
     @cached_property
     def n_relevant(self) -> Ids:
-        """Number of all relevant items of each query, also of those missing from the list, int64 (queries,)."""
+        """Number of relevant items of each query, including items missing from its list; int64 (queries,)."""
         return np.bincount(self.ideal_query[self.ideal_grade >= self.relevance_level], minlength=len(self)).astype(
             np.int64
         )

@@ -39,8 +39,8 @@ class Precision(ListMetric):
         What to do with a list shorter than k. ``"pad"``: the number of relevant items is divided by k, as in trec_eval.
         ``"cut"``: this number is divided by the length of the list.
     empty : str
-        What to do with a query whose precision is 0 / 0: its list has no items, and `k` is None or `short` is
-        ``"cut"``. The options are those of `Recall`.
+        What to do with a query whose precision is 0 / 0. This happens if its list has no items, and `k` is None or
+        `short` is ``"cut"``. The options are those of `Recall`.
 
     References
     ----------
@@ -87,8 +87,7 @@ class Recall(ListMetric):
     k : int, optional
     empty : str
         What to do with a query without relevant items. ``"skip"``: the mean leaves the query out, and ``excluded``
-        of the result is the number of such queries; ``"zero"``: its value is 0; ``"nan"``: the whole metric is
-        undefined.
+        of the result counts it; ``"zero"``: the value of the query is 0; ``"nan"``: the whole metric is undefined.
 
     References
     ----------
@@ -131,7 +130,7 @@ class FBeta(ListMetric):
     k : int, optional
         By default the length of the list.
     beta : float
-        Recall counts as beta times as important as precision: its weight in the mean is beta^2 times as large.
+        The weight of recall in the mean is beta^2 times the weight of precision.
     short : str
         As in `Precision`.
     empty : str
@@ -174,7 +173,7 @@ class FBeta(ListMetric):
 
     @property
     def heading(self) -> str:
-        """The metric's name in tables for people."""
+        """The metric's name in printed tables and charts."""
         return str(self)
 
 
@@ -250,7 +249,7 @@ class RR(ListMetric):
         groups = lists.groups
         # (groups,): whether the group is the first tie group with a relevant item; at most one group per list.
         first = (groups.relevant > 0) & (groups.relevant_before == 0)
-        # One element per such group: 1, because the expectation is for the first relevant item of the group.
+        # (groups in `first`,): 1, because the expectation is for the first relevant item of each group.
         which = np.ones(int(first.sum()), dtype=np.int64)
         reciprocals = expected_reciprocal(
             groups.before[first], groups.size[first], groups.relevant[first], which, self._reach
@@ -343,9 +342,9 @@ class RPrecision(ListMetric):
 class ListAuc(ListMetric):
     """Area under the ROC curve: the share of (relevant, irrelevant) item pairs in which the relevant item ranks higher.
 
-    Both items of a pair are in the same list. Pairs with equal scores count one half (with ties ``"expected"``). A
-    relevant item that is missing from the list counts as ranked below all items. In micro averages all pairs have
-    equal weight, in macro averages all queries have equal weight.
+    Both items of a pair belong to the same query. Pairs with equal scores count one half (with ties ``"expected"``). A
+    relevant item that is missing from the list counts as ranked below all items of the list. In micro averages, all
+    pairs have equal weight; in macro averages, all queries have equal weight.
 
     Parameters
     ----------
@@ -378,7 +377,7 @@ class ListAuc(ListMetric):
         A denominator is the number of all (relevant, irrelevant) pairs of the query.
         """
         groups = lists.groups
-        # (queries,) each: number of relevant items (listed), and of irrelevant items, in each list.
+        # (queries,) each: the number of relevant items in each list, and the number of irrelevant items in each list.
         listed = lists.per_list(groups.query, groups.relevant)
         irrelevant = lists.length - listed
         # (groups,): number of irrelevant items that rank above a relevant item of the group; irrelevant items of the

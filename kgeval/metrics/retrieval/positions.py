@@ -48,8 +48,8 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
     Only the first tie group with a relevant item matters. Let n be the number of items of this group, r the number of
     its relevant items, and m the number of its positions that are among the first k. The chance is
     1 - C(n - r, m) / C(n, m), where C is the binomial coefficient: 1 minus the chance that the first m items of the
-    group are all irrelevant. This quotient is the product of 1 - max(m, r) / (n - i) over i = 0 .. min(m, r) - 1, since
-    m and r can be swapped in it.
+    group are all irrelevant. The quotient C(n - r, m) / C(n, m) is equal to the product of 1 - m / (n - i) over
+    i = 0 .. r - 1. The product stays the same if m and r are swapped; the code uses the form with fewer factors.
 
     Parameters
     ----------
@@ -69,18 +69,18 @@ def chance_of_hit(lists: Lists, k: int) -> Reals:
     groups = lists.groups
     # (groups,): whether the group is the first group with a relevant item; at most one group per list.
     first = (groups.relevant > 0) & (groups.relevant_before == 0)
-    # n, r, m of those groups, each of shape (lists with a relevant item,).
+    # n, r and m in the docstring, each of shape (lists with a relevant item,).
     n, r = groups.size[first], groups.relevant[first]
     m = np.clip(k - groups.before[first], 0, n)
     fewer, more = np.minimum(m, r), np.maximum(m, r)
     # The first m items can all be irrelevant only if all r relevant items fit into the n - m positions after the
-    # cut-off; otherwise the chance is 1. With one factor (in particular if r is 1) it is max(m, r) / n.
+    # cut-off; otherwise the chance is 1. Without factors the chance is 0, with one factor it is more / n.
     chance = np.where(r > n - m, 1.0, np.where(fewer == 0, 0.0, more / n))
     # The groups with at least 2 factors, and the number of factors of each.
     several = np.flatnonzero((r <= n - m) & (fewer > 1))
     count = fewer[several]
-    # ends - count is the index of each group's first factor; i is 0, 1, ..., count - 1 in each group. There are at most
-    # as many factors as relevant items.
+    # The factors of all groups are in one array, which has at most one factor per relevant item. ends - count is the
+    # index of each group's first factor; i is 0, 1, ..., count - 1 in each group.
     ends = np.cumsum(count)
     i = np.arange(count.sum()) - np.repeat(ends - count, count)
     logs = np.log1p(-np.repeat(more[several], count) / (np.repeat(n[several], count) - i))

@@ -39,7 +39,7 @@ def tabulate(
     -------
     pandas.DataFrame
         Indexed by query, with one column per metric; NaN where a query has no value. The last column, ``reason``, tells
-        why values are NaN, and in the row of the average also how many queries each average leaves out.
+        why values are NaN. In the row of the average, it also tells how many queries each average leaves out.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def query_reasons(frame: pd.DataFrame, said: Mapping[str, str]) -> pd.Series[Any
     pandas.Series
         Texts, with the index of `frame`.
     """
-    # A pattern tells which metrics of a query are NaN. patterns (patterns, metrics): the distinct patterns. pattern_of
-    # (queries,): the index of each query's pattern. The text of a pattern is built only once.
+    # A pattern tells which metrics of a query are NaN. patterns, shape (patterns, metrics): the distinct patterns.
+    # pattern_of, shape (queries,): the index of each query's pattern. Each pattern has one text, which is built once.
     patterns, pattern_of = np.unique(frame[list(said)].isna().to_numpy(), axis=0, return_inverse=True)
     texts = [
         join_reasons({key: Cell(np.nan, reason=said[key]) for key, is_nan in zip(said, row) if is_nan})

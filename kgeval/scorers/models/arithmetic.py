@@ -177,13 +177,13 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Returns
     -------
     float32 or float64 array, or tensor on its device
-        Integers and long doubles become float64; float16 and bfloat16 become float32 (without loss); other values are
-        not copied, unless their byte order is not that of the machine.
+        Integers and long doubles become float64; float16 and bfloat16 become float32 (without loss). Other values are
+        copied only if their byte order differs from that of the machine.
 
     Raises
     ------
     DataError
-        If the dtype is not one of real numbers, if the number of dimensions is not `ndim`, if float64 cannot hold a
+        If the values are not real numbers, if the number of dimensions is not `ndim`, if float64 cannot hold a
         long double exactly, or in the cases that `plain_parameters` lists.
     """
     array = plain_parameters(name, values)

@@ -26,7 +26,7 @@ from kgeval.scorers.models.arithmetic import (
     rows,
 )
 
-SETTABLE = ("missing_entities", "missing_relations")  # arrays that may be assigned: they are no tables
+SETTABLE = ("missing_entities", "missing_relations")  # attributes that may be assigned, because they are not tables
 LAYOUTS = ("halves", "interleaved")
 INVERSE_ROWS = ("after", "alternating")
 
@@ -40,12 +40,13 @@ class EmbeddingModel:
     The tables of a model (its parameters) are either all numpy arrays or all torch tensors on one device. Tensors are
     detached and stay on their device. Most tensors are not copied, but some are converted: float16 and bfloat16 to
     float32, integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the tables are
-    tensors, query vectors are float64 tensors on the same device. On the CPU, these query vectors equal, bit for bit,
-    those of a model with the same tables as numpy arrays.
+    tensors, query vectors are float64 tensors on the same device. On the CPU, a model with numpy arrays of
+    the same numbers returns equal query vectors, bit for bit.
 
-    The tensors or arrays of which a model was made may change, for example in a training step. Each evaluation and each
-    call of `score` uses their current values: `refresh` makes all tables anew, including converted tables. The tables
-    and settings of a model cannot be assigned, because the other parts of the model would not follow: make a new model.
+    The tensors or arrays from which a model was made may change, for example in a training step. Each evaluation and
+    each call of `score` uses their current values: `refresh` makes all tables anew, including converted tables. The
+    tables and settings of a model cannot be assigned, because the other parts of the model would not follow: make a new
+    model.
 
     Attributes
     ----------
@@ -132,7 +133,7 @@ class EmbeddingModel:
         return [name for name in settings if name not in values]
 
     def refresh(self) -> None:
-        """Make the tables anew from the tensors or arrays of which the model was made.
+        """Make the tables anew from the tensors or arrays from which the model was made.
 
         Without this method, a table that shares memory with a tensor would follow the tensor, and a table that was
         converted (such as the phases of `RotatE`) would not: the model would be a mixture of two states.
@@ -143,7 +144,7 @@ class EmbeddingModel:
             vars(self).update((name, value) for name, value in vars(current).items() if _may_change(value))
 
     def freeze(self) -> None:
-        """Keep the tables as they are, and forget the arrays of which they were made; `refresh` then does nothing.
+        """Keep the current tables, and drop the arrays from which they were made; `refresh` then does nothing.
 
         Call this method if no other object uses these arrays, for example if they were read from a file.
         """

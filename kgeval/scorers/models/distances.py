@@ -44,7 +44,7 @@ class TransE(EmbeddingModel):
         Which vectors the model divides by their norms before it computes the distance.
         ``"none"``: no vectors.
         ``"entities-l1"``, ``"entities-l2"``: the entity vectors, by their L1 or L2 norms. TorchKGE uses the L2 norm;
-        PyTorch Geometric uses the same norm as for the distance.
+        PyTorch Geometric uses the norm that `norm` chooses.
         ``"all-l2"``: the vectors of entities and relations, by their L2 norms, as in OpenKE.
 
     References

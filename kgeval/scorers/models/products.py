@@ -60,6 +60,7 @@ class ComplEx(EmbeddingModel):
     Parameters
     ----------
     entities, relations : complex arrays, shape (n, d), or real arrays, shape (n, 2 * d)
+        One row per entity or relation.
     layout : str
         Order of real arrays: ``"halves"`` (all real parts, then all imaginary parts) or ``"interleaved"``.
     inverse_relations : str, optional

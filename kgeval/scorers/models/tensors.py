@@ -99,7 +99,7 @@ class TuckER(EmbeddingModel):
         )
         self._norms = {"subject": subject_norm, "product": product_norm}
         super().__init__(self.entities, len(self.relations), inverse_relations)
-        if inverse_relations is None:  # a column of ones, which the constant of a subject query multiplies
+        if inverse_relations is None:  # a column of ones, to be multiplied by the constant of a query
             self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
 
     def _details(self) -> list[str]:
