@@ -197,7 +197,7 @@ class ClassificationResult:
 
     @cached_property
     def _relations(self) -> list[tuple[tuple[str, ...], Ids]]:
-        """One pair per test relation: a tuple with its label, and its row indices. Largest relations come first."""
+        """One pair ``((label,), row indices)`` for each test relation; the relation with the most rows comes first."""
         return self._groups(["relation"])
 
     def _groups(self, names: Sequence[str]) -> list[tuple[tuple[str, ...], Ids]]:

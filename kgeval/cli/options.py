@@ -312,10 +312,10 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     Raises
     ------
     DataError
-        If ``--score`` names a file FILE.py that does not exist.
+        If ``--score`` is FILE.py:NAME, and FILE.py does not exist.
     ScoreError
-        If ``--score`` does not have the form MODULE:NAME, if importing the module fails, or if the module does not
-        contain the name.
+        If ``--score`` has neither the form MODULE:NAME nor FILE.py:NAME, if importing the module fails, or if the
+        module does not contain the name.
     """
     if options.model is not None:
         settings = {name: getattr(options, name) for name in MODEL_SETTINGS}

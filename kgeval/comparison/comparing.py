@@ -294,10 +294,11 @@ def compare(
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
         Holm's method, is at most ``1 - confidence``.
     cluster : str or array_like, shape (rows of the first result,)
-        Which ranks may depend on each other, and are swapped together: the ranks of a ``"triple"``, of a ``"query"`` or
-        of an ``"entity"``, or the ranks with the same label in an array with one label per row of the first result; see
-        `EvaluationResult.interval`. If clusters overlap, the p-values come from Student's t test instead of swaps. This
-        is the case with ``"entity"`` in most graphs, and for ``query.`` metrics over both sides.
+        The clusters: ranks of the same cluster may depend on each other, and are swapped together. ``"triple"``,
+        ``"query"`` and ``"entity"`` put the ranks of each triple, query or entity into one cluster. An array has the
+        label of the cluster for each row of the first result. See `EvaluationResult.interval`. If clusters overlap, the
+        p-values come from Student's t test instead of swaps. This is the case with ``"entity"`` in most graphs, and for
+        ``query.`` metrics over both sides.
     n_resamples : int
         Number of random swaps of the test; every p-value is at least ``1 / (1 + n_resamples)``. All metrics of a call
         use the same swaps. If a metric is compared alone, its p-value may differ slightly (simulation error).

@@ -47,7 +47,7 @@ class Candidates:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides that can be ranked among these candidates; a protocol without `sides` ranks all of them."""
+        """The sides that can be ranked among these candidates; a protocol without `sides` ranks all these sides."""
         return SIDES
 
     @property
@@ -56,14 +56,14 @@ class Candidates:
         return self.kind == PER_POSITIVE
 
     def pools(self, queries: Queries, entities: Ids) -> Iterator[tuple[Queries, Ids]]:
-        """Split the queries into parts with the same candidates, and yield each part with its candidates.
+        """Group the queries that have the same candidates; yield each group and its candidates.
 
         Parameters
         ----------
         queries : Queries
             Queries of one side. ``queries.rows`` holds the row number of each positive in the array of all triples of
-            the ranked splits. -1 stands for a triple that is in no ranked split (users can pass any triple to
-            `explain`). A subclass with one list of candidates per positive has no list for this triple.
+            the ranked splits; -1 for a triple that is in no ranked split, which users can pass to `explain`. A
+            subclass with one list of candidates per positive has no list for such a triple.
         entities : int64 array, shape (entities,)
             Sorted ids of all entities, or only of the entities of train (with ``unseen="drop"`` or ``"worst"``).
 

@@ -60,7 +60,7 @@ class Lists:
         return cls(np.arange(len(table) + 1, dtype=np.int64) * table.shape[1], table.reshape(-1))
 
     def elements(self, chosen: Ids) -> Ids:
-        """Return the positions in `values` of all elements of some lists, list after list; `chosen`: their indices."""
+        """Return where the elements of the lists with the indices `chosen` are in `values`, list after list."""
         return joined_ranges(self.offsets[chosen], self.lengths[chosen])
 
     def take(self, chosen: Ids) -> Lists:

@@ -210,7 +210,8 @@ class Protocol:
         for split in (*self.splits, *filter_splits):
             if split not in dataset:
                 raise ProtocolError(
-                    f"the protocol names split {split!r}; dataset {dataset.name!r} has {', '.join(dataset.splits)}"
+                    f"dataset {dataset.name!r} has no split {split!r}, which the protocol names; its splits are "
+                    f"{', '.join(dataset.splits)}"
                 )
         return replace(self, filter_splits=filter_splits, unseen=self.unseen or unseen)
 

@@ -25,7 +25,8 @@ def read_candidates(
 
     Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
     ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side on which the
-    negatives differ from their positives. File names do not matter: in GraIL's ``ranking_head.txt``, the tail differs.
+    negatives differ from their positives. File names do not count, as they can mislead: the lines of GraIL's
+    ``ranking_head.txt`` differ in the tail.
 
     Parameters
     ----------

@@ -24,14 +24,14 @@ from kgeval.kernels.torch_kernels import TorchCounter
 
 
 class Counter(typing.Protocol):
-    """Counts, for each positive of a batch of queries, the candidates that score higher, and those that score equal."""
+    """Counts, for each positive of a batch of queries, the candidates with a higher score and with the same score."""
 
     @property
     def batch_size(self) -> int:
         """The number of queries in one call of `count` for which the time per query is shortest."""
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
+        """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
 
         Parameters
         ----------

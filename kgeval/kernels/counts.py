@@ -53,7 +53,7 @@ class Counts:
 
 
 def count_known(places: Places, known_scores: Scores, scores: Scores) -> tuple[Ids, Ids]:
-    """Count, for each positive, the known answers of its query that score higher, and those that score equal.
+    """Count, for each positive, the known answers of its query with a higher score and with the same score.
 
     All queries are handled by one sort: each known answer and each positive gets an integer key that orders by query
     first and by score second. Two binary searches then count, for each positive, the known answers with a lower key,

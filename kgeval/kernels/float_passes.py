@@ -157,7 +157,7 @@ class DotPass:
             self.norms[part] = np.sqrt(squares)
 
     def prepare(self, queries: Reals) -> Prepared:
-        """Scale queries, float64, shape (queries, d), and round them to float32."""
+        """Scale the queries, a float64 array of shape (queries, d), and round them to float32."""
         doubles, norms, sizes, is_usable = self.scaled(queries)
         return Prepared(doubles.astype(np.float32), norms, sizes, is_usable)
 
@@ -314,7 +314,7 @@ class DistancePass:
             self.norms[part] = np.abs(scaled).sum(axis=1)
 
     def prepare(self, queries: Reals) -> Prepared:
-        """Scale queries, float64, shape (queries, d), and round them to float32."""
+        """Scale the queries, a float64 array of shape (queries, d), and round them to float32."""
         sizes = np.abs(queries).sum(axis=1)
         is_usable = is_in_range(self.unit) & (sizes < MAX_RATIO * self.unit)
         vectors = (np.where(is_usable[:, None], queries, 0.0) / self.unit).astype(np.float32)

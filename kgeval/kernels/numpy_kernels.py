@@ -71,7 +71,7 @@ class NumpyCounter:
         self.column_of[self.order] = np.arange(len(candidates))
 
     def count(self, queries: Array, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
+        """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class NumpyCounter:
         Returns
         -------
         Counts
-            With float64 scores.
+            Its scores are float64.
         """
         queries = on_host(queries)
         scores = self._exact(queries, places.rows, places.answers)
@@ -95,7 +95,7 @@ class NumpyCounter:
         return exact_pair_scores(self.geometry, queries, self.candidates, rows, columns)
 
     def _count_all(self, job: _Job) -> tuple[Ids, Ids, Scores]:
-        """Count, for each positive, the candidates that score higher, and those that score equal, tile by tile.
+        """Count, for each positive, the candidates with a higher score and with the same score, tile by tile.
 
         A pair is a positive and a candidate. Undecided pairs are collected, and scored together whenever there are
         many, and at the end.
@@ -141,7 +141,7 @@ class NumpyCounter:
         return better + above, equal + same, screened
 
     def _settle(self, job: _Job, undecided: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
-        """Count, for each positive, the undecided candidates that score higher, and those that score equal.
+        """Count, for each positive, the undecided candidates with a higher score and with the same score.
 
         A pair is a positive and the column of a candidate in the order of the tiles. The pass `of_pairs` screens the
         undecided pairs, except if `of_pairs` is the first pass, which has already screened them. The pairs that stay
@@ -170,7 +170,7 @@ class NumpyCounter:
         return better, equal
 
     def _count_crowd(self, job: _Job, crowd: Ids, block: slice) -> tuple[Ids, Ids]:
-        """Count, for each positive of `crowd`, the candidates of `block` that score higher, and those that score equal.
+        """Count, for each positive of `crowd`, the candidates of `block` with a higher score and with the same score.
 
         All scores are exact.
         """
@@ -189,7 +189,7 @@ class NumpyCounter:
         return better, equal
 
     def _count_known(self, job: _Job, screened: Scores) -> tuple[Ids, Ids]:
-        """Count, for each positive, the known answers of its query that score higher, and those that score equal.
+        """Count, for each positive, the known answers of its query with a higher score and with the same score.
 
         `screened` holds the screening scores from `_count_all`; this method computes the missing scores (NaN). If a
         positive has an undecided known answer (other than the positive itself), all known answers of its query are

@@ -35,7 +35,7 @@ def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
 
 
 def count_rows(scores: Scores, places: Places) -> Counts:
-    """Count, for each positive, the candidates of its row that score higher, and those that score equal.
+    """Count, for each positive, the candidates of its row with a higher score and with the same score.
 
     The scores are compared without tolerance, and without a conversion that changes a score.
 

@@ -1,4 +1,4 @@
-"""Counts on the device of tensors: `TorchCounter` for embedding vectors, and functions for rows of scores.
+"""Count better and equal candidates on the device of the tensors: `TorchCounter` does so for embedding vectors.
 
 A GPU sends back integers and the positives' scores, never a matrix of scores. `backends.make_counter` makes the
 counter; `kgeval.kernels.rows` calls the functions for rows.
@@ -91,7 +91,7 @@ class TorchCounter:
         self.is_fused = is_half and triton_kernels.is_available(self.candidates.device)
 
     def count(self, queries: Any, places: Places) -> Counts:
-        """Count, for each positive, the candidates and the known answers that score higher, and those that score equal.
+        """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class TorchCounter:
         return max(_MIN_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
 
     def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
-        """Count, for each positive, the candidates of a block that score higher, and those that score equal."""
+        """Count, for each positive, the candidates of a block with a higher score and with the same score."""
         torch = load_torch()
         low, high = self.screen.interval(job.ready, job.row_index, block)
         is_usable = job.ready.is_usable[job.row_index]
@@ -226,7 +226,7 @@ class TorchCounter:
 
 
 def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
-    """Count, for each positive, the candidates of its row that score higher, and those that score equal.
+    """Count, for each positive, the candidates of its row with a higher score and with the same score.
 
     The scores are compared on their device, without conversion and without tolerance.
 
@@ -365,7 +365,7 @@ def _outwards(thresholds: Tensor, dtype: Any, direction: int) -> Tensor:
 
 
 def _count_known(rows: Tensor, known_rows: Tensor, scores: Tensor, known_scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Count, for each positive, the known answers of its query that score higher, and those that score equal.
+    """Count, for each positive, the known answers of its query with a higher score and with the same score.
 
     All tensors stay on the device. `counts.count_known` explains the computation.
     """

@@ -377,7 +377,9 @@ class MedianRank(_RankAverage):
         return MetricValue(float(np.median(ranks_under(ties, better, tied))))
 
     def _moments(self, better: Ids, tied: Ids, rivals: Ids, ties: str) -> Moments:
-        raise MetricError(f"{self} is not a function of means; use gmr, on which bad ranks also have little effect")
+        raise MetricError(
+            f"{self} is not a function of means; use gmr instead: bad ranks have little effect on it, too"
+        )
 
 
 @RANKS.register

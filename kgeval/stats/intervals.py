@@ -211,7 +211,7 @@ def robust_interval(
     moments : Moments
         The statistic and its observations.
     clusters : array_like, shape (observations,), or Clusters
-        The label of each observation's cluster, or two-way clusters.
+        The label of each observation's cluster; or `Clusters`, which may overlap.
     confidence : float
         Nominal coverage.
     bounds : two floats

@@ -44,9 +44,9 @@ class Moments:
         Computes the statistic from the means: takes a float64 array of shape (..., k), and returns a float64 array of
         shape (...).
     weights : float64 array, shape (observations,), optional
-        The weight of each observation in the statistic, such as its denominator in a ratio. Only the effective number
-        of clusters is computed from this array; the value is not, because `values` and `finish` contain the weights
-        already. By default, all observations have the same weight.
+        The weight of each observation in the statistic, such as its denominator in a ratio. It is used only
+        for the effective number of clusters. It does not change the statistic: `values` and `finish` take the weights
+        into account already. By default, all observations have the same weight.
 
     Examples
     --------

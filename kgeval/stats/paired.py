@@ -126,7 +126,7 @@ def compare_paired(
         The statistics of each system, in the same order and for the same observations. ``first[i]`` and ``second[i]``
         have the same `finish`.
     clusters : array_like, shape (observations,), or Clusters
-        The label of each observation's cluster, or two-way clusters.
+        The label of each observation's cluster; or `Clusters`, which may overlap.
     confidence : float
         Nominal coverage of the intervals; ``1 - confidence`` is the significance level of `detectable`.
     n_resamples : int
@@ -223,8 +223,8 @@ def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
         shapes = in_first.values.shape, in_second.values.shape
         if shapes[0] != shapes[1] or len(in_first) != len(first[0]):
             raise DataError(
-                f"the values of first[{index}] and second[{index}] have shapes {shapes[0]} and {shapes[1]}, the values "
-                f"of first[0] have {len(first[0])} rows; a paired comparison needs the same observations, in the same "
+                f"first[{index}] has values of shape {shapes[0]} and second[{index}] of shape {shapes[1]}, but "
+                f"first[0] has {len(first[0])} rows; a paired comparison needs the same observations, in the same "
                 "order, for all statistics of both systems"
             )
     return len(first[0]) if first else 0
@@ -271,10 +271,10 @@ class _Pair:
         return cls(first, second, value, gaps, deviations, spread)
 
     def shifted(self, shifts: Reals) -> Reals:
-        """Return the difference between the two systems after each swap pattern, shape (patterns,).
+        """Return, for each swap pattern, the statistic of the first system minus that of the second; (patterns,).
 
-        After a swap pattern, the means of the first system are the average of both systems' means plus a shift, and the
-        means of the second system are this average minus the same shift. `shifts` has shape (patterns, k).
+        Let `middle` hold the averages of both systems' k means. After a swap pattern with the shift x, the first system
+        has the means ``middle + x``, and the second ``middle - x``. `shifts`, shape (patterns, k), has one x per row.
         """
         middle = (self.first.values.mean(axis=0) + self.second.values.mean(axis=0)) / 2.0
         return np.asarray(self.first.finish(middle + shifts) - self.second.finish(middle - shifts))

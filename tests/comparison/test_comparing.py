@@ -406,7 +406,7 @@ def test_metrics_without_moments_have_values_and_a_reason():
     assert [math.isnan(record[name]) for name in ("low", "high", "p", "p_holm", "detectable")] == [True] * 5
     assert (record["test"], tested["test"]) == ("", "swaps")
     assert record["reason"] == (
-        "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
+        "median_rank is not a function of means; use gmr instead: bad ranks have little effect on it, too"
     )
     assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
     assert tested["p_holm"] == tested["p"]

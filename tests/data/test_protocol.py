@@ -207,7 +207,7 @@ def test_resolved_names_the_filter_splits(dataset):
 )
 def test_resolved_refuses_splits_the_dataset_lacks(dataset, given):
     """The split, the dataset's name and what it has; evaluate says the same before any scoring."""
-    message = "the protocol names split 'valid'; dataset 'tiny' has train, test"
+    message = "dataset 'tiny' has no split 'valid', which the protocol names; its splits are train, test"
     with pytest.raises(kg.ProtocolError) as caught:
         Protocol(**given).resolved(dataset)
     assert str(caught.value) == message

@@ -438,7 +438,8 @@ def test_faulty_protocols(dataset):
             str(caught.value)
             == f"with a table of scores, unseen must be 'rank'; got {policy!r}. Remove unseen= from the protocol"
         )
-    with pytest.raises(ProtocolError, match="the protocol names split 'valid'; dataset 'four' has train, test"):
+    message = "dataset 'four' has no split 'valid', which the protocol names; its splits are train, test"
+    with pytest.raises(ProtocolError, match=message):
         evaluate_scores(scored(TABLE), dataset, Protocol(splits="valid"))
     with pytest.raises(DataError, match=f"^{NOTHING}$"):
         evaluate_scores(scored([TABLE[0]]), Dataset.from_frames(test=frame(FACTS["test"][:1])))

@@ -254,7 +254,7 @@ def test_the_median_has_no_moments():
     assert list(said.values()) == [False, False, True, True]
     with pytest.raises(MetricError) as caught:
         MedianRank().moments(*WORKED)
-    wanted = "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
+    wanted = "median_rank is not a function of means; use gmr instead: bad ranks have little effect on it, too"
     assert str(caught.value) == wanted
     assert MedianRank().compute(*WORKED).value == 1.5
     assert [str(metric) for metric in PLAIN + WRAPPED if not metric.has_moments] == ["median_rank"]

@@ -154,7 +154,7 @@ def test_macro_is_the_mean_of_the_groups(seed):
             low, value, high = frame.loc[average, [f"{key} low", key, f"{key} high"]]
             assert low < value < high
     assert math.isnan(frame.loc["macro", "median_rank"])
-    why = "median_rank is not a function of means; use gmr, on which bad ranks also have little effect"
+    why = "median_rank is not a function of means; use gmr instead: bad ranks have little effect on it, too"
     assert frame["reason"].to_dict() == {"micro": "", "macro": f"median_rank: {why}"}
 
 
@@ -565,7 +565,7 @@ def test_keys_that_are_neither_labels_nor_ids_are_refused():
         result.with_columns(ids.astype({"s": float}))
     assert str(caught.value) == (
         "column 's', row 0: expected labels (text) or ids (integers), found 0.0 (float). If these are ids, drop the "
-        "rows without one and convert the column: .astype(int)"
+        "rows without an id and convert the column: .astype(int)"
     )
     gaps = ids.astype({"s": str}).astype({"s": object})
     gaps.loc[8, "s"] = None

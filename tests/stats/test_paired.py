@@ -537,10 +537,10 @@ def test_nothing_to_compare():
     [
         ({"second": []}, DataError, "first and second must have the same length; got 1 and 0"),
         ({"second": [Moments(column([1, 2, 3]))]}, DataError,
-         "the values of first[0] and second[0] have shapes (2, 1) and (3, 1), the values of first[0] have 2 rows; "
+         "first[0] has values of shape (2, 1) and second[0] of shape (3, 1), but first[0] has 2 rows; "
          "a paired comparison needs the same observations, in the same order, for all statistics of both systems"),
         ({"second": [Moments(np.ones((2, 2)))]}, DataError,
-         "the values of first[0] and second[0] have shapes (2, 1) and (2, 2), the values of first[0] have 2 rows; "
+         "first[0] has values of shape (2, 1) and second[0] of shape (2, 2), but first[0] has 2 rows; "
          "a paired comparison needs the same observations, in the same order, for all statistics of both systems"),
         ({"clusters": [1]}, DataError, "clusters must have one label per observation, shape (2,); got shape (1,)"),
         ({"confidence": 95}, MetricError, "confidence must be a share between 0 and 1, such as 0.95; got 95"),

@@ -68,8 +68,8 @@ def _gains_by_grade(gain: str) -> dict[float, float]:
         or not all(grade > 0 and 0 <= value < UNBOUNDED for grade, value in by_grade.items())
     ):
         raise MetricError(
-            "gain must be 'linear', 'exponential', or gains of at least 0 for distinct positive grades "
-            f"such as '1:3;2:9'; got {gain!r}"
+            "gain must be 'linear', 'exponential', or pairs GRADE:GAIN such as '1:3;2:9', with distinct positive "
+            f"grades and gains of at least 0; got {gain!r}"
         )
     return by_grade
 

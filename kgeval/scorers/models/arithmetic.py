@@ -208,7 +208,7 @@ def _exact_doubles(name: str, array: Any) -> Any:
     if lost.any():
         place = tuple(int(i) for i in np.argwhere(lost)[0])
         raise DataError(
-            f"{name}: float64 cannot hold all of its {array.dtype} numbers, first {array[place]!s} at {list(place)}; "
-            "kgeval computes in float64. Round them yourself: .astype(numpy.float64)"
+            f"{name} has {array.dtype} numbers that float64 cannot hold; the first is {array[place]!s} at "
+            f"{list(place)}. kgeval computes in float64; round the numbers yourself with .astype(numpy.float64)"
         )
     return doubles

@@ -207,7 +207,10 @@ def test_table_of_no_queries():
 
 
 SPELLINGS = "auc, dcg, err, fbeta, iap, iprec, map, ndcg, precision, recall, rprec, rr, success@10"
-WORTHS = "gain must be 'linear', 'exponential', or gains of at least 0 for distinct positive grades such as '1:3;2:9'"
+WORTHS = (
+    "gain must be 'linear', 'exponential', or pairs GRADE:GAIN such as '1:3;2:9', with distinct positive grades and "
+    "gains of at least 0"
+)
 GAINS = ("lin", "1:-3", "1:nan", "1:inf", "1", "1:2;", ":2", "0:5", "-1:5", "nan:5", "1:2;1:3")  # grade 0 has no worth
 PARAMETERS = [
     ("mapp", f"unknown list metric 'mapp'; did you mean 'map'?; known: {SPELLINGS}"),

@@ -276,8 +276,9 @@ def test_long_doubles_that_float64_cannot_hold():
     """G14: the true reason, not `must be a real numeric array`."""
     entities = np.ones((N, 4), dtype=np.longdouble)
     entities[2, 1] = np.nextafter(np.longdouble(1), np.longdouble(2))
-    message = f"entities: float64 cannot hold all of its {entities.dtype} numbers, first {entities[2, 1]!s} at [2, 1]; "
-    with raises(message + "kgeval computes in float64. Round them yourself: .astype(numpy.float64)", kg.DataError):
+    message = f"entities has {entities.dtype} numbers that float64 cannot hold; the first is {entities[2, 1]!s} at "
+    message += "[2, 1]. kgeval computes in float64; round the numbers yourself with .astype(numpy.float64)"
+    with raises(message, kg.DataError):
         TransE(entities, np.ones((M, 4)))
     entities[2, 1] = np.nan  # such as the row of an entity that the model lacks
     assert np.isnan(TransE(entities, np.ones((M, 4))).score([2], [0], [0])).all()
