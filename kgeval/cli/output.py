@@ -6,16 +6,14 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pandas as pd
-
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult
 from kgeval.cli.options import json_text, say_aside, words
 from kgeval.errors import ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
-from kgeval.metrics import N_EFFECTIVE, TIE_POLICIES, parse_all, split_list
-from kgeval.report import FORMATS, format_frame, frame_records, printable, summary_frame, undefined_lines
+from kgeval.metrics import TIE_POLICIES, parse_all, split_list
+from kgeval.report import FORMATS, format_frame, frame_records, printable, rough_lines, summary_frame, undefined_lines
 from kgeval.results import (
     BREAKDOWNS,
     CLUSTERS,
@@ -26,9 +24,6 @@ from kgeval.results import (
     metric_cautions,
     says_splits,
 )
-
-ROUGH = 10  # intervals with fewer effective clusters than this get a note
-MAX_NAMED = 3
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -171,7 +166,7 @@ def result_text(
         )
     said = []
     if confidence is not None and (is_asked or groups is not None):
-        said = [*interval_notes(result, confidence, cluster), *_rough_intervals(frame if groups is None else groups)]
+        said = [*interval_notes(result, confidence, cluster), *rough_lines(frame if groups is None else groups)]
     if options.format == "json":
         content = {
             "about": result.about,
@@ -208,17 +203,6 @@ def result_text(
     if cautions or reasons:
         parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))
     return "\n\n".join([*parts, last] if last else parts)
-
-
-def _rough_intervals(frame: pd.DataFrame) -> list[str]:
-    """Return a list with one note that names the rows with few effective clusters; empty if there are none."""
-    few = [
-        " ".join(label) if isinstance(label, tuple) else str(label) for label in frame.index[frame[N_EFFECTIVE] < ROUGH]
-    ]
-    if not few:
-        return []
-    more = f" and {len(few) - MAX_NAMED:,} more" if len(few) > MAX_NAMED else ""
-    return [f"intervals with fewer than {ROUGH} effective clusters are rough: {', '.join(few[:MAX_NAMED])}{more}"]
 
 
 def classification_text(result: ClassificationResult, options: argparse.Namespace, last: str = "") -> str:

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
-from kgeval.data import given_and_asked_where, group_rows
+from kgeval.data import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import AgainstChance, Cell, QueryLevel, mean_over_range, metric_frame
-from kgeval.results import MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters
+from kgeval.results import MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters, query_columns
 from kgeval.stats import Clusters, Difference, Interval, Moments, compare_paired, holm, influences, paired_interval
 
 COLUMNS = (
@@ -113,7 +113,7 @@ class Sample:
             # order[starts[:-1]] (queries,): one rank per query, in the order in which this result sorts its queries.
             # queries[order[starts[:-1]]]: the numbers of these queries, a permutation of 0, 1, ...; `argsort` inverts
             # the permutation.
-            order, starts = group_rows(*_query_columns(result, result_rows))
+            order, starts = group_rows(*query_columns(result.table.iloc[result_rows]))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
         # first (queries,): the index of the first rank of each query; its relation is the relation of the query.
         _, first = np.unique(queries, return_index=True)
@@ -192,14 +192,6 @@ class Sample:
         else:
             values = metric.value(result.rank_table.ranks(key.setting, key.ties, self.rows[i]))
         return np.asarray(values * (1 if metric.higher_is_better else -1))
-
-
-def _query_columns(result: EvaluationResult, rows: Ids) -> tuple[Ids, Ids, Ids]:
-    """Return side, relation and given entity of each row: the three sort keys for the queries of a result."""
-    side = result.table["side"].cat.codes.to_numpy()[rows].astype(np.int64)
-    triples = result.table[["s", "p", "o"]].to_numpy()[rows]
-    is_subject = (result.table["side"] == "subject").to_numpy()[rows]
-    return side, triples[:, 1], given_and_asked_where(triples, is_subject)[0]
 
 
 def _observation_kind(key: Key) -> tuple[str, bool]:
@@ -355,7 +347,7 @@ def entity_notes(
     for i, j in itertools.combinations(range(len(results)), 2):
         is_row = (table["first"] == names[i]) & (table["second"] == names[j]) & (table["metric"] == label)
         row = table[is_row].iloc[0]
-        (wide,) = compare_paired([moments[i]], [moments[j]], sample.clusters, confidence=confidence, n_resamples=1)
+        wide = paired_interval(moments[i], moments[j], sample.clusters, confidence)
         ratio = (wide.high - wide.low) / (row["high"] - row["low"])
         if ratio > MAX_ENTITY_RATIO:
             notes.append(

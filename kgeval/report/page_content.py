@@ -74,11 +74,12 @@ def page_data(
     if dataset is not None:
         _check_dataset(dataset, results, names)
     results = [with_all_features(result, dataset) for result in results]
+    notes = [interval_notes(result, CONFIDENCE) for result in results]
     data = {
         "models": list(names),
         "confidence": CONFIDENCE,
-        "head": _head(results),
-        "purposes": list(dict.fromkeys(interval_notes(result, CONFIDENCE)[0] for result in results)),
+        "head": _head(results, notes),
+        "purposes": list(dict.fromkeys(purpose for purpose, *_ in notes)),
         "differences": [str(mismatch) for mismatch in mismatches(results, names)],
         "metrics": _metrics(DEFAULT_METRICS),
         "displays": _displays(comparison),
@@ -131,7 +132,7 @@ def _plain_values(value: Any) -> Any:
     return float(value) if math.isfinite(value) else None
 
 
-def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+def _head(results: Sequence[EvaluationResult], notes: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return the header lines and the scorer names of the results.
 
     ``"common"`` holds the header lines that all results have. ``"own"`` holds, for each result, a list of its other
@@ -141,9 +142,9 @@ def _head(results: Sequence[EvaluationResult]) -> dict[str, Any]:
         [
             *result.header(),
             *(f"note: {caution}" for caution in metric_cautions(result, DEFAULT_METRICS)),
-            *(f"note: {caution}" for caution in interval_notes(result, CONFIDENCE)[1:]),
+            *(f"note: {caution}" for caution in cautions),
         ]
-        for result in results
+        for result, (_, *cautions) in zip(results, notes)
     ]
     common = [line for line in dict.fromkeys(lines[0]) if all(line in other_lines for other_lines in lines)]
     lines_of_each = [[line for line in dict.fromkeys(header) if line not in common] for header in lines]

@@ -25,6 +25,7 @@ from kgeval.stats import FEW_CLUSTERS
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 COMPARISON_STYLES = ("table", "markdown", "latex")
 MAX_LISTED_RANKS, MAX_NAMED = 40, 3
+ROUGH = 10  # intervals with fewer effective clusters than this get a note
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -322,10 +323,27 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
                 rows_of.setdefault(why, []).append(" ".join(_index_parts(label)))
     lines = []
     for why, rows in rows_of.items():
-        more = f" and {len(rows) - MAX_NAMED:,} more" if len(rows) > MAX_NAMED else ""
         where = "" if "interval of " in why.partition(":")[0] else "undefined in "
-        lines.append(f"{where}{', '.join(rows[:MAX_NAMED])}{more}: {why}")
+        lines.append(f"{where}{_first_names(rows)}: {why}")
     return lines
+
+
+def rough_lines(frame: pd.DataFrame) -> list[str]:
+    """Return a list with one note that names the rows with few effective clusters; empty if there are none.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of metrics with intervals.
+    """
+    few = [" ".join(_index_parts(label)) for label in frame.index[frame[N_EFFECTIVE] < ROUGH]]
+    return [f"intervals with fewer than {ROUGH} effective clusters are rough: {_first_names(few)}"] if few else []
+
+
+def _first_names(rows: Sequence[str]) -> str:
+    """Return the names of the first rows, such as "a, b, c and 4 more"."""
+    more = f" and {len(rows) - MAX_NAMED:,} more" if len(rows) > MAX_NAMED else ""
+    return ", ".join(rows[:MAX_NAMED]) + more
 
 
 def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:

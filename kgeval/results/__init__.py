@@ -36,6 +36,7 @@ from kgeval.results.files import (
     write_result,
 )
 from kgeval.results.keys import Key
+from kgeval.results.lists import query_columns
 from kgeval.results.rank_table import RankTable
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "metric_cautions",
     "pack_columns",
     "pack_vocabularies",
+    "query_columns",
     "rank_groups",
     "same_columns",
     "says_splits",

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, check_one_of
-from kgeval.data import given_and_asked_where, group_rows
+from kgeval.data import group_rows
 from kgeval.errors import KgevalWarning, MetricError
 from kgeval.results.columns import check_row_index
+from kgeval.results.lists import query_columns
 from kgeval.stats import Clusters, Grouping
 
 CLUSTERS = ("triple", "query", "entity")
@@ -73,7 +74,7 @@ class RowClusters:
         if isinstance(cluster, str) and cluster == "entity":
             return cls(cluster, (frame["s"].to_numpy(), frame["o"].to_numpy()), frame)
         if isinstance(cluster, str):
-            columns = _query_columns(frame) if cluster == "query" else tuple(frame[["s", "p", "o"]].to_numpy().T)
+            columns = query_columns(frame) if cluster == "query" else tuple(frame[["s", "p", "o"]].to_numpy().T)
             return cls(cluster, (_numbers(*columns),), frame)
         check_row_index("cluster", cluster, frame.index, MetricError)
         if isinstance(cluster, np.ma.MaskedArray):
@@ -89,8 +90,8 @@ class RowClusters:
             raise MetricError(f"cluster, row {int(missing[0])}: the label is missing; every rank needs a label")
         numbers = pd.factorize(labels)[0].astype(np.int64)
         triples = _numbers(*frame[["s", "p", "o"]].to_numpy().T)
-        n_triples = len(np.unique(triples))
-        n_split = len(np.unique(np.stack([triples, numbers]), axis=1).T) - n_triples
+        n_triples, n_parts = (int(part.max(initial=-1)) + 1 for part in (triples, _numbers(triples, numbers)))
+        n_split = n_parts - n_triples
         if n_split:
             warnings.warn(
                 f"cluster: the labels separate the ranks of {n_split:,} of {n_triples:,} triples; these ranks count as "
@@ -111,7 +112,7 @@ class RowClusters:
     @cached_property
     def queries(self) -> Ids:
         """Number of each row's query, int64, shape (rows,); queries are sorted by side, relation and given entity."""
-        return self.labels[0] if self.by == "query" else _numbers(*_query_columns(self.frame))
+        return self.labels[0] if self.by == "query" else _numbers(*query_columns(self.frame))
 
     def among(self, parts: Sequence[Ids], of_queries: bool = False) -> Clusters:
         """Return the clusters of the observations of a metric over one or more groups of rows.
@@ -141,13 +142,6 @@ class RowClusters:
             return Clusters(Grouping.of(queries, n, observations))
         first, second = labels if len(labels) == 2 else (queries, labels[0])
         return Clusters.crossed(first, second, n, observations)
-
-
-def _query_columns(frame: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
-    """Return side, relation and given entity of each row, in this order: they identify the query of the row."""
-    triples = frame[["s", "p", "o"]].to_numpy()
-    side = frame["side"].cat.codes.to_numpy().astype(np.int64)
-    return side, triples[:, 1], given_and_asked_where(triples, (frame["side"] == "subject").to_numpy())[0]
 
 
 def _numbers(*columns: Ids) -> Ids:

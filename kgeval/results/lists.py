@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from kgeval.checks import Ids
 from kgeval.data import Protocol, given_and_asked_where, group_rows
 from kgeval.metrics import lists_of_counts
 from kgeval.metrics.retrieval import Lists
@@ -42,6 +43,24 @@ def no_lists(protocol: Protocol, setting: str) -> str:
         "filtered query-level metrics need all ranked splits in filter_splits, or no filter at all; "
         f"{'+'.join(missing)} is not in filter_splits. Use raw.query..., or add the missing splits and evaluate again"
     )
+
+
+def query_columns(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
+    """Return side, relation and given entity of each row, in this order: they identify the query of the row.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of a table of ranks.
+
+    Returns
+    -------
+    three int64 arrays, shape (rows,)
+        The side is its category code. Sorted by these columns, queries have the order of `query_lists`.
+    """
+    triples = table[["s", "p", "o"]].to_numpy()
+    given, _ = given_and_asked_where(triples, (table["side"] == "subject").to_numpy())
+    return table["side"].cat.codes.to_numpy().astype(np.int64), triples[:, 1], given
 
 
 def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, pd.DataFrame]:

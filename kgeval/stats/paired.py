@@ -264,8 +264,10 @@ class _Pair:
         value = float(first.number - second.number)
         if not isfinite(value):
             gaps[:] = 0.0  # swaps ignore an undefined statistic; the other statistics are still tested
-        deviations = left_out_deviations(first, groups), left_out_deviations(second, groups)
-        variance = clusters.variance(lambda grouping: _change(first, second, grouping))
+        deviations = _left_out(first, second, groups)
+        variance = clusters.variance(
+            lambda grouping: _change(*(deviations if grouping is groups else _left_out(first, second, grouping)))
+        )
         n_effective = min(clusters.effective_number(moments.weights) for moments in (first, second))
         spread = Spread(value, variance, n_effective, clusters.count, clusters.lacking).checked()
         return cls(first, second, value, gaps, deviations, spread)
@@ -307,14 +309,18 @@ class _Pair:
         )
 
 
-def _change(first: Moments, second: Moments, grouping: Grouping) -> Reals:
-    """Return how much the difference changes if a cluster is left out; see `left_out_deviations`.
+def _left_out(first: Moments, second: Moments, grouping: Grouping) -> tuple[Reals, Reals]:
+    """Return how much both statistics change if a cluster is left out; see `left_out_deviations`."""
+    return left_out_deviations(first, grouping), left_out_deviations(second, grouping)
+
+
+def _change(first: Reals, second: Reals) -> Reals:
+    """Return how much the difference changes, from the changes of both statistics.
 
     Rounding errors are set to 0, so that systems whose difference is the same in every cluster have no variance.
     """
-    parts = left_out_deviations(first, grouping), left_out_deviations(second, grouping)
-    change = parts[0] - parts[1]
-    change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]))] = 0.0
+    change = first - second
+    change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(first) + np.abs(second))] = 0.0
     return np.asarray(change)
 
 

@@ -106,7 +106,6 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
     >>> round(detectable_share(first, second, 12 / 300**2, alpha=0.05, power=0.8), 3)
     0.049
     """
-    n = len(first)
     if first.mean() + second.mean() > 1.0:
         first, second = 1.0 - first, 1.0 - second
     # Shares of all pairs: only the first system has 1, only the second system has 1 (both discordant), neither has 1.
@@ -121,8 +120,7 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
     only_lower, neither = ((part * (zeros + gap_beyond) / zeros if zeros else 0.0) for part in (only_lower, neither))
     zeros += gap_beyond
     # The number of independent observations that would give the observed variance.
-    size = n if variance <= 0.0 else (discordant - gap**2) / variance
-    size = size if size > 0.0 else float(n)
+    size = (discordant - gap**2) / variance
 
     def found(rise: float) -> float:
         """Return the power for a true difference of `rise`."""

@@ -344,7 +344,7 @@ def cells():
         yield f"half of the split, {average}", metric, "robust", "triple", sampled, (metric, average)
 
 
-def test_cells():
+def null_cells():
     """All cells of the table of tests under the null hypothesis: (design, metric, cluster, function, arguments)."""
     for n, metric in itertools.product((10, 50, 300), ("mrr", "hits@10")):
         yield f"{n} triples", metric, "triple", null_two_sides, (metric, n)
@@ -501,7 +501,7 @@ def main():
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         kept = [cell for cell in cells() if options.only in " ".join(cell[:4])]
         show_coverage(kept, pool.map(covered, kept, itertools.repeat(options.runs)))
-        kept = [cell for cell in test_cells() if options.only in " ".join(cell[:3])]
+        kept = [cell for cell in null_cells() if options.only in " ".join(cell[:3])]
         found = pool.map(rejected, kept, itertools.repeat(options.runs))
         rows = ((*cell[:3], f"{p:.3f}", f"{held:.3f}", f"{n:.0f}") for cell, (p, held, n) in zip(kept, found))
         show(("design", "metric", "cluster", "p <= 0.05", "interval holds 0", "differing clusters"), rows)
