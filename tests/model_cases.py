@@ -30,6 +30,10 @@ def transe_2(t, s, r, o):
     return -math.sqrt(sum((a + b - c) ** 2 for a, b, c in rows(t, s, r, o)))
 
 
+def transe_squared(t, s, r, o):
+    return -sum((a + b - c) ** 2 for a, b, c in rows(t, s, r, o))
+
+
 def distmult(t, s, r, o):
     return sum(a * b * c for a, b, c in rows(t, s, r, o))
 
@@ -41,6 +45,12 @@ def cp(t, s, r, o):
 def simple(t, s, r, o):
     backward = zip(t["subjects"][o], t["relations_inverse"][r], t["objects"][s], strict=True)
     return (cp(t, s, r, o) + sum(a * b * c for a, b, c in backward)) / 2
+
+
+def simple_of_pykeen(t, s, r, o):
+    backward = zip(t["objects"][s], t["relations_inverse"][r], t["objects"][o], strict=True)
+    forward = zip(t["subjects"][s], t["relations"][r], t["subjects"][o], strict=True)
+    return sum(a * b * c for a, b, c in [*forward, *backward]) / 2
 
 
 def rescal(t, s, r, o):
@@ -189,6 +199,12 @@ CASES = {
     "RESCAL": Case(draw_rescal, RESCAL, rescal),
     "SimplE": Case(draw_simple, SimplE, simple),
     "CP": Case(draw_cp, CP, cp),
+    "TransE-squared": Case(two_tables, lambda **t: TransE(**t, norm=2, power_norm=True), transe_squared),
+    "SimplE-pykeen": Case(draw_simple, lambda **t: SimplE(**t, form="pykeen"), simple_of_pykeen),
+    "SimplE-clamped": Case(
+        draw_simple, lambda **t: SimplE(**t, clamp=(-2, 3)), lambda *row: min(max(simple(*row), -2), 3)
+    ),
+    "QuatE-pykeen": Case(draw_quate, lambda **t: QuatE(**t, form="pykeen"), lambda *row: -quate(*row)),
     "HolE": Case(lambda g, e, r: two_tables(g, e, r, d=5), HolE, hole),
     "QuatE": Case(draw_quate, QuatE, quate),
     "TuckER": Case(draw_tucker, build_tucker, tucker),

@@ -27,6 +27,7 @@ from kgeval.kernels.arrays import (
 )
 from kgeval.kernels.backends import Counter, check_device, make_counter, one_thread_each
 from kgeval.kernels.counts import Counts, Places, count_known
+from kgeval.kernels.derived import clamped_dot, squared_l2
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.ordering import Order
 from kgeval.kernels.rows import first_nan, largest_score, row_counter
@@ -44,6 +45,7 @@ __all__ = [
     "as_array",
     "as_double",
     "check_device",
+    "clamped_dot",
     "count_known",
     "double_copy",
     "empty_like",
@@ -65,4 +67,5 @@ __all__ = [
     "one_thread_each",
     "pair_parts",
     "row_counter",
+    "squared_l2",
 ]

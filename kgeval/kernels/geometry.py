@@ -63,6 +63,8 @@ class Geometry:
     screen : function, optional
         See `kgeval.kernels.torch_screens.make_screen`; without this function, tensors are copied to the host,
         and numpy counts.
+    is_derived : bool
+        Whether its scores are made of those of another geometry; see `kgeval.kernels.derived`.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Geometry:
     byte_tile: tuple[int, int] | None = None
     passes: Callable[..., Any] | None = None
     screen: Callable[..., Any] | None = None
+    is_derived: bool = False
 
 
 GEOMETRIES: dict[str, Geometry] = {}  # filled by `kgeval.kernels.geometries`

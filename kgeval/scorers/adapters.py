@@ -332,7 +332,10 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
             f"{name} has no {missing_method}; an embedding model needs geometry, query_vectors and candidate_vectors"
         )
     if hasattr(scorer, "query_vectors"):
-        check_one_of(f"{name}.geometry", getattr(scorer, "geometry", None), GEOMETRIES, ScoreError)
+        geometry = getattr(scorer, "geometry", None)
+        if geometry not in GEOMETRIES:
+            names = [name for name, definition in GEOMETRIES.items() if not definition.is_derived]
+            check_one_of(f"{name}.geometry", geometry, names, ScoreError)
         if isinstance(scorer, EmbeddingModel):
             scorer.refresh()
         return GeometryRows(scorer, n_entities, name)

@@ -506,8 +506,8 @@ FUSED = """
 import numpy as np, torch
 from kgeval.kernels import torch_kernels
 from kgeval.kernels.triton_kernels import count_and_collect, make_groups
-from tests.kernels.test_torch_kernels import assert_counts, brute_force, draw_places, exact_matrix
-from tests.kernels.test_torch_kernels import MISLEADING, small_case
+from test_torch_kernels import assert_counts, brute_force, draw_places, exact_matrix
+from test_torch_kernels import MISLEADING, small_case
 
 rng = np.random.default_rng(0)
 for d, n_queries, n_candidates, n_positives in ((8, 3, 1, 1), (40, 37, 300, 90), (136, 130, 65, 150), (24, 1, 90, 30)):
@@ -557,7 +557,8 @@ def test_fused_kernel_in_tritons_interpreter():
     """The kernel on the CPU: counts, lists that just fit and that overflow, and a counter that uses it."""
     pytest.importorskip("triton", reason="the fused kernel needs triton")
     root = Path(__file__).parents[2]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+    folders = [str(Path(__file__).parent), str(root), *sys.path]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(folders)}
     done = subprocess.run([sys.executable, "-c", FUSED], capture_output=True, text=True, env=environment, cwd=root)
     assert done.returncode == 0, done.stderr
     n_fused, overflow = done.stdout.split(maxsplit=1)

@@ -17,6 +17,8 @@ from kgeval.checks import Ids
 from kgeval.errors import DataError
 from kgeval.kernels import Array, as_array, as_double, is_tensor, kind_of, library, like, on_host
 
+SMALLEST_NORM = 1e-12  # a smaller norm is replaced by this value, as in torch.nn.functional.normalize
+
 
 def rows(table: Array, ids: Ids) -> Array:
     """Return a float64 copy of the rows `ids` of `table`, on the device of `table`.

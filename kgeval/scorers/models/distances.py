@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, check_number, check_one_of
 from kgeval.errors import DataError, KgevalWarning
-from kgeval.kernels import Array, as_double, kind_of, library, like, on_host
-from kgeval.scorers.models.arithmetic import parts, plain_parameters, row_sums, rows, square_root
+from kgeval.kernels import Array, as_double, kind_of, library, like, on_host, squared_l2
+from kgeval.scorers.models.arithmetic import SMALLEST_NORM, parts, plain_parameters, row_sums, rows, square_root
 from kgeval.scorers.models.base import (
     EmbeddingModel,
     check_width,
@@ -24,7 +24,6 @@ from kgeval.scorers.models.base import (
 
 UNIT_TOLERANCE = 1e-3
 NORMALISATIONS = ("none", "entities-l1", "entities-l2", "all-l2")
-SMALLEST_NORM = 1e-12  # a smaller norm is replaced by this value, as in torch.nn.functional.normalize
 # Phases of a trained model are spread over a whole turn. If MIN_PHASES phases are uniform, the probability that all of
 # them lie within SMALL_PHASE of 0 is about 1e-8.
 MIN_PHASES, SMALL_PHASE = 10, 0.5
@@ -46,6 +45,9 @@ class TransE(EmbeddingModel):
         ``"entities-l1"``, ``"entities-l2"``: the entity vectors, by their L1 or L2 norms. TorchKGE uses the L2 norm;
         PyTorch Geometric uses the norm that `norm` chooses.
         ``"all-l2"``: the vectors of entities and relations, by their L2 norms, as in OpenKE.
+    power_norm : bool, optional
+        True: the scores are minus the squared distances if `norm` is 2, as with ``power_norm`` in PyKEEN; with `norm` 1
+        nothing changes. By default, minus the distances.
 
     References
     ----------
@@ -65,9 +67,11 @@ class TransE(EmbeddingModel):
         norm: int = 1,
         inverse_relations: str | None = None,
         normalise: str = "none",
+        power_norm: bool | None = None,
     ) -> None:
         self.entities, self.relations = real_tables(entities=entities, relations=relations)
-        self.geometry = norm_geometry(norm, {1: "l1", 2: "l2"})
+        self._norm_text = norm_geometry(norm, {1: "L1", 2: "squared L2" if power_norm else "L2"})
+        self.geometry = squared_l2() if self._norm_text == "squared L2" else self._norm_text.lower()
         self.normalise = check_one_of("normalise", normalise, NORMALISATIONS, DataError)
         if normalise != "none":
             divided, _, row_norm = normalise.partition("-")
@@ -89,7 +93,7 @@ class TransE(EmbeddingModel):
             "entities-l2": ["entities divided by their L2 norms"],
             "all-l2": ["entities and relations divided by their L2 norms"],
         }
-        return [self.geometry.upper(), *super()._details(), *divided[self.normalise]]
+        return [self._norm_text, *super()._details(), *divided[self.normalise]]
 
 
 def _normalised(table: Array, row_norm: str) -> Array:

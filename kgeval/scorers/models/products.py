@@ -5,12 +5,15 @@ Users import them from `kgeval.models`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from kgeval.checks import Ids
-from kgeval.kernels import Array, library
-from kgeval.scorers.models.arithmetic import join, parts, rows, square_root
+from kgeval.checks import Ids, check_one_of
+from kgeval.errors import DataError
+from kgeval.kernels import Array, clamped_dot, library
+from kgeval.scorers.models.arithmetic import SMALLEST_NORM, join, parts, rows, square_root
 from kgeval.scorers.models.base import (
     EmbeddingModel,
     check_same_shape,
@@ -21,6 +24,8 @@ from kgeval.scorers.models.base import (
     in_parts,
     real_tables,
 )
+
+FORMS = ("pykeen",)  # formulas other than those of the papers
 
 
 class DistMult(EmbeddingModel):
@@ -150,6 +155,13 @@ class SimplE(EmbeddingModel):
         The vectors of the relations and of their inverses.
     inverse_relations : str, optional
         See `kgeval.models`.
+    form : str, optional
+        ``"pykeen"``: the formula of PyKEEN 1.8 and later. The score is the mean of two DistMult scores of (s, p, o):
+        one with `subjects` as the vectors of both entities, and `relations`; the other with `objects` and
+        `relations_inverse`. By default, the formula of the paper.
+    clamp : sequence of two numbers, optional
+        The smallest and the largest score; scores beyond them are replaced by them, and tie. By default, scores have no
+        bounds. The code of the paper uses (-20, 20).
 
     References
     ----------
@@ -168,27 +180,37 @@ class SimplE(EmbeddingModel):
         relations: npt.ArrayLike,
         relations_inverse: npt.ArrayLike,
         inverse_relations: str | None = None,
+        form: str | None = None,
+        clamp: Sequence[float] | None = None,
     ) -> None:
         self.subjects, self.objects, self.relations, self.relations_inverse = real_tables(
             subjects=subjects, objects=objects, relations=relations, relations_inverse=relations_inverse
         )
         check_same_shape(self.subjects, self.objects)
         check_same_shape(self.relations, self.relations_inverse)
-        super().__init__(join([self.objects, self.subjects]), len(self.relations), inverse_relations)
-        self._subjects = join([self.subjects, self.objects])
+        self.form, self.clamp = _checked_form(form), _checked_bounds(clamp)
+        if self.clamp is not None:
+            self.geometry = clamped_dot(*self.clamp)
+        of_subjects = join([self.subjects, self.objects])
+        of_objects = of_subjects if self.form else join([self.objects, self.subjects])
+        super().__init__(of_objects, len(self.relations), inverse_relations)
+        self._subjects = of_subjects
 
     def _details(self) -> list[str]:
-        return [f"{self.objects.shape[1]} dimensions"]
+        form = ["PyKEEN's form"] if self.form else []
+        bounds = [f"scores clamped to [{self.clamp[0]:g}, {self.clamp[1]:g}]"] if self.clamp else []
+        return [*form, f"{self.objects.shape[1]} dimensions", *bounds]
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
-        forward = rows(self.subjects, s) * rows(self.relations, row)
-        backward = rows(self.objects, s) * rows(self.relations_inverse, row)
-        return 0.5 * join([forward, backward])
+        return self._weighted(rows(self._subjects, s), row)
 
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
-        forward = rows(self.objects, o) * rows(self.relations, row)
-        backward = rows(self.subjects, o) * rows(self.relations_inverse, row)
-        return 0.5 * join([forward, backward])
+        return self._weighted(rows(self._objects, o), row)
+
+    def _weighted(self, vectors: Array, row: Ids) -> Array:
+        """Multiply the two halves of entity vectors by the vectors of relation and inverse, and by 1/2."""
+        forward, backward = parts(vectors, 2)
+        return 0.5 * join([forward * rows(self.relations, row), backward * rows(self.relations_inverse, row)])
 
 
 class HolE(EmbeddingModel):
@@ -251,6 +273,9 @@ class QuatE(EmbeddingModel):
         ``"interleaved"``: the four parts of a quaternion are in neighbouring columns.
     inverse_relations : str, optional
         See `kgeval.models`.
+    form : str, optional
+        ``"pykeen"``: the formula of PyKEEN, which is minus that of the paper (higher scores are better all the same).
+        By default, the formula of the paper.
 
     References
     ----------
@@ -268,7 +293,9 @@ class QuatE(EmbeddingModel):
         relations: npt.ArrayLike,
         layout: str = "halves",
         inverse_relations: str | None = None,
+        form: str | None = None,
     ) -> None:
+        self.form = _checked_form(form)
         self.entities = in_parts("entities", entities, layout, 4)
         self.relations = in_parts("relations", relations, layout, 4)
         check_width(entities=self.entities, relations=self.relations)
@@ -277,13 +304,17 @@ class QuatE(EmbeddingModel):
 
     def _details(self) -> list[str]:
         size = f"{self.entities.shape[1] // 4} quaternion dimensions{self._layout_text}"
-        return [size, "relations divided by their norms"]
+        return [*(["PyKEEN's form"] if self.form else []), size, "relations divided by their norms"]
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
-        return self._rotated(s, row, 1.0)
+        return self._signed(self._rotated(s, row, 1.0))
 
     def _subject_queries(self, row: Ids, o: Ids) -> Array:
-        return self._rotated(o, row, -1.0)
+        return self._signed(self._rotated(o, row, -1.0))
+
+    def _signed(self, vectors: Array) -> Array:
+        """Return the query vectors with the sign that `form` chooses."""
+        return -vectors if self.form else vectors
 
     def _rotated(self, entity: Ids, row: Ids, sign: float) -> Array:
         """Return the Hamilton products of entity vectors and relation vectors, shape (n, 4 * d).
@@ -294,6 +325,7 @@ class QuatE(EmbeddingModel):
         w, x, y, z = parts(rows(self.relations, row), 4)
         with np.errstate(invalid="ignore", divide="ignore"):
             norm = square_root(w * w + x * x + y * y + z * z)
+            norm = library(norm).clip(norm, SMALLEST_NORM, None) if self.form else norm
             w, x, y, z = w / norm, sign * x / norm, sign * y / norm, sign * z / norm
         return join(
             [
@@ -303,3 +335,18 @@ class QuatE(EmbeddingModel):
                 a * z + b * y - c * x + d * w,
             ]
         )
+
+
+def _checked_form(form: str | None) -> str | None:
+    """Return the parameter `form` of a model; raise a DataError if it is no known formula."""
+    return None if form is None else check_one_of("form", str(form), FORMS, DataError)
+
+
+def _checked_bounds(clamp: Sequence[float] | None) -> tuple[float, float] | None:
+    """Return the parameter `clamp` of a model as two floats; raise a DataError if it is no interval."""
+    if clamp is None:
+        return None
+    bounds = np.asarray(clamp, dtype=np.float64)
+    if bounds.shape != (2,) or not bounds[0] <= bounds[1]:
+        raise DataError(f"clamp must be the smallest and the largest score, such as (-20, 20); got {clamp!r}")
+    return float(bounds[0]), float(bounds[1])

@@ -168,6 +168,9 @@ class BatchNorm:
         arrays = {
             name: on_host(as_double(check_float_parameters(name, value, 1))) for name, value in self._values.items()
         }
+        shapes = {array.shape for array in arrays.values()}
+        if len(shapes) > 1:
+            raise DataError(f"parameters of a batch normalisation must have the same shape; got {sorted(shapes)}")
         if not (arrays["var"] + self._eps > 0).all():
             raise DataError("batch normalisation needs var + eps above 0")
         scale = arrays["weight"] / np.sqrt(arrays["var"] + self._eps)

@@ -11,7 +11,7 @@ import kgeval as kg
 from kgeval.kernels.numpy_kernels import NumpyCounter
 from kgeval.kernels.rows import count_rows
 from kgeval.scorers.models.distances import RotatE, TransE
-from kgeval.scorers.models.products import ComplEx, DistMult
+from kgeval.scorers.models.products import ComplEx, DistMult, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm
 
 
@@ -320,3 +320,38 @@ def test_phases_that_are_all_small():
     assert model.notes == (model.description, caution)
     for said in (RotatE(entities, phases, phase_unit=1), RotatE(entities, 2 * phases), RotatE(entities, 0.0 * phases)):
         assert said.notes == (said.description,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"form": "paper"}, "form must be one of 'pykeen'; got 'paper'"),
+        ({"clamp": 20}, "clamp must be the smallest and the largest score, such as (-20, 20); got 20"),
+        ({"clamp": (3, 1)}, "clamp must be the smallest and the largest score, such as (-20, 20); got (3, 1)"),
+        ({"clamp": (0, np.nan)}, "clamp must be the smallest and the largest score, such as (-20, 20); got (0, nan)"),
+    ],
+)
+def test_forms_and_bounds(options, message):
+    tables = [np.ones((3, 2)), np.ones((3, 2)), np.ones((1, 2)), np.ones((1, 2))]
+    with pytest.raises(kg.DataError) as caught:
+        SimplE(*tables, **options)
+    assert str(caught.value) == message
+
+
+def test_descriptions_of_forms():
+    tables = [np.ones((3, 4)), np.ones((3, 4)), np.ones((1, 4)), np.ones((1, 4))]
+    model = SimplE(*tables, form="pykeen", clamp=[-20, 20])
+    assert model.description == (
+        "SimplE, PyKEEN's form, 4 dimensions, scores clamped to [-20, 20], no inverse relations"
+    )
+    assert SimplE(*tables).description == "SimplE, 4 dimensions, no inverse relations"
+    assert QuatE(tables[0], tables[2], form="pykeen").description == (
+        "QuatE, PyKEEN's form, 1 quaternion dimensions (halves), relations divided by their norms, no inverse relations"
+    )
+
+
+def test_a_quaternion_of_norm_0_in_the_form_of_pykeen():
+    """It stays 0, as after torch.nn.functional.normalize; in the paper's form it has no direction."""
+    entities, relations = np.ones((2, 4)), np.zeros((1, 4))
+    assert QuatE(entities, relations, form="pykeen").score([0], [0], [1]).tolist() == [0.0]
+    assert np.isnan(QuatE(entities, relations).score([0], [0], [1])).all()

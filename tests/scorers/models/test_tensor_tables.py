@@ -56,6 +56,12 @@ CASES = {
     "QuatE-interleaved": Case(lambda **t: QuatE(**t, layout="interleaved"), two_tables(4)),
     "CP": Case(CP, cp_tables),
     "SimplE": Case(SimplE, lambda d: cp_tables(d) | {"relations_inverse": (ROWS, d)}),
+    "TransE-squared": Case(lambda **t: TransE(**t, norm=2, power_norm=True), two_tables(1)),
+    "QuatE-pykeen": Case(lambda **t: QuatE(**t, form="pykeen"), two_tables(4)),
+    "SimplE-pykeen": Case(
+        lambda **t: SimplE(**t, form="pykeen", clamp=(-1e7, 1e7)),
+        lambda d: cp_tables(d) | {"relations_inverse": (ROWS, d)},
+    ),
     "RESCAL": Case(RESCAL, lambda d: {"entities": (N_ENTITIES, d), "relations": (ROWS, d, d)}),
     "TuckER": Case(TuckER, tucker_tables),
     "TuckER-normed": Case(
@@ -388,6 +394,10 @@ E, R, W = torch.ones(4, 4), torch.ones(2, 4), torch.ones(2, 4, 4)
         (lambda: TransE(E + 0j, R), "entities must be a real numeric array; got dtype torch.complex64"),
         (lambda: TransE(E, R > 0), "relations must be a real numeric array; got dtype torch.bool"),
         (lambda: BatchNorm(E[0], E[0], E[0], -E[0]), "batch normalisation needs var + eps above 0"),
+        (
+            lambda: BatchNorm(E[0], E[0], E[0], E[0, :1] ** 2),
+            "parameters of a batch normalisation must have the same shape; got [(1,), (4,)]",
+        ),
         (lambda: BatchNorm(E, E[0], E[0], E[0]), "weight must have 1 dimension(s); got shape (4, 4)"),
     ],
 )
