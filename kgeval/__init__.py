@@ -1,11 +1,11 @@
 """kgeval: exact, comparable evaluation of knowledge-graph embedding models."""
 
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from kgeval import features, metrics, report, stats
+from kgeval import features, metrics, stats
 from kgeval._version import __version__
-from kgeval.classification import classify
-from kgeval.comparison import compare
 from kgeval.data import Dataset, Protocol, TripleSet, Vocabulary, candidates, negatives, sample_negatives
 from kgeval.errors import (
     DataError,
@@ -17,10 +17,23 @@ from kgeval.errors import (
     ScoreError,
 )
 from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_scores
-from kgeval.formats import load_model, read_candidates, read_dataset, read_negatives, read_scores
-from kgeval.published import check_table
 from kgeval.results import EvaluationResult, load_result
 from kgeval.scorers import ScorerReport, check_scorer, models
+
+if TYPE_CHECKING:
+    from kgeval import report
+    from kgeval.classification import classify
+    from kgeval.comparison import compare
+    from kgeval.formats import (
+        inspect,
+        load_model,
+        read_candidates,
+        read_dataset,
+        read_negatives,
+        read_scores,
+        registered_datasets,
+    )
+    from kgeval.published import check_table
 
 __all__ = [
     "DataError",
@@ -47,6 +60,7 @@ __all__ = [
     "evaluate_candidates",
     "evaluate_scores",
     "features",
+    "inspect",
     "load_model",
     "load_result",
     "metrics",
@@ -56,15 +70,41 @@ __all__ = [
     "read_dataset",
     "read_negatives",
     "read_scores",
+    "registered_datasets",
     "report",
     "sample_negatives",
     "stats",
 ]
 
 
+# Names that are loaded at their first use, and their modules: `import kgeval` takes little longer than `import pandas`.
+_LOADED_LATER = {
+    "check_table": "kgeval.published",
+    "classify": "kgeval.classification",
+    "compare": "kgeval.comparison",
+    "inspect": "kgeval.formats",
+    "load_model": "kgeval.formats",
+    "read_candidates": "kgeval.formats",
+    "read_dataset": "kgeval.formats",
+    "read_negatives": "kgeval.formats",
+    "read_scores": "kgeval.formats",
+    "registered_datasets": "kgeval.formats",
+}
+
+
 # Makes `import kgeval.candidates` and `import kgeval.models` work, although these modules are in `kgeval.data` and
 # `kgeval.scorers`.
 sys.modules |= {f"{__name__}.candidates": candidates, f"{__name__}.models": models}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at its first use."""
+    if name == "report":
+        return import_module("kgeval.report")
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(import_module(_LOADED_LATER[name]), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -223,8 +223,30 @@ def read_bytes(path: str | Path) -> bytes:
         raw = file.read_bytes()
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
+    return text_bytes(file, raw)
+
+
+def text_bytes(path: str | Path, raw: bytes) -> bytes:
+    """Return the bytes of a text without a byte order mark.
+
+    Parameters
+    ----------
+    path : str or path
+        The name of the file, for messages.
+    raw : bytes
+        The content of the file.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    DataError
+        If the text is encoded in UTF-16.
+    """
     if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise DataError(f"{file}: is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first")
+        raise DataError(f"{path}: is encoded in UTF-16 (byte order mark); expected UTF-8. Convert the file first")
     return raw.removeprefix(codecs.BOM_UTF8)
 
 
@@ -287,19 +309,20 @@ def check_no_nul(path: str | Path, raw: bytes) -> None:
         raise DataError(f"{path}, line {line_at(raw, raw.index(0))}: a NUL character; is this a text file?")
 
 
-def encoding_error(path: str | Path) -> DataError:
+def encoding_error(path: str | Path, raw: bytes | None = None) -> DataError:
     """Return a DataError about a file that is not UTF-8; the message names the line and the first wrong byte.
 
     Parameters
     ----------
     path : str or path
-        The file; this function reads it again.
+    raw : bytes, optional
+        The content of the file; by default this function reads the file again.
 
     Returns
     -------
     DataError
     """
-    raw = Path(path).read_bytes()
+    raw = Path(path).read_bytes() if raw is None else raw
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -41,7 +41,10 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
 )
 FLOOR = {part: len(ORDER) - i for i, row in enumerate(ORDER) for part in row}
 LOOSE = {"__init__", "__main__", "_version", "checks", "discovery", "errors", "files"}
-OPTIONAL = {"torch", "triton", "ray", "matplotlib", "plotly", "sklearn", "scipy", "pyarrow"}
+OPTIONAL = {
+    "h5py", "matplotlib", "plotly", "pooch", "pyarrow", "pyoxigraph", "ray", "safetensors", "scipy", "sklearn", "torch",
+    "triton",
+}  # fmt: skip
 TOP_LEVEL = {"pyproject.toml", "README.md", "LICENSE", "kgeval", "tests", "data"}
 WITHOUT_EXAMPLE = {
     "ScorerReport": "check_scorer makes it, and shows it",
@@ -210,6 +213,15 @@ def test_import_loads_no_optional_library():
     loaded = set(json.loads(done.stdout))
     assert "kgeval" in loaded
     assert loaded & OPTIONAL == set()
+
+
+def test_import_is_light():
+    """kgeval loads nothing large beside numpy and pandas: no bar (asyncio), no reader of files."""
+    code = "import sys, json, kgeval; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    loaded = set(json.loads(done.stdout))
+    assert loaded & {"asyncio", "tqdm", "http.server", "xml.etree", "sqlite3", "multiprocessing.pool"} == set()
+    assert not [name for name in loaded if name.startswith(("kgeval.formats", "kgeval.report", "kgeval.cli"))]
 
 
 def test_public_names_are_all_there_and_no_others_are_shown():

@@ -17,10 +17,10 @@ from typing import Any
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.comparison import check_names
-from kgeval.data import SIDE_NAMES, UNSEEN, Dataset, Protocol
+from kgeval.data import ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.files import check_source, check_target
-from kgeval.formats import has_named_header, read_candidates
+from kgeval.formats import dataset_formats, has_named_header, model_formats, read_candidates
 from kgeval.report import printable
 from kgeval.results import EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
@@ -51,13 +51,23 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     """
     parser.add_argument("dataset", metavar="DATASET", help="folder with train.txt, valid.txt, test.txt")
     scorer = parser.add_mutually_exclusive_group(required=True)
-    scorer.add_argument("--model", metavar="FILE.npz", help="file of an embedding model")
+    scorer.add_argument(
+        "--model", metavar="PATH", help="checkpoint of an embedding model: a file, or the folder that a tool wrote"
+    )
     scorer.add_argument(
         "--score", metavar="MODULE:NAME", help="function score(s, p, o) or scorer object, in a module or file.py"
     )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
     model = parser.add_argument_group("model settings (needed only if the model file does not contain them)")
+    model.add_argument(
+        "--from", dest="model_format", metavar="NAME", help="format of the checkpoint: " + ", ".join(model_formats())
+    )
+    model.add_argument(
+        "--ids",
+        metavar="FILES",
+        help="id files of the training, which name the rows of the checkpoint: a folder, or ENTITIES,RELATIONS",
+    )
     model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
     model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
     model.add_argument("--layout", choices=LAYOUTS, help="order of real and imaginary parts in the columns")
@@ -105,14 +115,39 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
     dataset.add_argument(
         "--columns",
-        metavar="ORDER",
-        help="order of the columns: hrt (head, relation, tail; default), htr, ...; applies also to a table of scores "
-        "whose header does not name the columns",
+        metavar="COLUMNS",
+        help="order of the columns: hrt (head, relation, tail; default), htr, ..., or with further columns h,r,t,time; "
+        "or the names of the columns of subject, relation and object in the header: source,rel,target. An order of "
+        "three letters applies also to a table of scores whose header does not name the columns",
+    )
+    dataset.add_argument(
+        "--sep",
+        metavar="CHARACTER",
+        help="what separates the columns: a character, or one of tab, comma, space, whitespace (default: a comma in "
+        "files named .csv, else a tab)",
     )
     dataset.add_argument(
         "--splits", metavar="FILES", help="files of splits with other names: train=facts.txt+train.txt,valid=dev.tsv"
     )
     dataset.add_argument("--ignore-files", metavar="NAMES", help="files of the folder to leave out, comma-separated")
+    dataset.add_argument(
+        "--dataset-format",
+        metavar="NAME",
+        help=f"format of the dataset: {', '.join(dataset_formats())} (default: recognised by the names of the files)",
+    )
+    dataset.add_argument(
+        "--split-fractions",
+        metavar="SHARES",
+        help="divide a dataset of one file at random into train, valid and test with these shares: .8,.1,.1, or "
+        "train=.8,test=.2; every entity and relation occurs in train",
+    )
+    dataset.add_argument("--split-seed", type=int, metavar="N", help="seed of --split-fractions (default: 0)")
+    dataset.add_argument(
+        "--split-inverse-free",
+        action="store_true",
+        default=None,
+        help="with --split-fractions: keep triples with the same two entities in both directions together",
+    )
 
 
 def add_protocol(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +187,7 @@ def check_options(options: argparse.Namespace) -> None:
     options : argparse.Namespace
         The parsed options.
     """
-    model_options = ("model_type", *MODEL_SETTINGS, "device")
+    model_options = ("model_type", "model_format", "ids", *MODEL_SETTINGS, "device")
     scorer_options = ("batch_size", "block_size", "max_pairs", "threads", "candidates", "sample")
     ignored: tuple[str, ...] = () if options.model is not None else model_options
     if getattr(options, "scores", None) is not None:
@@ -160,7 +195,8 @@ def check_options(options: argparse.Namespace) -> None:
     for name in ignored:
         if getattr(options, name, None) is not None:
             kind = "--model" if name in model_options else "--model or --score"
-            raise ProtocolError(f"--{name.replace('_', '-')} needs {kind}")
+            option = "--from" if name == "model_format" else f"--{name.replace('_', '-')}"
+            raise ProtocolError(f"{option} needs {kind}")
     if getattr(options, "lists", None) is not None and options.scores is None:
         raise ProtocolError("--lists needs --scores")
     if hasattr(options, "sample") and options.seed is not None and options.sample is None:
@@ -176,15 +212,45 @@ def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Datase
         The parsed options.
     **settings
         Further parameters of `kgeval.read_dataset`.
+
+    Raises
+    ------
+    DataError
+        If an option of ``--split-fractions`` is given without it, or if it is not valid.
     """
-    return kgeval.read_dataset(
+    for name in ("split_seed", "split_inverse_free"):
+        if getattr(options, name) is not None and options.split_fractions is None:
+            raise DataError(f"--{name.replace('_', '-')} needs --split-fractions, such as --split-fractions .8,.1,.1")
+    fractions = None if options.split_fractions is None else _fractions(options.split_fractions)
+    dataset = kgeval.read_dataset(
         options.dataset,
         header=options.header,
         columns=options.columns,
+        sep=options.sep,
         splits=given_splits(options),
         ignore=words(options.ignore_files or ""),
+        format=options.dataset_format,
         **settings,
     )
+    if fractions is None:
+        return dataset
+    return dataset.split(fractions, seed=options.split_seed or 0, inverse_free=bool(options.split_inverse_free))
+
+
+def _fractions(text: str) -> dict[str, float]:
+    """Return the shares of the splits that ``--split-fractions`` names."""
+    parts = words(text)
+    named = [part.partition("=")[::2] for part in parts] if "=" in text else list(zip(SPLITS, parts))
+    try:
+        fractions = {split: float(share) for split, share in named}
+    except ValueError:
+        fractions = {}
+    if len(fractions) != len(parts) or ("=" not in text and len(parts) != len(SPLITS)):
+        raise DataError(
+            "--split-fractions expects the shares of train, valid and test, as in .8,.1,.1, or with names, as in "
+            f"train=.8,test=.2; got {text!r}"
+        )
+    return fractions
 
 
 def given_splits(options: argparse.Namespace) -> dict[str, list[str]]:
@@ -319,7 +385,14 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     """
     if options.model is not None:
         settings = {name: getattr(options, name) for name in MODEL_SETTINGS}
-        return kgeval.load_model(options.model, dataset, model=options.model_type, **settings)
+        return kgeval.load_model(
+            options.model,
+            dataset,
+            format=options.model_format,
+            ids=options.ids,
+            model=options.model_type,
+            **settings,
+        )
     module_name, colon, name = options.score.partition(":")
     if not colon or not name:
         raise ScoreError(f"--score expects module:function or file.py:function; got {options.score!r}")
@@ -389,6 +462,11 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
 def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
     """Raise a ProtocolError if ``--split`` or ``--filter`` names a split that the dataset does not have."""
     if options.split is None and "test" not in dataset:
+        if ONE_FILE in dataset.notes:
+            raise ProtocolError(
+                f"{options.dataset}: one file, so there is no split test; --split-fractions .8,.1,.1 divides it into "
+                "train, valid and test, and --split train ranks all its triples"
+            )
         raise ProtocolError(
             f"{options.dataset}: no file test.txt (or test.tsv), only {', '.join(dataset.splits)}; --split chooses the "
             "splits to rank"

@@ -5,10 +5,22 @@ Packages that evaluate, rank, report or compare import these names from this pac
 
 from kgeval.data import candidates
 from kgeval.data.candidates import PER_POSITIVE, All, Candidates, Listed, Recorded
+from kgeval.data.column_names import (
+    COLUMN_NAMES,
+    TRUTH_NAMES,
+    ColumnChoice,
+    check_columns,
+    check_further_column,
+    chosen_columns,
+    kept_note,
+    named_columns,
+    parse_columns,
+    proposed_columns,
+)
 from kgeval.data.corruption import negatives, sample_negatives
-from kgeval.data.dataset import SPLITS, Dataset, triple_labels
+from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import COLUMN_NAMES, as_labels, check_columns, frame_ids, named_columns, with_labels
+from kgeval.data.frames import as_labels, frame_columns, frame_ids, frame_labels, further_columns, with_labels
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.lists import Lists, joined_ranges
 from kgeval.data.protocol import UNSEEN, Protocol, Sample
@@ -29,14 +41,17 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 
 __all__ = [
     "COLUMN_NAMES",
+    "ONE_FILE",
     "PER_POSITIVE",
     "SETTINGS",
     "SIDES",
     "SIDE_NAMES",
     "SPLITS",
+    "TRUTH_NAMES",
     "UNSEEN",
     "All",
     "Candidates",
+    "ColumnChoice",
     "Dataset",
     "KnownIndex",
     "Listed",
@@ -51,17 +66,25 @@ __all__ = [
     "as_labels",
     "candidates",
     "check_columns",
+    "check_further_column",
     "check_side",
     "check_sides",
+    "chosen_columns",
     "fingerprint_triples",
+    "frame_columns",
     "frame_ids",
+    "frame_labels",
+    "further_columns",
     "given_and_asked",
     "given_and_asked_where",
     "group_rows",
     "joined_ranges",
+    "kept_note",
     "known_triples",
     "named_columns",
     "negatives",
+    "parse_columns",
+    "proposed_columns",
     "query_parts",
     "rank_in",
     "sample_negatives",

@@ -6,23 +6,31 @@ and most other packages take a `Dataset` as an argument.
 
 from __future__ import annotations
 
+import copy
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
+from kgeval.data.column_names import kept_note
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import check_integers, frame_columns, frame_labels, has_names, ignored_columns
+from kgeval.data.frames import as_frame, check_integers, frame_columns, frame_labels, further_columns, has_names
 from kgeval.data.row_keys import group_rows
+from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
 
 SPLITS = ("train", "valid", "test")
+ONE_FILE = (  # the note of a dataset that was read from one file
+    "one file, so all triples are in the split train; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0) "
+    "makes valid and test of them (on the command line: --split-fractions .8,.1,.1)"
+)
 MIN_NUMBERS = 8  # if two columns share fewer numbers, this says nothing about the column order
 
 
@@ -41,11 +49,22 @@ class Dataset:
         Shown in tables; does not change the fingerprint.
     notes : sequence of str
         What was assumed or left out when the data were read; `observations` returns these notes first.
+    columns : mapping of str to pandas.DataFrame, optional
+        For some splits: further columns that the files hold, such as ``time`` or ``weight``. Row i belongs to triple i
+        of the split. They do not change the ranks; results can be broken down by them.
+    dictionaries : mapping of str to sequence of str, optional
+        The labels in the order of the ids that the files of the dataset use, if they use ids: keys ``"entities"`` and
+        ``"relations"``. `kgeval.load_model` puts the rows of a checkpoint in order by them if the checkpoint itself
+        does not name its rows and comes from the same tool. The ids of `entities` and `relations` may be in another
+        order.
+    id_format : str
+        The name of the file format of the `dictionaries`, such as ``"openke"``; empty if they are for any checkpoint.
 
     Raises
     ------
     DataError
-        If there is no split, or the name of a split is not train, valid or test.
+        If there is no split, the name of a split is not train, valid or test, or the number of rows of `columns` is not
+        that of the split.
 
     Examples
     --------
@@ -65,6 +84,9 @@ class Dataset:
         splits: Mapping[str, TripleSet],
         name: str = "dataset",
         notes: Sequence[str] = (),
+        columns: Mapping[str, pd.DataFrame] | None = None,
+        dictionaries: Mapping[str, Sequence[str]] | None = None,
+        id_format: str = "",
     ) -> None:
         for split in splits:
             if split not in SPLITS:
@@ -76,45 +98,65 @@ class Dataset:
         self.splits: dict[str, TripleSet] = {split: splits[split] for split in SPLITS if split in splits}
         self.name = name
         self.notes = tuple(notes)
+        self.columns = dict(columns or {})
+        self.dictionaries = {kind: tuple(labels) for kind, labels in (dictionaries or {}).items()}
+        self.id_format = id_format
+        for split, frame in self.columns.items():
+            if len(frame) != len(self[split]):
+                raise DataError(
+                    f"columns of {split}: expected {len(self[split])} rows, one per triple; got {len(frame)}"
+                )
 
     @classmethod
     def from_frames(
         cls,
         *,
-        train: pd.DataFrame | None = None,
-        valid: pd.DataFrame | None = None,
-        test: pd.DataFrame | None = None,
-        columns: str | None = None,
+        train: Any = None,
+        valid: Any = None,
+        test: Any = None,
+        columns: str | Sequence[str] | None = None,
         name: str = "dataset",
     ) -> Dataset:
-        """Make a dataset from pandas frames of labels.
+        """Make a dataset from tables of labels: frames of pandas, Arrow or Polars, arrays of str, lists of tuples.
 
         Parameters
         ----------
-        train, valid, test : pandas.DataFrame, optional
-            Columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or ``h, r, t``, in any
-            order; other columns are ignored, and the observations name them. Three columns without names (0, 1, 2) are
-            subject, relation, object. An integer becomes its decimal string. If the id of this label is another
-            integer, an error is raised, because the user may have meant an id. Floats, missing values and blank labels
-            raise an error too.
-        columns : str, optional
-            The order of the columns, for frames of exactly three columns with other names: ``"hrt"`` (head, relation,
-            tail), ``"htr"`` or another order of these letters.
+        train, valid, test : pandas.DataFrame, pyarrow.Table or other table, array of str, or list of tuples, optional
+            Tables have columns named ``s, p, o``, ``subject, predicate, object``, ``head, relation, tail`` or
+            ``h, r, t``, in any order; other columns are kept in `columns` of the dataset, to break results down by
+            them. Three columns without names (0, 1, 2), arrays of shape (n, 3) and tuples are subject, relation,
+            object. An integer becomes its decimal string. If the id of this label is another integer, an error is
+            raised, because the user may have meant an id. Floats, missing values and blank labels raise an error too.
+        columns : str or sequence of str, optional
+            Which columns hold what, if the names do not tell it. Either the order of all columns: ``"hrt"`` (head,
+            relation, tail), ``"htr"`` or another order of these letters, and with further columns
+            ``"h,r,t,time"``. Or the names of the columns of subject, relation and object, in this order:
+            ``["source", "rel", "target"]``.
 
         Raises
         ------
         DataError
-            If no frame is given, if the columns of a frame are not recognised, if they have no names and seem to be in
+            If no table is given, if the columns of a table are not recognised, if they have no names and seem to be in
             another order, if a further column marks triples as false or as triples of another split, if a value is
             missing, blank or a float, or if an integer is a label whose id differs from the integer (the message names
-            frame and row).
+            table and row).
+        MissingExtra
+            If a table has only the Arrow interface, and pyarrow is not installed.
+
+        Examples
+        --------
+        >>> Dataset.from_frames(train=[("Jack", "born_in", "Italy"), ("Jack", "likes", "Rome")])
+        Dataset dataset: 3 entities, 2 relations; train 2
         """
         frames = {"train": train, "valid": valid, "test": test}
-        given = {split: frame for split, frame in frames.items() if frame is not None}
+        given = {split: as_frame(split, frame) for split, frame in frames.items() if frame is not None}
         labels = {split: frame_labels(split, frame, columns) for split, frame in given.items()}
-        ignored = [column for split, frame in given.items() for column in ignored_columns(split, frame, columns)]
-        notes = [f"columns ignored: {', '.join(dict.fromkeys(ignored))}"] if ignored else []
-        dataset = cls.from_labels(labels, name=name, notes=notes)
+        parts = {split: further_columns(split, frame, columns) for split, frame in given.items()}
+        further = {split: kept for split, (kept, _) in parts.items() if len(kept.columns)}
+        notes = kept_note(list(dict.fromkeys(str(name) for frame in further.values() for name in frame)))
+        ignored = dict.fromkeys(name for _, names in parts.values() for name in names)
+        notes += [f"columns ignored: {', '.join(ignored)}"] if ignored else []
+        dataset = cls.from_labels(labels, name=name, notes=notes, further_columns=further)
         if columns is None and dataset.suspicious_order and not any(has_names(frame) for frame in given.values()):
             raise DataError(f"{', '.join(given)}: {dataset.suspicious_order}")
         for split, frame in given.items():
@@ -126,7 +168,12 @@ class Dataset:
 
     @classmethod
     def from_labels(
-        cls, columns: Mapping[str, Sequence[pd.Categorical]], name: str = "dataset", notes: Sequence[str] = ()
+        cls,
+        columns: Mapping[str, Sequence[pd.Categorical]],
+        name: str = "dataset",
+        notes: Sequence[str] = (),
+        further_columns: Mapping[str, pd.DataFrame] | None = None,
+        dictionaries: Mapping[str, Sequence[str]] | None = None,
     ) -> Dataset:
         """Make a dataset from categorical columns of labels.
 
@@ -140,6 +187,10 @@ class Dataset:
         name : str
         notes : sequence of str
             See `Dataset`.
+        further_columns : mapping of str to pandas.DataFrame, optional
+            The `columns` of `Dataset`.
+        dictionaries : mapping of str to sequence of str, optional
+            See `Dataset`. Each label becomes a label of the dataset, even if no triple has it.
 
         Raises
         ------
@@ -150,14 +201,17 @@ class Dataset:
             raise DataError("a dataset needs at least one split (train, valid or test)")
         # s, p, o of the first split, then s, p, o of the next split, and so on.
         parts = [column for split in columns for column in columns[split]]
-        entities = _sorted_vocabulary(parts[0::3] + parts[2::3])
-        relations = _sorted_vocabulary(parts[1::3])
+        given = dictionaries or {}
+        entities = _sorted_vocabulary(parts[0::3] + parts[2::3], given.get("entities", ()))
+        relations = _sorted_vocabulary(parts[1::3], given.get("relations", ()))
         ids = [_ids_of(part, relations if i % 3 == 1 else entities) for i, part in enumerate(parts)]
         splits = {
             split: TripleSet(np.column_stack(ids[3 * i : 3 * i + 3]), len(entities), len(relations), name=split)
             for i, split in enumerate(columns)
         }
-        return cls(entities, relations, splits, name=name, notes=notes)
+        return cls(
+            entities, relations, splits, name=name, notes=notes, columns=further_columns, dictionaries=dictionaries
+        )
 
     @classmethod
     def from_arrays(
@@ -203,11 +257,97 @@ class Dataset:
     def __getitem__(self, split: str) -> TripleSet:
         if split not in self.splits:
             names = ", ".join(self.splits)
-            raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {names}{suggest(split, SPLITS)}")
+            hint = suggest(split, SPLITS)
+            if ONE_FILE in self.notes:
+                hint = "; dataset.split({'train': .8, 'valid': .1, 'test': .1}, seed=0) makes valid and test"
+            raise ProtocolError(f"dataset {self.name!r} has no split {split!r}; it has {names}{hint}")
         return self.splits[split]
 
     def __contains__(self, split: object) -> bool:
         return split in self.splits
+
+    def with_notes(self, notes: Sequence[str], first: bool = False) -> Dataset:
+        """Return the same dataset with further notes.
+
+        Parameters
+        ----------
+        notes : sequence of str
+        first : bool
+            Whether the new notes come before the others.
+        """
+        noted = copy.copy(self)
+        noted.notes = (*notes, *self.notes) if first else (*self.notes, *notes)
+        return noted
+
+    def split(self, fractions: Mapping[str, float], *, seed: int = 0, inverse_free: bool = False) -> Dataset:
+        """Divide a dataset of one split into train, valid and test, at random.
+
+        Each entity and each relation occurs in train, so no triple of valid or test contains an unseen one; all copies
+        of a triple are in one split. The same triples and the same seed give the same splits on every machine, whatever
+        the order of the rows.
+
+        Parameters
+        ----------
+        fractions : mapping of str to float
+            The share of each split in the distinct triples: ``{"train": 0.8, "valid": 0.1, "test": 0.1}``. The shares
+            sum to 1; the sizes are exact, by the method of the largest remainder.
+        seed : int
+            Seed of the random numbers (the 64-bit output of numpy's PCG64).
+        inverse_free : bool
+            Whether train contains no triple (o, q, s) for a triple (s, p, o) of valid or test: triples with the same
+            two entities in both directions stay together. A split may then have fewer triples than its share; a note
+            tells how many.
+
+        Returns
+        -------
+        Dataset
+            With the same vocabularies. A note records fractions and seed.
+
+        Raises
+        ------
+        DataError
+            If the dataset has several splits, if the fractions or the seed are not valid, or if fewer triples than the
+            fractions say can leave train without an entity or a relation that only they contain.
+
+        Examples
+        --------
+        >>> ring = Dataset.from_arrays(
+        ...     train=[[i, 0, (i + step) % 10] for i in range(10) for step in (1, 2)], n_entities=10, n_relations=1
+        ... )
+        >>> parts = ring.split({"train": 0.8, "valid": 0.1, "test": 0.1}, seed=3)
+        >>> {name: len(triples) for name, triples in parts.splits.items()}, parts.unseen["test"]["triples"]
+        ({'train': 16, 'valid': 2, 'test': 2}, 0)
+        """
+        if len(self.splits) != 1:
+            raise DataError(
+                f"dataset {self.name!r} already has the splits {', '.join(self.splits)}; split() divides one split"
+            )
+        ((old, triples),) = self.splits.items()
+        sizes = split_sizes(len(triples) - self.duplicates[old], fractions, SPLITS)
+        places = [_sorted_places(vocabulary) for vocabulary in (self.entities, self.relations)]
+        in_order = np.column_stack([places[i][triples.array[:, j]] for j, i in enumerate((0, 1, 0))])
+        rows, n_short = split_rows(in_order, sizes, seed, inverse_free)
+        shares = ", ".join(f"{name} {fractions[name]:g}" for name in sizes)
+        notes = [note for note in self.notes if note != ONE_FILE]
+        notes.append(
+            f"split at random into {shares} of {sum(sizes.values()):,} distinct triples, seed {seed}"
+            + ("; no inverse of a triple of valid or test is in train" if inverse_free else "")
+        )
+        if n_short:
+            notes.append(
+                f"{counted(n_short, 'triple')} fewer than these shares left train, since triples and their inverses "
+                "stay together"
+            )
+        splits = {
+            name: TripleSet(triples.array[part], len(self.entities), len(self.relations), name=name)
+            for name, part in rows.items()
+        }
+        frame = self.columns.get(old)
+        columns = (
+            {} if frame is None else {name: frame.iloc[part].reset_index(drop=True) for name, part in rows.items()}
+        )
+        dictionaries = self.dictionaries
+        return Dataset(self.entities, self.relations, splits, self.name, notes, columns, dictionaries, self.id_format)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -382,9 +522,18 @@ class Dataset:
         return "\n  ".join([head, *self.observations()])
 
 
-def _sorted_vocabulary(columns: Sequence[pd.Categorical]) -> Vocabulary:
-    """Return the vocabulary that contains every category of every column; its labels are sorted by code point."""
-    return Vocabulary(sorted(set().union(*(column.categories.to_numpy(dtype=object).tolist() for column in columns))))
+def _sorted_places(vocabulary: Vocabulary) -> Ids:
+    """Return for each id the position of its label among the sorted labels, int64 (labels,)."""
+    order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def _sorted_vocabulary(columns: Sequence[pd.Categorical], labels: Sequence[str] = ()) -> Vocabulary:
+    """Return the vocabulary of `labels` and of every category of every column; its labels are sorted by code point."""
+    in_columns = (column.categories.to_numpy(dtype=object).tolist() for column in columns)
+    return Vocabulary(sorted(set(labels).union(*in_columns)))
 
 
 def _ids_of(column: pd.Categorical, vocabulary: Vocabulary) -> Ids:
@@ -413,7 +562,7 @@ def _checked_triples(split: str, array: npt.ArrayLike, entities: Vocabulary, rel
     if isinstance(array, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise DataError(f"{split} must not be a masked array; remove the masked rows first")
     if isinstance(array, pd.DataFrame):
-        ignored_columns(split, array)
+        further_columns(split, array)  # raises an error if a column says that rows do not belong to the split
         array = array.iloc[:, frame_columns(split, array)].to_numpy()
     try:
         return TripleSet(array, len(entities), len(relations), name=split)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,80 +15,17 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from kgeval.checks import Ids
-from kgeval.data.vocabulary import Vocabulary
-from kgeval.errors import DataError
-
-COLUMN_NAMES = (
-    ("s", "p", "o"),
-    ("subject", "predicate", "object"),
-    ("subject", "relation", "object"),
-    ("head", "relation", "tail"),
-    ("h", "r", "t"),
+from kgeval.data.column_names import (
+    COLUMN_NAMES,
+    REMEDIES,
+    check_further_column,
+    chosen_columns,
+    named_columns,
+    parse_columns,
+    proposed_columns,
 )
-
-# Names and values of further columns, which say whether a triple is true, or to which split it belongs.
-TRUTH_NAMES = ("label", "labels", "truth", "target", "y")
-TRUTH_VALUES = ({"1", "0"}, {"1", "-1"}, {"true", "false"})
-SPLIT_NAMES = ("split", "splits", "subset")
-SPLIT_VALUES = {"train": "train", "training": "train", "valid": "valid", "dev": "valid", "val": "valid"}
-SPLIT_VALUES |= {"validation": "valid", "test": "test", "testing": "test"}
-
-
-def check_columns(columns: str) -> list[int]:
-    """Return the positions of the columns s, p and o, from a string with one letter for each column.
-
-    Parameters
-    ----------
-    columns : str
-        The letters h, r, t (head, relation, tail) or s, p, o, one for each column, in the order of the columns.
-
-    Returns
-    -------
-    list of three int
-
-    Raises
-    ------
-    DataError
-        If `columns` is not an order of the letters h, r, t or of the letters s, p, o.
-
-    Examples
-    --------
-    >>> check_columns("htr")
-    [0, 2, 1]
-    """
-    for letters in ("hrt", "spo"):
-        if isinstance(columns, str) and sorted(columns) == sorted(letters):
-            return [columns.index(letter) for letter in letters]
-    raise DataError(f"columns must be 'hrt', 'htr' or another order of the letters h, r, t or s, p, o; got {columns!r}")
-
-
-def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
-    """Return the positions of s, p and o among column names; None if no entry of `COLUMN_NAMES` is among the names.
-
-    Parameters
-    ----------
-    what : str
-        The name of the table in error messages.
-    names : sequence of str
-        The names of all columns, in upper or lower case.
-
-    Returns
-    -------
-    list of three int, or None
-
-    Raises
-    ------
-    DataError
-        If one of the recognised names occurs twice.
-    """
-    lowered = [name.lower() for name in names]
-    for known in COLUMN_NAMES:
-        if all(name in lowered for name in known):
-            repeated = [name for name in known if lowered.count(name) > 1]
-            if repeated:
-                raise DataError(f"{what}: duplicate column {repeated[0]!r}; keep only one")
-            return [lowered.index(name) for name in known]
-    return None
+from kgeval.data.vocabulary import Vocabulary
+from kgeval.errors import DataError, MissingExtra
 
 
 def has_names(frame: pd.DataFrame) -> bool:
@@ -100,19 +38,20 @@ def has_names(frame: pd.DataFrame) -> bool:
     return not frame.columns.equals(pd.RangeIndex(frame.shape[1]))
 
 
-def frame_columns(what: str, frame: pd.DataFrame, columns: str | None = None) -> list[int]:
+def frame_columns(what: str, frame: pd.DataFrame, columns: str | Sequence[str] | None = None) -> list[int]:
     """Return the positions of the three columns of a frame that hold s, p and o.
 
-    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case. A frame of exactly three columns is
-    read by position if `columns` says the order, or if its columns have no names (the order is then s, p, o).
+    Columns are recognised by the names in `COLUMN_NAMES`, in upper or lower case, or by the names in `columns`. A frame
+    is read by position if `columns` says the order, or if it has three columns without names (the order is then s, p,
+    o).
 
     Parameters
     ----------
     what : str
         The name of the frame in error messages.
     frame : pandas.DataFrame
-    columns : str, optional
-        The order of the three columns; see `check_columns`.
+    columns : str or sequence of str, optional
+        The columns of the frame; see `parse_columns`.
 
     Returns
     -------
@@ -124,36 +63,46 @@ def frame_columns(what: str, frame: pd.DataFrame, columns: str | None = None) ->
         If the columns cannot be recognised, if a name occurs twice, or if `columns` contradicts the names.
     """
     shown = [str(column) for column in frame.columns]
+    choice = None if columns is None else parse_columns(columns)
+    if choice is not None and choice.is_by_name:
+        return chosen_columns(what, shown, choice)
     named = named_columns(what, shown)
-    if columns is not None:
-        positions = check_columns(columns)
-        if len(shown) != 3:
-            raise DataError(f"{what}: columns={columns!r} is for frames of exactly three columns; got {shown}")
+    if choice is not None and choice.positions is not None:
+        positions = list(choice.positions)
+        if len(shown) != len(choice.names):
+            n = "three" if len(choice.names) == 3 else len(choice.names)
+            raise DataError(f"{what}: columns={choice} is for frames of exactly {n} columns; got {shown}")
         if named is not None and named != positions:
-            raise DataError(f"{what}: columns={columns!r} contradicts the column names {shown}; leave one of them out")
+            raise DataError(f"{what}: columns={choice} contradicts the column names {shown}; leave one of them out")
         return positions
     if named is not None:
         return named
     if len(shown) == 3 and not has_names(frame):
         return [0, 1, 2]
     known = "; ".join(", ".join(names) for names in COLUMN_NAMES)
+    proposal = proposed_columns(shown)
+    by_name = f", or columns={proposal!r}" if proposal else ""
     raise DataError(
         f"{what}: expected columns named {known}; got {shown}. Rename the columns (Dataset.from_frames also "
-        "takes columns='hrt' or 'htr' for three columns with other names)"
+        f"takes columns='hrt' or 'htr' for three columns with other names{by_name})"
     )
 
 
-def frame_labels(split: str, frame: pd.DataFrame, columns: str | None = None) -> list[pd.Categorical]:
+def frame_labels(
+    split: str, frame: pd.DataFrame, columns: str | Sequence[str] | None = None, what: str = ""
+) -> list[pd.Categorical]:
     """Return the labels in the columns s, p and o of a frame.
 
     Parameters
     ----------
     split : str
-        The name of the frame in error messages.
+        The split whose triples the frame holds.
     frame : pandas.DataFrame
         See `frame_columns`.
-    columns : str, optional
+    columns : str or sequence of str, optional
         See `frame_columns`.
+    what : str
+        The name of the table in error messages; by default the split.
 
     Returns
     -------
@@ -162,27 +111,33 @@ def frame_labels(split: str, frame: pd.DataFrame, columns: str | None = None) ->
     Raises
     ------
     DataError
-        If `frame` is not a DataFrame, if its columns are not recognised, or if a value is not a label (see
-        `as_labels`), is empty, or is only white space.
+        If the columns of the frame are not recognised, or if a value is not a label (see `as_labels`), is empty, or is
+        only white space.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise DataError(f"{split}: expected a pandas.DataFrame; got {type(frame).__name__}")
     labels = []
-    for i, j in enumerate(frame_columns(split, frame, columns)):
-        column = as_labels(f"{split} frame", frame.iloc[:, j].to_numpy(dtype=object), i)
+    table = what or f"{split} frame"
+    for i, j in enumerate(frame_columns(what or split, frame, columns)):
+        column = as_labels(table, frame.iloc[:, j].to_numpy(dtype=object), i)
         is_blank = np.array([not label.strip() for label in column.categories], dtype=bool)
         if is_blank.any():
             row = int(np.flatnonzero(is_blank[column.codes])[0])
             raise DataError(
-                f"{split} frame, row {row}, column {i}: the label {column[row]!r} is empty or only white space; "
+                f"{table}, row {row}, column {i}: the label {column[row]!r} is empty or only white space; "
                 "remove the row or name the value"
             )
         labels.append(column)
     return labels
 
 
-def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None) -> list[str]:
-    """Return the names of the columns of a frame that are not read.
+def further_columns(
+    split: str,
+    frame: pd.DataFrame,
+    columns: str | Sequence[str] | None = None,
+    what: str = "",
+    rows: str = "rows of the frame",
+    remedies: Sequence[str] = REMEDIES,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns of a frame that hold neither subject, relation nor object.
 
     Parameters
     ----------
@@ -190,52 +145,131 @@ def ignored_columns(split: str, frame: pd.DataFrame, columns: str | None = None)
         The split whose triples the frame holds.
     frame : pandas.DataFrame
         See `frame_columns`.
-    columns : str, optional
+    columns : str or sequence of str, optional
         See `frame_columns`.
+    what : str
+        The name of the table in error messages; by default the split.
+    rows, remedies
+        See `check_further_column`.
 
     Returns
     -------
-    list of str
+    kept : pandas.DataFrame
+        The further columns, with the default index (0, 1, ...).
+    ignored : list of str
+        The names of the columns that `kept` lacks: columns without a name, with the name of another further column, or
+        with values by which rows cannot be grouped, such as lists.
 
     Raises
     ------
     DataError
-        If an ignored column shows that the frame has rows that are no true triples of `split`: the column marks triples
-        as false, or it names other splits.
+        If a further column shows that the frame has rows that are no true triples of `split`; see
+        `check_further_column`.
 
     Examples
     --------
-    >>> ignored_columns("test", pd.DataFrame([["Jack", "likes", "Rome", 0.5]], columns=["s", "p", "o", "weight"]))
-    ['weight']
+    >>> kept, ignored = further_columns("test", pd.DataFrame([["a", "r", "b", 0.5]], columns=["s", "p", "o", "weight"]))
+    >>> list(kept), ignored
+    (['weight'], [])
     """
-    read = frame_columns(split, frame, columns)
+    triple = frame_columns(what or split, frame, columns)
+    choice = None if columns is None else parse_columns(columns)
+    names = {j: str(name) for j, name in enumerate(frame.columns) if j not in triple}
+    if choice is not None and not choice.is_by_name:
+        names = {j: name for name, j in choice.further.items()}
+    kept: dict[str, pd.Series] = {}
     ignored = []
-    for j, name in enumerate(frame.columns):
-        if j in read:
-            continue
-        ignored.append(str(name))
-        lowered = str(name).lower()
-        column = frame.iloc[:, j]
-        is_split_name = len(column) > 0 and str(column.iloc[0]).lower() in SPLIT_VALUES
-        if lowered in TRUTH_NAMES:
-            values = {str(value).lower().removesuffix(".0") for value in column}
-            if any(values <= pair for pair in TRUTH_VALUES) and values & {"0", "-1", "false"}:
-                raise DataError(
-                    f"{split}: the column {str(name)!r} marks triples as false, but all rows of the frame would be "
-                    "read as true; keep only the true rows, or drop the column if it means something else"
-                )
-        elif lowered in SPLIT_NAMES or is_split_name:
-            texts = sorted({str(value).lower() for value in column})
-            meant = {SPLIT_VALUES.get(text) for text in texts}
-            # A column with a value that is no split raises an error only if the column is named like a column of
-            # splits and has at least two distinct values.
-            if meant != {split} and (None not in meant or (lowered in SPLIT_NAMES and len(texts) > 1)):
-                shown = ", ".join(repr(text) for text in texts[:3])
-                raise DataError(
-                    f"{split}: the column {str(name)!r} names splits ({shown}), but all rows of the frame would be "
-                    f"read as {split}; give one frame per split, or drop the column if it means something else"
-                )
-    return ignored
+    for j, name in names.items():
+        column = frame.iloc[:, j].reset_index(drop=True)
+        distinct = _distinct(column)
+        check_further_column(what or split, name, distinct or (), split, rows, remedies)
+        if not name.strip() or name in kept or distinct is None:
+            ignored.append(name)
+        else:
+            kept[name] = column
+    return pd.DataFrame(kept, index=pd.RangeIndex(len(frame))), ignored
+
+
+def _distinct(column: pd.Series) -> list[Any] | None:
+    """Return the distinct values of a column, the first value first; None if its values cannot be grouped."""
+    try:
+        return column.unique().tolist()
+    except TypeError:  # lists, dicts and other values without a hash
+        return None
+
+
+def as_frame(what: str, table: Any) -> pd.DataFrame:
+    """Return a table of triples as a pandas frame.
+
+    Parameters
+    ----------
+    what : str
+        The name of the table in error messages.
+    table : pandas.DataFrame, pyarrow.Table, array of str or sequence of tuples
+        Also any other table with a method ``to_pandas``, ``__arrow_c_stream__`` or ``__dataframe__``, such as one of
+        Polars. Arrays have shape (n, 3), or one column for each name in ``columns``; a sequence holds tuples of str.
+
+    Raises
+    ------
+    DataError
+        If `table` is none of these, or an array that holds no text.
+    MissingExtra
+        If the table has only the Arrow interface, and pyarrow is not installed.
+    """
+    if isinstance(table, pd.DataFrame):
+        return table
+    if isinstance(table, np.ndarray):
+        return _frame_of_array(what, table)
+    if isinstance(table, (list, tuple)):
+        for row, values in enumerate(table):
+            if not isinstance(values, (list, tuple)) or len(values) != len(table[0]) or len(values) < 3:
+                raise DataError(f"{what}, row {row}: expected a tuple of three labels; got {values!r}")
+        if not len(table):
+            raise DataError(f"{what}: expected at least one triple; got an empty {type(table).__name__}")
+        return pd.DataFrame(table, dtype=object)
+    try:
+        frame = _converted(what, table)
+    except Exception as error:  # each library raises its own types of errors
+        if isinstance(error, MissingExtra):
+            raise
+        raise DataError(f"{what}: the {type(table).__name__} cannot be converted to a frame: {error}") from error
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(
+            f"{what}: expected a table: a pandas or Arrow table, an array of str or a list of tuples; "
+            f"got {type(table).__name__}"
+        )
+    return frame
+
+
+def _converted(what: str, table: Any) -> Any:
+    """Return a table of another library as a pandas frame; None if it offers no known interface."""
+    if hasattr(table, "to_pandas"):
+        # Arrow would make floats of integers with missing values; the error would not show the missing value.
+        is_arrow = type(table).__module__.partition(".")[0] == "pyarrow"
+        return table.to_pandas(integer_object_nulls=True) if is_arrow else table.to_pandas()
+    if hasattr(table, "__arrow_c_stream__") and not isinstance(table, pd.Series):
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise MissingExtra(f'{what}: reading Arrow tables needs pyarrow; pip install "kgeval[parquet]"') from error
+        return pyarrow.table(table).to_pandas(integer_object_nulls=True)
+    if hasattr(table, "__dataframe__"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas calls this interface deprecated
+            return pd.api.interchange.from_dataframe(table)
+    return None
+
+
+def _frame_of_array(what: str, array: npt.NDArray[Any]) -> pd.DataFrame:
+    """Return an array of text as a frame without names."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise DataError(f"{what} must not be a masked array; remove the masked rows first")
+    if array.ndim != 2 or array.shape[1] < 3:
+        raise DataError(f"{what}: expected an array of shape (n, 3); got shape {array.shape}")
+    if array.dtype.kind not in "OUT":
+        hint = "; for ids use Dataset.from_arrays" if array.dtype.kind in "iu" else ""
+        raise DataError(f"{what}: expected an array of str; got dtype {array.dtype}{hint}")
+    return pd.DataFrame(array.astype(object))
 
 
 def check_integers(

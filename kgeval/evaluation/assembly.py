@@ -21,7 +21,7 @@ from kgeval.data import SETTINGS, Dataset, Protocol
 from kgeval.errors import DataError, KgevalWarning, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
 from kgeval.ranking import ListTask, RankCounts
-from kgeval.results import EvaluationResult, Source
+from kgeval.results import EvaluationResult, Source, with_dataset_columns
 
 TIE_RATE_SAID_ALOUD = 0.01  # a higher tie rate gives a caution
 # A caution is given if the z-score of the mean rank is below BELOW_CHANCE, or if it is below ABOVE_CHANCE and there are
@@ -198,10 +198,11 @@ def assemble(
         notes=notes,
         source=source,
     )
+    result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))
     cautions = [*_cautions(result), *cautions]
     for caution in cautions:
         warnings.warn(caution, KgevalWarning, stacklevel=_frames_inside() + 1)
-    return result.__replace__(notes=[*notes, *cautions])
+    return result.__replace__(notes=[*result.notes, *cautions])
 
 
 def list_notes(tasks: Sequence[ListTask], unseen: str | None = None) -> list[str]:

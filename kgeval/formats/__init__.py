@@ -1,16 +1,26 @@
 """Functions that read datasets, models and tables of scores from files, for users and for the command line."""
 
 from kgeval.formats.candidate_files import read_candidates
-from kgeval.formats.datasets import read_dataset, read_negatives
-from kgeval.formats.models import load_model
+from kgeval.formats.datasets import dataset_formats, read_dataset, read_negatives
+from kgeval.formats.inspection import Inspection, inspect
+from kgeval.formats.models import load_model, model_formats
+from kgeval.formats.registered import cache_home, describe_registered, registered_datasets, registered_files
 from kgeval.formats.scores import NUMBER, has_named_header, read_scores
 
 __all__ = [
     "NUMBER",
+    "Inspection",
+    "cache_home",
+    "dataset_formats",
+    "describe_registered",
     "has_named_header",
+    "inspect",
     "load_model",
+    "model_formats",
     "read_candidates",
     "read_dataset",
     "read_negatives",
     "read_scores",
+    "registered_datasets",
+    "registered_files",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from kgeval.checks import Ids, cut_label
 from kgeval.data import Dataset, Listed, group_rows, triple_labels
 from kgeval.errors import DataError
-from kgeval.formats.datasets.tab_folder import read_columns
+from kgeval.formats.text_tables import read_columns
 
 
 def read_candidates(

@@ -8,6 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kgeval.checks import suggest
+from kgeval.errors import DataError
+
 
 @dataclass(frozen=True)
 class Format:
@@ -18,31 +21,66 @@ class Format:
     Parameters
     ----------
     name : str
-        The name of the format in messages.
+        The name that users give to choose the format: lower case, one word, such as ``"openke"``.
     sniff : function
-        Takes a path and returns whether it has this format; looks only at file names and at the first bytes.
+        Takes a path and returns whether it has this format. Looks only at file names and at the first bytes, and never
+        raises an error.
     read : function
-        Reads a file or folder of this format. Takes the path and all options of `read_dataset` or of `load_model`.
+        Reads a file or folder of this format; see `kgeval.formats.datasets` and `kgeval.formats.models` for its
+        parameters.
+    about : str
+        What the format is, in a few words, for messages and notes: ``"OpenKE (ids with count lines)"``.
     """
 
     name: str
     sniff: Callable[[Path], bool]
     read: Callable[..., Any]
+    about: str
 
 
-def format_of(path: Path, modules: Sequence[ModuleType], default: Format) -> Format:
-    """Return the format of a path: the first one whose function `sniff` accepts the path.
+def formats_of(modules: Sequence[ModuleType]) -> dict[str, Format]:
+    """Return the formats that some modules define, by name.
+
+    Parameters
+    ----------
+    modules : sequence of modules
+        Each defines `FORMAT`.
+    """
+    return {module.FORMAT.name: module.FORMAT for module in modules}
+
+
+def format_of(path: Path, formats: dict[str, Format], default: Format, forced: str | None, option: str) -> Format:
+    """Return the format of a path: the one that the caller names, or the only one that recognises the path.
 
     Parameters
     ----------
     path : Path
-    modules : sequence of modules
-        Each defines `FORMAT`.
+    formats : dict of str to Format
     default : Format
-        The result if no format accepts the path; its `read` then raises an error that explains what is wrong.
+        The result if no format recognises the path; its `read` then raises an error that explains what is wrong. It is
+        also the result if it recognises the path and no other format does.
+    forced : str or None
+        The name of a format, given by the caller.
+    option : str
+        How the caller names a format, in Python and on the command line, for messages.
 
     Returns
     -------
     Format
+
+    Raises
+    ------
+    DataError
+        If `forced` is no name of a format, or if several formats recognise the path.
     """
-    return next((module.FORMAT for module in modules if module.FORMAT.sniff(path)), default)
+    if forced is not None:
+        if forced not in formats:
+            raise DataError(
+                f"unknown format {forced!r}{suggest(str(forced), list(formats))}; formats are {', '.join(formats)}"
+            )
+        return formats[forced]
+    found = [one for one in formats.values() if one is not default and one.sniff(path)]
+    if len(found) > 1:
+        names = ", ".join(f"{one.name} ({one.about})" for one in found)
+        raise DataError(f"{path}: several formats are possible: {names}; choose one: {option}")
+    return found[0] if found else default

@@ -15,7 +15,7 @@ import pandas as pd
 from kgeval.checks import Scores, cut_label
 from kgeval.data import named_columns
 from kgeval.errors import DataError
-from kgeval.formats.datasets.tab_folder import first_labels, read_columns
+from kgeval.formats.text_tables import first_labels, read_columns
 
 NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI]nf(inity)?)"
 INTEGER = r"[+-]?[0-9]+"

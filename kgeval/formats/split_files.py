@@ -5,21 +5,19 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kgeval.checks import Ids, suggest
 from kgeval.data import SPLITS, Dataset, KnownIndex, known_triples, query_parts
 from kgeval.errors import DataError
+from kgeval.formats.unpacking import ARCHIVES, PACKED, plain_name
 
 SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"]
 # The names of files that are read, without suffix.
@@ -28,10 +26,11 @@ STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "t
 SPLIT_OF_WORD = {stem: split for split, stems in STEMS.items() for stem in stems}
 SPLIT_OF_WORD |= {"training": "train", "facts": "train", "testing": "test"}
 SUFFIXES = (".txt", ".tsv")
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-CLOSED = (".zst", ".zip", ".parquet")  # the contents of such files are never read
+# Read if the folder has no file of the split with one of `SUFFIXES`. Text may also be packed: ``train.txt.gz``.
+OTHER_SUFFIXES = (".csv", ".parquet", ".pq")
+CLOSED = (".zst", *ARCHIVES, ".parquet", ".pq")  # the contents of such files are not looked at
 # Files of these kinds may be a split in a format that kgeval does not read.
-DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *OPENERS, *CLOSED)
+DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *PACKED, *CLOSED)
 # Names of files that are usually no parts of a split. Files of negatives do not contain facts. Files of candidates
 # repeat a triple of a split at the start of each block; OpenKE's class files (1-1.txt, n-1.txt, ...) do so on every
 # line. Tables of scores and of ranks have more than three columns.
@@ -65,7 +64,7 @@ def find_split_files(
     DataError
         If two files have names of the same split, if `splits` is not valid, if `ignore` names a file that is not in the
         folder, or if the only file that looks like a split has a name that is not read, such as ``Train.txt`` or
-        ``valid.csv``.
+        ``valid.json``.
     """
     names = sorted(child.name for child in folder.iterdir())
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)
@@ -82,6 +81,7 @@ def find_split_files(
             continue
         stems = [stem + ending for stem in STEMS[split]]
         found = [stem + suffix for stem in stems for suffix in SUFFIXES if stem + suffix in names]
+        found = found or [stem + suffix for stem in stems for suffix in _other_suffixes() if stem + suffix in names]
         if len(found) > 1:
             raise DataError(
                 f"{folder}: contains both {found[0]} and {found[1]}; keep only one, or say which to read: "
@@ -93,6 +93,29 @@ def find_split_files(
         elif not ending:
             _check_no_look_alike(folder, split, names)
     return files
+
+
+def _other_suffixes() -> list[str]:
+    """Return the endings of the files that are read if a split has no file with one of `SUFFIXES`."""
+    return [*OTHER_SUFFIXES, *(suffix + packed for suffix in (*SUFFIXES, ".csv") for packed in PACKED)]
+
+
+def split_of_name(name: str) -> str | None:
+    """Return the split that a file of this name holds; None if the name is not that of a split.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> split_of_name("dev.tsv"), split_of_name("train.txt.gz"), split_of_name("facts.txt")
+    ('valid', 'train', None)
+    """
+    for split, stems in STEMS.items():
+        if any(name == stem + suffix for stem in stems for suffix in (*SUFFIXES, *_other_suffixes())):
+            return split
+    return None
 
 
 def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
@@ -121,8 +144,8 @@ def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None
         is_stem = name.lower().split(".")[0] in STEMS[split]
         if is_stem and Path(name).suffix.lower() in DATA_SUFFIXES and not (folder / name).is_dir():
             raise DataError(
-                f"{folder}: {name} looks like the {split} split, but only tab-separated files named {split}.txt or "
-                f"{split}.tsv are read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or "
+                f"{folder}: {name} looks like the {split} split, but only files named {split}.txt, .tsv, .csv or "
+                f".parquet are read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or "
                 f"ignore=[{name!r}] (--ignore-files {name})"
             )
 
@@ -144,7 +167,7 @@ def assumptions(folder: Path, files: Mapping[str, Sequence[Path]], splits: Split
     """
     notes = []
     for split, paths in files.items():
-        if split not in (splits or {}) and paths[0].stem != split:
+        if split not in (splits or {}) and paths[0].name.split(".")[0] != split:
             notes.append(f"{paths[0].name} is read as the {split} split")
     if "train" not in files:
         notes.append("no train split: its triples are not filtered, and no entity counts as unseen")
@@ -157,6 +180,7 @@ def unread_triples(
     ignore: Sequence[str],
     dataset: Dataset,
     positions: Sequence[int],
+    sep: str | None = None,
 ) -> list[str]:
     """Return one sentence for each file that was not read although it holds triples of the dataset's labels.
 
@@ -175,6 +199,8 @@ def unread_triples(
     dataset : Dataset
     positions : sequence of three int
         The positions of the columns that hold s, p and o.
+    sep : str, optional
+        What separates the columns of the files that were read; see `kgeval.read_dataset`.
 
     Returns
     -------
@@ -200,18 +226,12 @@ def unread_triples(
         # add a part of test to train.
         of = max((SPLIT_OF_WORD[word] for word in words if word in SPLIT_OF_WORD), key=SPLITS.index, default=None)
         text = _sample(path)
-        is_packed = path.suffix.lower() in OPENERS
-        triples = None if is_packed else _known_triples(text, "\t", 3, dataset, positions)
+        is_packed = path.suffix.lower() in PACKED
+        triples = None if is_packed else _known_triples(text, _separator(name, sep), 3, dataset, positions)
         is_companion = COMPANIONS.search(name.lower()) is not None
-        if triples is None:
-            if of is not None and not is_companion and _is_other_format(path, text, dataset, positions):
-                raise DataError(
-                    f"{folder}: {name} looks like a part of the {of} split, but is not read, and is no text of three "
-                    f"tab-separated columns; convert it and name it in splits (--splits {of}=...), or say "
-                    f"ignore=[{name!r}] (--ignore-files {name})"
-                )
+        if triples is None and (of is None or is_companion or not _is_other_format(path, text, dataset, positions)):
             continue
-        if is_companion and _repeats(triples, dataset):
+        if triples is not None and is_companion and _repeats(triples, dataset):
             continue
         split = of or "train"
         parts = [name, *(part.name for part in files.get(split, ()))]
@@ -219,16 +239,29 @@ def unread_triples(
             f"splits={{{split!r}: {parts if len(parts) > 1 else name!r}}} (--splits {split}={'+'.join(parts)}) reads "
             f"it, ignore=[{name!r}] (--ignore-files {name}) leaves it out"
         )
+        if Path(plain_name(name)).suffix.lower() not in (*SUFFIXES, *OTHER_SUFFIXES, ""):
+            remedy = (
+                f"convert it and name it in splits (--splits {split}=...), or say ignore=[{name!r}] "
+                f"(--ignore-files {name})"
+            )
         if of is not None:
-            raise DataError(f"{folder}: {name} looks like a part of the dataset, but is not read; {remedy}")
+            whole = "dataset" if triples is not None else f"{of} split"
+            raise DataError(f"{folder}: {name} looks like a part of the {whole}, but is not read; {remedy}")
         notes.append(f"{name} holds triples of the same labels, but is not read; {remedy}")
     return notes
+
+
+def _separator(name: str, sep: str | None) -> str:
+    """Return the character that separates the columns of a file, as the reader of tables chooses it."""
+    if sep is not None:
+        return {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "whitespace": " "}.get(sep, sep)
+    return "," if name.lower().endswith(".csv") else "\t"
 
 
 def _sample(path: Path) -> str:
     """Return the first lines of a file, unpacked if necessary, as text; an empty text if it cannot be read."""
     try:
-        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        with PACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
             sample: bytes = stream.read(SAMPLE_BYTES)
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return ""
@@ -242,10 +275,11 @@ def _known_triples(text: str, separator: str, most: int, dataset: Dataset, posit
     """Return the ids of the triples in a text, shape (n, 3); None if the text does not hold triples of the dataset.
 
     Unknown labels get the id -1. The text holds triples of the dataset if at least half of its lines have 3 to `most`
-    columns, a known relation and at least one known entity.
+    columns, a known relation and at least one known entity. If the dataset has later columns, `most` is their number.
     """
     rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
-    triples = [[row[i] for i in positions] for row in rows if 3 <= len(row) <= most]
+    n_columns = max(3, *(position + 1 for position in positions))
+    triples = [[row[i] for i in positions] for row in rows if n_columns <= len(row) <= max(most, n_columns)]
     if not triples or 2 * len(triples) < len(rows):
         return None
     if separator != "\t":
@@ -263,7 +297,7 @@ def _known_triples(text: str, separator: str, most: int, dataset: Dataset, posit
 def _is_other_format(path: Path, text: str, dataset: Dataset, positions: Sequence[int]) -> bool:
     """Return whether a file holds, or may hold, triples of the dataset in a format that kgeval does not read."""
     suffix = path.suffix.lower()
-    if suffix in CLOSED or (suffix in OPENERS and not text):
+    if suffix in CLOSED or (suffix in PACKED and not text):
         return True
     if ".json" in path.name.lower():
         quoted = re.findall(r'"([^"]*)"', text)

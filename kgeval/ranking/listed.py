@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from kgeval.checks import Bools, Ids, Scores
 from kgeval.data import Dataset, KnownIndex, Listed, Lists, query_parts
@@ -145,6 +144,8 @@ def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = Tr
     ScoreError
         If a score is NaN, or has a wrong shape or dtype.
     """
+    from tqdm.auto import tqdm  # here, because it loads asyncio: a fifth of the import of kgeval
+
     total = sum(len(task.rows) for task in tasks)
     counts = []
     with tqdm(total=total, desc="lists", unit="list", disable=None if progress else True, leave=False) as bar:

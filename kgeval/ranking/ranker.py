@@ -13,7 +13,6 @@ from operator import methodcaller
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from kgeval.checks import Reals, cut_label
 from kgeval.data import Queries
@@ -60,6 +59,8 @@ def rank(
         If `limits.device` is set although the scorer is not an embedding model, or if this machine does not have that
         device.
     """
+    from tqdm.auto import tqdm  # here, because it loads asyncio: a fifth of the import of kgeval
+
     if limits.device is not None and not isinstance(scorer, GeometryRows):
         raise ProtocolError(
             f"device={limits.device!r} is for embedding models; {scorer.name} chooses its own device, and kgeval ranks "

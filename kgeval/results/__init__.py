@@ -23,6 +23,7 @@ from kgeval.results.evaluation_result import (
     metric_cautions,
     rank_groups,
     with_all_features,
+    with_dataset_columns,
 )
 from kgeval.results.explanations import N_EXAMPLES, Source, explain_triple, extreme_rows
 from kgeval.results.files import (
@@ -77,6 +78,7 @@ __all__ = [
     "unpack_columns",
     "unpack_vocabularies",
     "with_all_features",
+    "with_dataset_columns",
     "with_headings",
     "write_result",
 ]

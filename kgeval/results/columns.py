@@ -102,6 +102,47 @@ def join_columns(
     return joined, notes
 
 
+def dataset_columns(
+    dataset: Dataset, splits: Sequence[str], rows: Ids, taken: Collection[str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the further columns of a dataset, such as time or weight, for the rows of a table of ranks.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its `columns` hold one row per triple of a split.
+    splits : sequence of str
+        The ranked splits.
+    rows : int64 array, shape (rows of the table,)
+        The triple of each rank, as an index into the triples of all ranked splits, split after split.
+    taken : collection of str
+        Names that a column of a result cannot have; such a column gets the name ``"dataset.NAME"``.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Row i belongs to row i of the table. The triples of a split that lacks a column have missing values in it.
+    notes : list of str
+        One note for each column that has another name than in the dataset.
+    """
+    names = dict.fromkeys(str(name) for split in splits for name in dataset.columns.get(split, ()))
+    columns: dict[str, Any] = {}
+    notes = []
+    for name in names:
+        parts = [dataset.columns[split].get(name) if split in dataset.columns else None for split in splits]
+        if all(part is not None for part in parts):
+            column = pd.concat(parts, ignore_index=True)
+        else:  # objects, because a missing value would turn a column of integers into floats
+            missing = (np.full(len(dataset[split]), None, dtype=object) for split in splits)
+            given = [empty if part is None else part.to_numpy(dtype=object) for part, empty in zip(parts, missing)]
+            column = pd.Series(np.concatenate(given), dtype=object)
+        free = f"dataset.{name}" if name in {*taken, *PLACES} else name
+        if free != name:
+            notes.append(f"the column {name!r} of the dataset is called {free!r} in the result")
+        columns[free] = column.iloc[rows].reset_index(drop=True)
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), notes
+
+
 def _as_frame(columns: Any, index: pd.Index[Any]) -> pd.DataFrame:
     """Return the user's columns as a frame with the default index (0, 1, 2, ...).
 

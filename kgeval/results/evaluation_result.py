@@ -47,6 +47,7 @@ from kgeval.results.columns import (
     TAKEN_OVER,
     by_position,
     check_row_index,
+    dataset_columns,
     dataset_of,
     group_labels,
     group_names,
@@ -389,7 +390,8 @@ class EvaluationResult:
         ----------
         *columns : str
             One or more of ``"relation"``, ``"side"``, ``"split"``; a feature of the dataset (``"cardinality"``,
-            ``"pattern"``, ...; see `kgeval.features.FEATURES`); or a column added by `with_columns`.
+            ``"pattern"``, ...; see `kgeval.features.FEATURES`); a further column of the dataset's files, such as
+            ``"time"``; or a column added by `with_columns`.
         metrics : sequence of str or Metric, or one string with commas
         setting : str
             ``"filtered"`` or ``"raw"``.
@@ -559,7 +561,7 @@ class EvaluationResult:
         >>> result.with_columns(kinds).by("kind", metrics="mr", confidence=None)["mr"].round(4).to_dict()
         {'a': 2.6667, 'b': 2.0}
         """
-        taken = {*BREAKDOWNS, *FEATURES, *self.table.columns, *self.columns.columns, *RESERVED}
+        taken = {*self._taken(), *self.columns.columns}
         joined, notes = join_columns(columns, self.table, self.entities, self.relations, taken)
         return self.__replace__(columns=pd.concat([self.columns, joined], axis=1), notes=(*self.notes, *notes))
 
@@ -697,6 +699,10 @@ class EvaluationResult:
             notes += [reason] if reason else []
         parts = {**result._parts(), "rivals": rivals, "notes": notes}
         write_result(path, "result", *pack_ranks(parts), overwrite=overwrite)
+
+    def _taken(self) -> set[str]:
+        """Return the names that no further column may have."""
+        return {*BREAKDOWNS, *FEATURES, *self.table.columns, *RESERVED}
 
     def _groups(self, names: Sequence[str]) -> list[tuple[Group, Ids]]:
         """Return the groups of rows with the same values in the columns `names`; see `group_labels`."""
@@ -839,6 +845,22 @@ def rank_groups(result: EvaluationResult, names: Sequence[str]) -> list[tuple[Gr
         For each group: its labels, one per column, and the indices of its rows in the table.
     """
     return result._groups(names)
+
+
+def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) -> EvaluationResult:
+    """Return the result with the further columns of its dataset, such as time or weight, to break down by.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    dataset : Dataset
+    rows : int64 array, shape (rows of the table,)
+        The triple of each rank, as an index into the triples of all ranked splits, split after split.
+    """
+    columns, notes = dataset_columns(dataset, result.protocol.splits, rows, result._taken())
+    if not len(columns.columns):
+        return result
+    return result.__replace__(columns=pd.concat([result.columns, columns], axis=1), notes=(*result.notes, *notes))
 
 
 def with_all_features(result: EvaluationResult, dataset: Dataset | None = None) -> EvaluationResult:

@@ -496,7 +496,7 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
     [
         (("nowhere", "--score", "scorers:total"), "nowhere: no such folder"),
         (("no\x1b[31mwhere", "--score", "scorers:total"), "no\\x1b[31mwhere: no such folder"),
-        (("scorers.py", "--score", "scorers:total"), "scorers.py: is a file; give the folder that contains it"),
+        (("scorers.py", "--score", "scorers:total"), "scorers.py, line 1: expected 3 tab-separated columns"),
         (("graph", "--model", "gone.npz"), "gone.npz: no such file"),
         (("graph", "--model", "scorers.py"), "scorers.py: "),
         (("graph", "--scores", "gone.tsv"), "gone.tsv: no such file"),

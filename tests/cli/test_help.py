@@ -13,7 +13,8 @@ from kgeval.cli.commands import help as help_command
 
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
-    "classification", "data", "decisions", "lists", "metrics", "models", "other-tools", "protocol", "speed", "trec",
+    "checkpoints", "classification", "data", "decisions", "lists", "metrics", "models", "other-tools", "protocol",
+    "speed", "trec",
 ]  # fmt: skip
 
 

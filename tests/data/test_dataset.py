@@ -114,9 +114,15 @@ def test_s6_unknown_names_are_read_by_position_only_if_the_caller_says_so(column
 def test_s4_columns_must_be_an_order_and_agree_with_the_names():
     """Six orders of h, r, t or of s, p, o; three columns; no contradiction."""
     frame = pd.DataFrame([["Jack", "Rome", "likes"]], columns=["head", "tail", "relation"])
-    for columns in ("htx", "hr", ["h", "t", "r"], "sprt"):
+    for columns in ("htx", "hr", "sprt"):
         assert refusal(Dataset.from_frames, test=frame, columns=columns) == (
             f"columns must be 'hrt', 'htr' or another order of the letters h, r, t or s, p, o; got {columns!r}"
+        )
+    for columns in ("h,r", ["h", "t"], "h,r,t,time,time", "head,relation,tail,time", ["h", "r", 3], "source,-,target"):
+        assert refusal(Dataset.from_frames, test=frame, columns=columns) == (
+            "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column of which three are "
+            "the letters h, r, t ('h,r,t,time'), or the names of the columns of subject, relation and object "
+            f"('source,rel,target'); got {columns!r}"
         )
     assert refusal(Dataset.from_frames, test=frame, columns="hrt") == (
         "test: columns='hrt' contradicts the column names ['head', 'tail', 'relation']; leave one of them out"
@@ -148,12 +154,6 @@ def test_a_column_name_that_stands_twice_is_refused():
     """With two columns s it cannot be told which is meant."""
     frame = pd.DataFrame([["a", "r", "b", "c"]], columns=["s", "p", "o", "s"])
     assert refusal(Dataset.from_frames, test=frame) == "test: duplicate column 's'; keep only one"
-
-
-def test_frames_must_be_frames():
-    """A list of rows is no frame."""
-    said = refusal(Dataset.from_frames, train=[("a", "b", "c")])
-    assert said == "train: expected a pandas.DataFrame; got list"
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint64", "Int64", object])
@@ -238,7 +238,9 @@ def test_columns_that_select_rows_are_refused():
             "one frame per split, or drop the column if it means something else"
         )
     kept = frame.assign(weight=[0, 1], label=[1, 1], split="test", note=[None, "test"])
-    assert Dataset.from_frames(test=kept).observations() == ["columns ignored: weight, label, split, note"]
+    assert Dataset.from_frames(test=kept).observations() == [
+        "the columns weight, label, split, note are kept to break down by; the filter does not use them"
+    ]
     assert Dataset.from_frames(test=frame).observations() == []
 
 

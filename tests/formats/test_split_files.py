@@ -82,16 +82,16 @@ def test_s3_a_part_of_a_split_is_an_error(tmp_path, name, split):
 
 def test_s3_other_triples_are_a_caution_in_the_dataset_and_in_the_result(tmp_path):
     """The name says nothing, the content does; the same labels in another shape, or other labels, say nothing."""
-    write(tmp_path, **FACTS, msg="x q b/c q a")
+    write(tmp_path, **FACTS, more="x q b/c q a")
     said = (
-        "msg.txt holds triples of the same labels, but is not read; splits={'train': ['msg.txt', 'train.txt']} "
-        "(--splits train=msg.txt+train.txt) reads it, ignore=['msg.txt'] (--ignore-files msg.txt) leaves it out"
+        "more.txt holds triples of the same labels, but is not read; splits={'train': ['more.txt', 'train.txt']} "
+        "(--splits train=more.txt+train.txt) reads it, ignore=['more.txt'] (--ignore-files more.txt) leaves it out"
     )
     dataset = kgeval.read_dataset(tmp_path)
     assert dataset.observations() == [said]
     result = kgeval.evaluate(lambda s, p, o: -abs(s - o).astype(float), dataset)
     assert f"dataset: {said}" in result.header()
-    write(tmp_path, msg="x other y/z other w")
+    write(tmp_path, more="x other y/z other w")
     assert kgeval.read_dataset(tmp_path).observations() == []
 
 
@@ -109,7 +109,7 @@ def test_s3_known_companions_give_no_caution(tmp_path):
     (tmp_path / ".train.txt.swp").write_text("a\tr\tb\n")
     (tmp_path / "model.npy").write_bytes(b"\x93NUMPY\0\xff" * 100)
     (tmp_path / "train").mkdir()
-    assert kgeval.read_dataset(tmp_path).observations() == []
+    assert kgeval.read_dataset(tmp_path, format="tab").observations() == []
 
 
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -135,11 +135,16 @@ def test_s3_a_part_of_a_split_in_another_format_is_an_error(tmp_path, name, text
     """Packed, with other separators or more columns; what cannot be looked at is refused by its name."""
     pack = PACKED.get("." + name.rpartition(".")[2], bytes)
     (write(tmp_path, **FACTS) / name).write_bytes(pack(text.encode()))
-    assert failure(tmp_path) == (
-        f"DIR: {name} looks like a part of the {split} split, but is not read, and is no text of three tab-separated "
-        f"columns; convert it and name it in splits (--splits {split}=...), or say ignore=[{name!r}] "
-        f"(--ignore-files {name})"
+    whole = "dataset" if name.endswith(".csv") else f"{split} split"
+    said = (
+        f"splits={{{split!r}: {[name, f'{split}.txt']}}} (--splits {split}={name}+{split}.txt) reads it, "
+        f"ignore=[{name!r}] (--ignore-files {name}) leaves it out"
     )
+    if name.endswith((".nt", ".json", ".zip")):
+        said = (
+            f"convert it and name it in splits (--splits {split}=...), or say ignore=[{name!r}] (--ignore-files {name})"
+        )
+    assert failure(tmp_path) == f"DIR: {name} looks like a part of the {whole}, but is not read; {said}"
     assert kgeval.read_dataset(tmp_path, ignore=[name]).observations() == []
     (tmp_path / name).write_bytes(pack(b"other\tlabels\there\n"))
     if not name.endswith((".zip", ".parquet")):
@@ -174,7 +179,7 @@ def test_g2_a_symbolic_link_that_leads_nowhere_is_an_error(tmp_path, target):
 
 @pytest.mark.parametrize(
     ("name", "split"),
-    [("Train.txt", "train"), ("VALID.TSV", "valid"), ("train.csv", "train"), ("dev.json", "valid"), ("train", "train")],
+    [("Train.txt", "train"), ("VALID.TSV", "valid"), ("Train.csv", "train"), ("dev.json", "valid"), ("train", "train")],
 )
 def test_g2_a_split_of_another_name_or_format_is_an_error(tmp_path, name, split):
     """The split would vanish; files of code are no splits."""
@@ -182,7 +187,7 @@ def test_g2_a_split_of_another_name_or_format_is_an_error(tmp_path, name, split)
     assert len(kgeval.read_dataset(tmp_path).splits) == 1
     (tmp_path / name).write_text("a,r,b\n")
     assert failure(tmp_path) == (
-        f"DIR: {name} looks like the {split} split, but only tab-separated files named {split}.txt or {split}.tsv are "
+        f"DIR: {name} looks like the {split} split, but only files named {split}.txt, .tsv, .csv or .parquet are "
         f"read; rename it, say splits={{{split!r}: {name!r}}} (--splits {split}={name}) or ignore=[{name!r}] "
         f"(--ignore-files {name})"
     )

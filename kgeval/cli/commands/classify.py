@@ -98,6 +98,7 @@ def _classify(options: argparse.Namespace) -> str:
             labelled=has_labels,
             header=options.header,
             columns=options.columns,
+            sep=options.sep,
             splits=given_splits(options) if has_labels else None,
         )
         source = f"files in {folder.resolve().name}"

@@ -52,12 +52,15 @@ def _evaluate(options: argparse.Namespace) -> str:
     start = time.perf_counter()
     if options.out is not None:
         check_target(options.out, options.overwrite)
-    check_output(options)
     check_options(options)
     dataset = given_dataset(options)
+    further = {str(name) for frame in dataset.columns.values() for name in frame}
+    check_output(options, [*further, *(f"dataset.{name}" for name in further)])
     scores = None
     if options.scores is not None:
-        columns = None if has_named_header(options.scores) else options.columns
+        # Names of columns belong to the files of the dataset; an order of letters applies to the scores too.
+        is_order = "," not in (options.columns or "") and not has_named_header(options.scores)
+        columns = options.columns if is_order else None
         scores = kgeval.read_scores(options.scores, columns=columns)
         result = kgeval.evaluate_scores(scores, dataset, protocol_of(options, dataset), lists=options.lists)
     else:

@@ -1,4 +1,8 @@
-"""Functions that read datasets: `read_dataset`, and one module for each file format."""
+"""Functions that read datasets: `read_dataset`, and one module for each file format.
+
+The function `read` of a format takes a path and the `DatasetOptions`, and returns a `Dataset`. It calls
+`DatasetOptions.check_used` with the options that it understands.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +11,63 @@ from pathlib import Path
 
 from kgeval.data import Dataset
 from kgeval.discovery import import_modules
+from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
-from kgeval.formats.datasets.tab_folder import read_columns, read_negatives
-from kgeval.formats.registry import format_of
+from kgeval.formats.datasets.tab_folder import read_negatives
+from kgeval.formats.registered import find_registered, local_note, read_registered
+from kgeval.formats.registry import Format, format_of, formats_of
 from kgeval.formats.split_files import SplitFiles
+from kgeval.formats.unpacking import is_archive, unpacked
 
-__all__ = ["read_columns", "read_dataset", "read_negatives"]
+__all__ = ["dataset_formats", "read_dataset", "read_negatives"]
+
+
+def dataset_formats() -> dict[str, Format]:
+    """Return the formats of datasets, by name."""
+    return formats_of(import_modules(__name__, __path__))
 
 
 def read_dataset(
     folder: str | Path,
     *,
     header: bool | None = None,
-    columns: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    sep: str | None = None,
     splits: SplitFiles | None = None,
     ignore: Sequence[str] = (),
     labelled: bool = False,
+    format: str | None = None,
 ) -> Dataset:
-    """Read a folder of ``train``, ``valid`` and ``test`` files (``.txt`` or ``.tsv``).
+    """Read a dataset: a folder of tables ``train``, ``valid`` and ``test``, a folder of another tool, or an archive.
 
     Parameters
     ----------
     folder : str or path
-        The folder contains at least one of the three files (``dev``, ``val`` and ``validation`` are read as valid);
-        each line is ``subject<TAB>relation<TAB>object``.
-        Labels are read exactly as written: quotes and spaces stay, and no label becomes a number or a
-        missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends and a missing
-        final newline are accepted.
+        A folder with at least one of the three tables (``dev``, ``val`` and ``validation`` are read as valid):
+        tab-separated text (``.txt``, ``.tsv``), CSV (``.csv``, with labels in double quotes where needed) or Parquet
+        (extra ``kgeval[parquet]``); text may be packed (``train.txt.gz``, ``.bz2``, ``.xz``). Each line holds subject,
+        relation and object. Labels of tab-separated text are read exactly as written: quotes and spaces stay; no label
+        of any text becomes a number or a missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends
+        and a missing final newline are accepted.
+        Folders that other tools write are recognised by the names of their files. An archive (``.zip``, ``.tar``,
+        ``.tar.gz``, ...) is unpacked into a temporary folder and read like a folder. One table of triples becomes the
+        split train; `Dataset.split` divides it.
     header : bool, optional
         Whether the first line of every file names the columns. Known names (such as head, relation,
         tail) also determine the order of the columns; other names need `columns`. By default (None), a first line
         that looks like a header raises an error.
-    columns : str, optional
-        The order of the columns: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or another order of
-        these letters. Needed if the columns seem to be in another order than the default.
+    columns : str or sequence of str, optional
+        What the columns hold. Either their order: ``"hrt"`` (head, relation, tail; the default order), ``"htr"`` or
+        another order of these letters, and with further columns one name for each: ``"h,r,t,time"`` (``-`` leaves a
+        column out). Or the names, in the first line or in the Parquet file, of the columns of subject, relation and
+        object, in this order: ``"source,rel,target"``. Needed if the columns seem to be in another order than the
+        default, and if there are further columns without names. Further columns, such as time or weight, are kept in
+        `Dataset.columns`: results can be broken down by them, but the filter does not use them.
+    sep : str, optional
+        What separates the columns of all text files: one character, such as ``","`` or ``";"``, or one of the words
+        ``"tab"``, ``"comma"``, ``"space"`` and ``"whitespace"`` (any number of spaces and tabs). By default a comma in
+        files named ``.csv``, else a tab. With a separator other than tab and whitespace, labels may be in double quotes
+        (RFC 4180).
     splits : mapping of str to path or sequence of paths, optional
         The files of a split, relative to the folder, if they have other names: ``{"train": ["facts.txt",
         "train.txt"], "valid": "dev.tsv"}``. Several files are read one after the other.
@@ -53,6 +80,8 @@ def read_dataset(
         that says whether the triple is true: 1 or -1, 1 or 0, true or false. The splits then contain
         only the true triples; ``read_negatives(folder, dataset, labelled=True)`` returns the false triples.
         Entities and relations of false triples belong to the dataset too.
+    format : str, optional
+        The name of the file format; by default the format is recognised by the names of the files.
 
     Returns
     -------
@@ -63,15 +92,35 @@ def read_dataset(
     Raises
     ------
     DataError
-        If the folder or the files are missing, if a file beside the splits looks like a part of the dataset, or if the
-        order of the columns seems to be head, tail, relation and `columns` does not say the order. Also, with file and
-        line in the message, if a line does not have three columns (four with `labelled`), if a label is empty, if a
+        If the folder or the files are missing, if an archive is damaged or not safe to unpack, if a file beside the
+        splits looks like a part of the dataset, or if the order of the columns seems to be head, tail, relation and
+        `columns` does not say the order. Also, with file and
+        line in the message, if a line has another number of columns than expected, if a label is empty, if a
         truth label is neither true nor false, if the bytes are not UTF-8, if a file is empty or holds N-Triples, or if
         the first line looks like a header and `header` does not say so.
     """
     path = Path(folder)
-    file_format = format_of(path, import_modules(__name__, __path__), tab_folder.FORMAT)
-    dataset: Dataset = file_format.read(
-        path, header=header, columns=columns, splits=splits, ignore=ignore, labelled=labelled
+    entry = None if path.exists() else find_registered(folder)
+    if entry is not None:
+        given = {"header": header, "columns": columns, "sep": sep, "splits": splits or None, "ignore": tuple(ignore)}
+        return read_registered(entry, read_dataset, **given, labelled=labelled, format=format)
+    if is_archive(path):
+        with unpacked(path) as inner:
+            return read_dataset(
+                inner,
+                header=header,
+                columns=columns,
+                sep=sep,
+                splits=splits,
+                ignore=ignore,
+                labelled=labelled,
+                format=format,
+            )
+    file_format = format_of(
+        path, dataset_formats(), tab_folder.FORMAT, format, "format=NAME (on the command line: --dataset-format NAME)"
     )
-    return dataset
+    options = DatasetOptions(header, columns, sep, splits, ignore, labelled)
+    dataset: Dataset = file_format.read(path, options)
+    dataset.id_format = file_format.name if dataset.dictionaries else ""
+    read_as = [] if file_format is tab_folder.FORMAT else [f"read as {file_format.about}"]
+    return dataset.with_notes([*local_note(folder, path), *read_as], first=True)

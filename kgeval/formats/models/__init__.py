@@ -1,33 +1,58 @@
-"""Functions that read embedding models: `load_model`, and one module for each file format."""
+"""Functions that read embedding models: `load_model`, and one module for each file format.
+
+The function `read` of a format takes a path and the settings that the caller gives (a mapping), and returns
+`kgeval.formats.checkpoints.Parts`: tables and settings under the names of `kgeval.models`.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kgeval.data import Dataset
 from kgeval.discovery import import_modules
+from kgeval.errors import DataError
+from kgeval.files import check_source
+from kgeval.formats.checkpoints import build_model, labels_of_ids, read_torch, tensor_names
 from kgeval.formats.models import npz
-from kgeval.formats.registry import format_of
+from kgeval.formats.registry import Format, format_of, formats_of
 from kgeval.scorers.models import EmbeddingModel
 
-__all__ = ["load_model"]
+TORCH_SUFFIXES = (".pt", ".pth", ".pkl", ".ckpt", ".bin", ".pickle")
+__all__ = ["load_model", "model_format_of", "model_formats"]
 
 
-def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> EmbeddingModel:
+def load_model(
+    path: str | Path,
+    dataset: Dataset,
+    *,
+    format: str | None = None,
+    ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    **settings: Any,
+) -> EmbeddingModel:
     """Load an embedding model and put the rows of its tables in the order of the ids of a dataset.
+
+    Nothing in the file is ever run: pickles are interpreted, and no class that they name is imported.
 
     Parameters
     ----------
     path : str or path
-        An ``.npz`` file, or a folder that contains exactly one ``.npz`` file. The arrays have the names of the
-        parameters of the model in `kgeval.models` (``entities``, ``relations``, ``layout``, ``norm``,
-        ...). The array ``model`` names the model, for example ``"complex"``. The arrays
-        ``entity_labels`` and ``relation_labels`` hold the label of each row. Without these two arrays, the rows must be
-        in id order (for datasets from files, this is the order of the sorted labels): one row for each id of the
-        dataset, or one for each id that occurs in train. A folder that PyKEEN wrote (``config.json`` beside the
-        tensors) needs no change.
+        A checkpoint file, or the folder that a training tool wrote. The guide ("models") lists the tools. In an
+        ``.npz`` file, the arrays have the names of the parameters of the model in `kgeval.models` (``entities``,
+        ``relations``, ``layout``, ``norm``, ...), the array ``model`` names the model, for example ``"complex"``, and
+        the arrays ``entity_labels`` and ``relation_labels`` hold the label of each row.
     dataset : Dataset
+    format : str, optional
+        The name of the file format, such as ``"openke"``; by default the format is recognised by the names and the
+        first bytes of the files.
+    ids : path, or sequence of two paths, optional
+        The files that list ids and labels of the training (entities, relations), such as ``entities.dict`` and
+        ``relations.dict``; or a folder that contains both. Needed if neither the checkpoint nor the folder of the
+        dataset contains them. A tool with a documented order (PyKEEN) and ``.npz`` files need none: without labels
+        their rows are read in id order, one row for each id of the dataset or for each id that occurs in train, and a
+        note says so.
     **settings
         Settings that the file does not contain: ``model``, ``inverse_relations``, and everything that changes the
         scores and has a default in `kgeval.models` (``norm``, ``layout``, ``normalise``, ``phase_unit``;
@@ -42,17 +67,64 @@ def load_model(path: str | Path, dataset: Dataset, **settings: Any) -> Embedding
     Returns
     -------
     EmbeddingModel
-        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file.
+        ``missing_entities`` and ``missing_relations`` are the ids without a row in the file. ``notes`` say as what the
+        file was read, and what was assumed.
 
     Raises
     ------
     DataError
-        If the file contains pickles, if an array is missing or not known, if neither the file nor the call
-        gives a setting that changes the scores, if the file and its ``config.json`` give different values for a setting
-        and the call gives none, if relation labels that the dataset lacks may name inverse relations, or if the rows
-        cannot be matched to the dataset.
+        If the file has no known format or is damaged, if an array is missing or not known, if neither the file nor the
+        call gives a setting that changes the scores, if the file and a configuration beside it give different values
+        for a setting and the call gives none, if relation labels that the dataset lacks may name inverse relations, or
+        if the rows cannot be matched to the dataset.
     """
     file = Path(path)
-    file_format = format_of(file, import_modules(__name__, __path__), npz.FORMAT)
-    model: EmbeddingModel = file_format.read(file, dataset, **settings)
+    said = {name: value for name, value in settings.items() if value is not None}
+    if ids is not None:
+        names = ("entity_labels", "relation_labels")
+        for name, labels in zip(names, labels_of_ids(ids)):
+            if name in said:
+                raise DataError(f"ids= and {name}= both name the rows; give only one of them")
+            said[name] = labels
+    file_format = model_format_of(file, format)
+    if format is None and file.suffix != ".npy" and not file_format.sniff(file):  # the reader of npz tells what .npy is
+        raise _unknown(file)
+    parts = file_format.read(file, said)
+    model = build_model(parts, dataset, said)
+    if file_format is not npz.FORMAT:
+        model.notes += (f"the model was read as {file_format.about}",)
     return model
+
+
+def model_formats() -> dict[str, Format]:
+    """Return the formats of models, by name."""
+    return formats_of(import_modules(__name__, __path__))
+
+
+def model_format_of(path: Path, forced: str | None = None) -> Format:
+    """Return the format of a model file or folder; see `kgeval.formats.registry.format_of`.
+
+    Parameters
+    ----------
+    path : Path
+    forced : str, optional
+        The name of the format, if the caller gives it.
+    """
+    option = "format=NAME (on the command line: --from NAME)"
+    return format_of(path, model_formats(), npz.FORMAT, forced, option)
+
+
+def _unknown(path: Path) -> DataError:
+    """Return the error about a path that no format recognises."""
+    if not path.is_dir():
+        check_source(path)
+    names = list(tensor_names(path)) if path.is_file() else sorted(child.name for child in path.iterdir())
+    if not names and path.suffix in TORCH_SUFFIXES:
+        read_torch(path)  # raises an error that says what is wrong with a torch file
+    what = "tensors" if path.is_file() else "files"
+    holds = f"; its {what} are {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}" if names else ""
+    return DataError(
+        f"{path}: no format of models recognises it{holds}. Formats are {', '.join(model_formats())}; choose one with "
+        f"format=NAME (--from NAME), see what is in the file with kgeval inspect {path}, or save its tables as an .npz "
+        "file (kgeval help models)"
+    )

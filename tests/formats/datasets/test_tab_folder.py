@@ -12,7 +12,7 @@ from grids import light
 
 import kgeval
 from kgeval.errors import DataError
-from kgeval.formats.datasets.tab_folder import read_columns
+from kgeval.formats.text_tables import read_columns
 
 LABELS = [
     "NA",
@@ -57,6 +57,10 @@ LABELS += [
 ]
 LABELS += ["e\ufeff", "\u200b"]
 FAULT = "expected 3 tab-separated columns (s, p, o), found"
+FOURTH = (
+    "; say what each column holds, such as columns='h,r,t,time' (--columns h,r,t,time; - leaves a column out), or "
+    "header=True (--header) if this line names the columns"
+)
 
 
 def write(folder, raw, name="test.txt"):
@@ -170,16 +174,20 @@ def test_random_soup_is_refused_where_a_naive_reader_finds_the_first_fault(tmp_p
     [
         (b"a\tb\tc\na\tb\n", f"line 2: {FAULT} 2: 'a\\tb'"),
         (b"a\tb\tc\na\tb", f"line 2: {FAULT} 2: 'a\\tb'"),
-        (b"a\tb\tc\td\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'"),
+        (b"a\tb\tc\td\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'{FOURTH}"),
         (b"a\tb\tc\na\tb\td\t\n", f"line 2: {FAULT} 4: 'a\\tb\\td\\t'"),
-        (b"a\tb\tc\td\na\tb\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'"),
+        (b"a\tb\tc\td\na\tb\n", f"line 1: {FAULT} 4: 'a\\tb\\tc\\td'{FOURTH}"),
         ("a\u2028\x0b\x85\tb\tc\na\tb\n", f"line 2: {FAULT} 2: 'a\\tb'"),
         (b"a\xff\tb\tc\n\xff\tb\n", f"line 2: {FAULT} 2: '\ufffd\\tb'"),
-        (b"a b c\n", f"line 1: {FAULT} 1: 'a b c'; is the separator a space or a comma?"),
-        (b"a,b,c\n", f"line 1: {FAULT} 1: 'a,b,c'; is the separator a space or a comma?"),
+        (
+            b"a b c\n",
+            f"line 1: {FAULT} 1: 'a b c'; if spaces separate the columns, say sep='whitespace' (--sep whitespace)",
+        ),
+        (b"a,b,c\n", f"line 1: {FAULT} 1: 'a,b,c'; if commas separate the columns, say sep=',' (--sep ,)"),
+        (b"a;b;c\n", f"line 1: {FAULT} 1: 'a;b;c'; if semicolons separate the columns, say sep=';' (--sep ';')"),
         (b"a\tb\tc\n\na\tb\td\n", f"line 2: {FAULT} 0: ''"),
         (b"\na\tb\tc\n", f"line 1: {FAULT} 0: ''"),
-        (b"a\tb\tc\n \n", f"line 2: {FAULT} 1: ' '; is the separator a space or a comma?"),
+        (b"a\tb\tc\n \n", f"line 2: {FAULT} 1: ' '"),
         (b"\xef\xbb\xbfa\tb\n", f"line 1: {FAULT} 2: 'a\\tb'"),
         (b"a\tb\tc\n\tb\tc\n", "line 2: column 1 is empty: '\\tb\\tc'"),
         (b"a\t\tc\n", "line 1: column 2 is empty: 'a\\t\\tc'"),
@@ -323,19 +331,19 @@ def test_folders_that_hold_no_dataset(tmp_path):
     """No folder, a file in its place, other files or nothing inside, one split twice, a folder as split."""
     assert failure(tmp_path / "no") == "DIR: no such folder"
     file = write(tmp_path, "a\tb\tc\n", "facts.tsv")
-    assert failure(file) == "DIR: is a file; give the folder that contains it"
-    wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv); the folder contains"
+    assert rows_of(kgeval.read_dataset(file), "train") == [("a", "b", "c")]
+    wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv, .csv, .parquet); the folder contains"
     assert failure(tmp_path) == f"{wanted} facts.tsv"
     (tmp_path / "in").mkdir()
     assert failure(tmp_path / "in") == f"{wanted} nothing"
-    for name in ("b.txt", "train.csv", "Test.txt", "a"):
+    for name in ("b.txt", "train.json", "Test.txt", "a"):
         write(tmp_path / "in", "a\tb\tc\n", name)
     assert failure(tmp_path / "in") == (
-        "DIR: train.csv looks like the train split, but only tab-separated files named train.txt or train.tsv are "
-        "read; rename it, say splits={'train': 'train.csv'} (--splits train=train.csv) or ignore=['train.csv'] "
-        "(--ignore-files train.csv)"
+        "DIR: train.json looks like the train split, but only files named train.txt, .tsv, .csv or .parquet are read; "
+        "rename it, say splits={'train': 'train.json'} (--splits train=train.json) or ignore=['train.json'] "
+        "(--ignore-files train.json)"
     )
-    assert failure(tmp_path / "in", ignore=["train.csv", "Test.txt"]) == f"{wanted} Test.txt, a, b.txt, train.csv"
+    assert failure(tmp_path / "in", ignore=["train.json", "Test.txt"]) == f"{wanted} Test.txt, a, b.txt, train.json"
     write(tmp_path, "a\tb\tc\n", "valid.txt")
     write(tmp_path, "a\tb\tc\n", "valid.tsv")
     assert failure(tmp_path) == (
@@ -343,7 +351,7 @@ def test_folders_that_hold_no_dataset(tmp_path):
         "'valid.txt'} with ignore=['valid.tsv'] (--splits valid=valid.txt --ignore-files valid.tsv)"
     )
     (tmp_path / "in" / "test.txt").mkdir()
-    assert failure(tmp_path / "in", ignore=["train.csv"]) == "DIR/test.txt: is not a file"
+    assert failure(tmp_path / "in", ignore=["train.json"]) == "DIR/test.txt: is not a file"
 
 
 def test_the_first_faulty_split_is_named(tmp_path):
@@ -456,8 +464,15 @@ HEADERS += [":START_ID :TYPE :END_ID", "headId relId tailId", "subj pred obj"]
 def test_s6_an_unknown_header_is_an_error_until_the_caller_says_what_it_is(tmp_path, line):
     """The words of headers in names that tell no order: yes needs `columns`, no keeps the line as a triple."""
     write(tmp_path, line.replace(" ", "\t") + "\na\tr\tb\nb\tr\tc\n")
-    shown = ", ".join(line.split())
-    assert failure(tmp_path) == f"DIR/test.txt, line 1: looks like a header ({shown}); {SAY_HEADER}"
+    shown, names = ", ".join(line.split()), ",".join(line.split())
+    by_name = (
+        f"; as a header it needs columns={names!r} (--columns {names}) too: the columns of subject, relation and object"
+        if line not in ("entity1 rel entity2", ":START_ID :TYPE :END_ID")
+        else ""
+    )
+    assert failure(tmp_path) == f"DIR/test.txt, line 1: looks like a header ({shown}); {SAY_HEADER}{by_name}"
+    by_name = kgeval.read_dataset(tmp_path, columns=names)
+    assert rows_of(by_name, "test") == [("a", "r", "b"), ("b", "r", "c")]
     assert failure(tmp_path, header=True).startswith("DIR/test.txt, line 1: expected a header such as s, p, o; ")
     dataset = kgeval.read_dataset(tmp_path, header=True, columns="hrt")
     assert rows_of(dataset, "test") == [("a", "r", "b"), ("b", "r", "c")]
@@ -516,8 +531,8 @@ def test_s5_n_triples_are_refused_by_name(tmp_path, gap, triple):
     """With tabs, the objects would end in ' .'; comments may stand above."""
     write(tmp_path, "# made by hand\n" + triple.replace(" ", gap) + "\n")
     assert failure(tmp_path) == (
-        "DIR/test.txt, line 2: looks like N-Triples (<s> <p> <o> .), which kgeval does not read yet; write the lines "
-        "as subject TAB relation TAB object, without the final dot"
+        "DIR/test.txt, line 2: looks like N-Triples (<s> <p> <o> .); rename the file to end in .nt, or use format='rdf'"
+        " (--dataset-format rdf) and name the files of the splits: splits= (--splits)"
     )
 
 

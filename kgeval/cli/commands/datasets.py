@@ -1,0 +1,72 @@
+"""kgeval datasets: list the registered datasets, or describe one of them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from kgeval.cli.command import Command
+from kgeval.cli.options import json_text
+from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files
+from kgeval.report import FORMATS, format_frame, frame_records, printable
+
+TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a registered dataset, to describe in detail: URLs, checksums, sources"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+
+
+def _datasets(options: argparse.Namespace) -> str:
+    if options.name is not None:
+        return _description(options.name, options.format)
+    frame = registered_datasets()
+    if options.format == "json":
+        return json_text({"home": str(cache_home()), "datasets": frame_records(frame)})
+    if options.format == "csv":
+        return format_frame(frame, "csv")
+    table = format_frame(frame.drop(columns="about").set_index(TEXTS, append=True), options.format)
+    if options.format != "table":
+        return table
+    return f"{table}\n\nfiles are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval datasets NAME tells more"
+
+
+def _description(name: str, style: str) -> str:
+    """Return the text about one registered dataset."""
+    files, about = registered_files(name), describe_registered(name)
+    if style == "json":
+        return json_text({**about, "files": frame_records(files)})
+    if style != "table":
+        return format_frame(files.set_index(list(files.columns), append=True) if style != "csv" else files, style)
+    lines = [f"{about['name']}: {about['about']}"]
+    counts = ", ".join(f"{what} {n:,}" for what, n in about["counts"].items())
+    lines.append(f"counts: {counts} ({about['counted']})" if counts else f"counts: {about['counted']}")
+    lines += [f"{what}: {about[what]}" for what in ("licence", "verified")]
+    if about["also"]:
+        lines.append(f"further names: {', '.join(about['also'])}")
+    lines.append(f"folder: {about['folder']} ({'downloaded' if about['downloaded'] else 'not downloaded'})")
+    lines.append(f"read with: {', '.join(f'{option}={value!r}' for option, value in about['read_with'].items())}")
+    lines += [f"source of {fact}: {source}" for fact, source in about["sources"].items()]
+    for record in frame_records(files):
+        lines += ["", *_file_lines(record)]
+    return "\n".join(printable(line) for line in [*lines, "", about["offline"]])
+
+
+def _file_lines(record: dict[str, Any]) -> list[str]:
+    """Return the lines about one file."""
+    packed = f" in {record['archive']}" if record["archive"] else ""
+    member = f" (member {record['member']}{packed})" if record["member"] else packed
+    return [
+        f"file: {record['file']}{member}",
+        f"  url: {record['url']}",
+        f"  stated checksum: {record['hash'] or 'none'}",
+        *([f"  SHA-256 of the file in the folder: {record['sha256']}"] if record["sha256"] else []),
+    ]
+
+
+COMMAND = Command(
+    "datasets", "list the datasets that can be given by name, or describe one", _add_options, _datasets, place=13
+)

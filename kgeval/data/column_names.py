@@ -1,0 +1,323 @@
+"""Which columns of a table hold subject, relation and object: by their names, or by what the caller says.
+
+`kgeval.data.frames` and the readers of tables in `kgeval.formats` call these functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kgeval.errors import DataError
+
+COLUMN_NAMES = (
+    ("s", "p", "o"),
+    ("subject", "predicate", "object"),
+    ("subject", "relation", "object"),
+    ("head", "relation", "tail"),
+    ("h", "r", "t"),
+)
+# Words in the names of columns, and what such a column holds. They show contradictions and make proposals; they never
+# decide.
+ROLE_WORDS = (
+    {"s", "subj", "subject", "head", "h", "source", "src", "from", "lhs"},
+    {"p", "pred", "predicate", "relation", "rel", "r", "relationship", "property"},
+    {"o", "obj", "object", "tail", "t", "target", "tgt", "dst", "dest", "to", "rhs"},
+)
+LEFT_OUT = "-"  # stands for a column that is not read
+
+# Names and values of further columns, which say whether a triple is true, or to which split it belongs.
+TRUTH_NAMES = ("label", "labels", "truth", "target", "y")
+TRUTH_VALUES = ({"1", "0"}, {"1", "-1"}, {"true", "false"})
+SPLIT_NAMES = ("split", "splits", "subset")
+SPLIT_VALUES = {"train": "train", "training": "train", "valid": "valid", "dev": "valid", "val": "valid"}
+SPLIT_VALUES |= {"validation": "valid", "test": "test", "testing": "test"}
+REMEDIES = (
+    "keep only the true rows, or drop the column if it means something else",
+    "give one frame per split, or drop the column if it means something else",
+)
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """The columns of a table as the caller names them; see `parse_columns`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Either one name for each column, in the order of the columns, or the names of the three columns that hold
+        subject, relation and object, in this order.
+    positions : tuple of three int, optional
+        The positions of subject, relation and object in `names`; None if the table itself must tell where the columns
+        are that `names` names.
+    """
+
+    names: tuple[str, ...]
+    positions: tuple[int, int, int] | None
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether `names` are the names of the columns of subject, relation and object."""
+        return self.positions is None
+
+    @property
+    def further(self) -> dict[str, int]:
+        """The names and positions of the columns that hold neither subject, relation nor object."""
+        if self.positions is None:
+            return {}
+        names = enumerate(self.names)
+        return {name: i for i, name in names if i not in self.positions and name != LEFT_OUT}
+
+    def __str__(self) -> str:
+        are_letters = not self.is_by_name and all(len(name) == 1 for name in self.names)
+        return repr(("" if are_letters else ",").join(self.names))
+
+
+def check_columns(columns: Any) -> list[int]:
+    """Return the positions of the columns s, p and o, from a string with one letter for each column.
+
+    Parameters
+    ----------
+    columns : str
+        The letters h, r, t (head, relation, tail) or s, p, o, one for each column, in the order of the columns.
+
+    Returns
+    -------
+    list of three int
+
+    Raises
+    ------
+    DataError
+        If `columns` is not an order of the letters h, r, t or of the letters s, p, o.
+
+    Examples
+    --------
+    >>> check_columns("htr")
+    [0, 2, 1]
+    """
+    for letters in ("hrt", "spo"):
+        if isinstance(columns, str) and sorted(columns) == sorted(letters):
+            return [columns.index(letter) for letter in letters]
+    raise DataError(f"columns must be 'hrt', 'htr' or another order of the letters h, r, t or s, p, o; got {columns!r}")
+
+
+def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
+    """Return the columns that a caller names.
+
+    Parameters
+    ----------
+    columns : str or sequence of str
+        One of three forms. Letters, one for each column: ``"htr"``. Names in the order of the columns, of which three
+        are the letters h, r, t (or s, p, o), and ``-`` stands for a column to leave out: ``"h,r,t,time"``. The names of
+        the columns that hold subject, relation and object, in this order: ``"source,rel,target"``.
+
+    Raises
+    ------
+    DataError
+        If `columns` has none of these forms, or if a name says that its column holds something else: ``"from,to,rel"``.
+
+    Examples
+    --------
+    >>> parse_columns("h,r,t,time").further
+    {'time': 3}
+    >>> parse_columns(["source", "rel", "target"]).is_by_name
+    True
+    """
+    if isinstance(columns, str) and "," not in columns:
+        s, p, o = check_columns(columns)
+        return ColumnChoice(tuple(columns), (s, p, o))
+    names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
+    kept = [name for name in names if name != LEFT_OUT]
+    if all(isinstance(name, str) and name for name in names) and len(set(kept)) == len(kept):
+        for letters in ("hrt", "spo"):
+            if set(letters) <= set(names):
+                s, p, o = (names.index(letter) for letter in letters)
+                return ColumnChoice(tuple(names), (s, p, o))
+        if len(names) == 3 and LEFT_OUT not in names:
+            _check_roles(names)
+            return ColumnChoice(tuple(names), None)
+    raise DataError(
+        "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column of which three are the "
+        "letters h, r, t ('h,r,t,time'), or the names of the columns of subject, relation and object "
+        f"('source,rel,target'); got {columns!r}"
+    )
+
+
+def _check_roles(names: Sequence[str]) -> None:
+    """Raise a DataError if a name of a column says that it holds another part of a triple than its place says."""
+    parts = ("subject", "relation", "object")
+    for i, name in enumerate(names):
+        role = role_of(name)
+        if role not in (None, i):
+            proposal = proposed_columns(names)
+            say = f": columns={proposal!r} (--columns {proposal})" if proposal else ""
+            raise DataError(
+                f"columns={','.join(names)!r}: the {parts[i]} cannot be in a column named {name!r}; give the names of "
+                f"the columns that hold subject, relation and object, in this order{say}"
+            )
+
+
+def role_of(name: str) -> int | None:
+    """Return what a column of this name usually holds: 0 (subject), 1 (relation), 2 (object), or None.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> role_of("head_id"), role_of("RelationLabel"), role_of("#to"), role_of("year")
+    (0, 1, 2, None)
+    """
+    words = [word.lower() for word in re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", name) if word]
+    words = [word for word in words if word not in ("id", "ids", "name", "label", "uri", "iri", "entity", "node")]
+    roles = [i for i, known in enumerate(ROLE_WORDS) if len(words) == 1 and words[0] in known]
+    return roles[0] if roles else None
+
+
+def proposed_columns(names: Iterable[str]) -> str:
+    """Return a value of `columns` to propose for a header: the names of subject, relation and object.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    str
+        Empty if the names do not tell which column holds what.
+
+    Examples
+    --------
+    >>> proposed_columns(["from", "to", "rel", "year"])
+    'from,rel,to'
+    """
+    of_role: dict[int | None, list[str]] = {}
+    for name in names:
+        of_role.setdefault(role_of(name), []).append(name)
+    chosen = [of_role.get(role, []) for role in range(3)]
+    if any(len(part) != 1 or "," in part[0] or part[0] != part[0].strip() for part in chosen):
+        return ""
+    return ",".join(part[0] for part in chosen)
+
+
+def named_columns(what: str, names: Sequence[str]) -> list[int] | None:
+    """Return the positions of s, p and o among column names; None if no entry of `COLUMN_NAMES` is among the names.
+
+    Parameters
+    ----------
+    what : str
+        The name of the table in error messages.
+    names : sequence of str
+        The names of all columns, in upper or lower case.
+
+    Returns
+    -------
+    list of three int, or None
+
+    Raises
+    ------
+    DataError
+        If one of the recognised names occurs twice.
+    """
+    lowered = [name.lower() for name in names]
+    for known in COLUMN_NAMES:
+        if all(name in lowered for name in known):
+            repeated = [name for name in known if lowered.count(name) > 1]
+            if repeated:
+                raise DataError(f"{what}: duplicate column {repeated[0]!r}; keep only one")
+            return [lowered.index(name) for name in known]
+    return None
+
+
+def chosen_columns(what: str, names: Sequence[str], choice: ColumnChoice) -> list[int]:
+    """Return the positions of the columns that a caller names, among the names of all columns.
+
+    Parameters
+    ----------
+    what : str
+        The name of the table in error messages.
+    names : sequence of str
+        The names of all columns.
+    choice : ColumnChoice
+        With `is_by_name`.
+
+    Returns
+    -------
+    list of three int
+
+    Raises
+    ------
+    DataError
+        If a name does not occur, or occurs twice.
+    """
+    for name in choice.names:
+        if names.count(name) != 1:
+            problem = "duplicate" if name in names else "no"
+            raise DataError(f"{what}: {problem} column {name!r}, which columns={choice} names; got {', '.join(names)}")
+    return [names.index(name) for name in choice.names]
+
+
+def check_further_column(
+    what: str, name: str, values: Iterable[Any], split: str, rows: str = "rows of the frame", remedies: Any = REMEDIES
+) -> None:
+    """Raise a DataError if a further column shows that a table has rows that are no true triples of `split`.
+
+    The column marks triples as false, or it names other splits.
+
+    Parameters
+    ----------
+    what : str
+        The name of the table in error messages.
+    name : str
+        The name of the column.
+    values : iterable
+        The distinct values of the column, the first value first.
+    split : str
+        The split whose triples the table holds.
+    rows : str
+        What the rows of the table are called in error messages.
+    remedies : sequence of two str
+        What to do with a column that marks triples as false, and with one that names splits.
+    """
+    lowered = name.lower()
+    texts = [str(value).lower() for value in values]
+    if lowered in TRUTH_NAMES:
+        truths = {text.removesuffix(".0") for text in texts}
+        if any(truths <= pair for pair in TRUTH_VALUES) and truths & {"0", "-1", "false"}:
+            raise DataError(
+                f"{what}: the column {name!r} marks triples as false, but all {rows} would be read as true; "
+                f"{remedies[0]}"
+            )
+    elif lowered in SPLIT_NAMES or (texts and texts[0] in SPLIT_VALUES):
+        texts = sorted(set(texts))
+        meant = {SPLIT_VALUES.get(text) for text in texts}
+        # A column with a value that is no split raises an error only if the column is named like a column of splits
+        # and has at least two distinct values.
+        if meant != {split} and (None not in meant or (lowered in SPLIT_NAMES and len(texts) > 1)):
+            shown = ", ".join(repr(text) for text in texts[:3])
+            raise DataError(
+                f"{what}: the column {name!r} names splits ({shown}), but all {rows} would be read as {split}; "
+                f"{remedies[1]}"
+            )
+
+
+def kept_note(names: Sequence[str]) -> list[str]:
+    """Return the note about further columns that a dataset keeps; no note if there are none.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Examples
+    --------
+    >>> kept_note(["time"])
+    ['the column time is kept to break down by; the filter does not use it']
+    """
+    if not names:
+        return []
+    if len(names) == 1:
+        return [f"the column {names[0]} is kept to break down by; the filter does not use it"]
+    return [f"the columns {', '.join(names)} are kept to break down by; the filter does not use them"]

@@ -1,0 +1,86 @@
+"""Files of other tools that are no dataset, or a kind that kgeval does not read: refused by name, with what to do.
+
+Few-shot tasks (NELL-One, Wiki-One: ``train_tasks.json``, ``dev_tasks.json``, ``test_tasks.json``, ``e1rel_e2.json``),
+lists of candidates by relation (``*_typecons.json``, ``rel2candidates.json``), predictions of SimKGC
+(``forward_*.json``, ``backward_*.json``), and models. A folder that also contains triples is read as a dataset.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kgeval.data import Dataset
+from kgeval.errors import DataError
+from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.datasets import tab_folder
+from kgeval.formats.folders import check_folder, names_in
+from kgeval.formats.registry import Format
+
+# What the names of files tell: a regular expression, and the message about such files.
+KINDS = (
+    (
+        r"(train|dev|valid|test)_tasks\.json|e1rel_e2\.json",
+        "holds few-shot tasks ({relation: [triples]}), which kgeval does not read. Write the background graph and the "
+        "support triples of each task as train.txt and the query triples as test.txt (head TAB relation TAB tail). "
+        "Published few-shot numbers rank each query among the candidates of its relation (rel2candidates.json): pass "
+        "them as one list per positive, kgeval.Protocol(candidates=kgeval.candidates.Listed(objects=...))",
+    ),
+    (
+        r".*typecons\w*\.json|rel2candidates.*\.json",
+        "holds lists of candidates for each relation, not triples. Give the folder of the triples as the dataset; to "
+        "rank among such candidates, pass one list per positive, "
+        "kgeval.Protocol(candidates=kgeval.candidates.Listed(objects=..., subjects=...))",
+    ),
+    (
+        r".*(forward|backward).*\.json",
+        "holds predictions of SimKGC (the best answers to each query, by name), which kgeval does not read. Give the "
+        "folder of the triples as the dataset; a table of scores (query, answer, score) is read by kgeval.read_scores, "
+        "--scores",
+    ),
+    (
+        r"trained_model\.pkl|entity_embedding\.npy|.*_entity\.npy|.*\.(ckpt|safetensors|npz|pth?|h5)|embeddings\.bin",
+        "belongs to a model, not to a dataset. Give it as the model (kgeval.load_model, --model), and the folder of "
+        "its triples as the dataset",
+    ),
+)
+# Files of triples in the other formats.
+TRIPLES = re.compile(
+    r".*2id\.txt|.*\.del|.*\.(nt|ttl|nq|trig|rdf|owl|jsonld|n3)(\.\w+)?|split|msg\.txt|(inference|inf_).*\.txt|.*_ind\.txt"
+)
+
+
+def _refused(path: Path) -> tuple[str, str] | None:
+    """Return the name of a file that is refused, and the message about it; None if there is none."""
+    if path.is_dir():
+        names = sorted(names_in(path))
+        if tab_folder.FORMAT.sniff(path) or any(TRIPLES.fullmatch(name) for name in names):
+            return None
+    else:
+        names = [path.name] if path.is_file() else []
+    for pattern, message in KINDS:
+        for name in names:
+            if re.fullmatch(pattern, name):
+                return name, message
+    return None
+
+
+def _sniff(path: Path) -> bool:
+    """Return whether a path is refused by name."""
+    try:
+        return _refused(path) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def _read(path: Path, options: DatasetOptions) -> Dataset:
+    """Raise a DataError that says what the files are and what to do with them."""
+    refused = _refused(path)
+    if refused is not None:
+        raise DataError(f"{path}: {refused[0]} {refused[1]}" if path.is_dir() else f"{path}: {refused[1]}")
+    if not path.is_file():
+        check_folder(path, ())
+    raise DataError(f"{path}: is none of the files that kgeval refuses by name; leave format= (--dataset-format) out")
+
+
+FORMAT = Format("foreign", _sniff, _read, "files that are no dataset")

@@ -1,0 +1,187 @@
+"""Inductive benchmarks: the graph at test time has entities, and sometimes relations, that training never saw.
+
+Layout. All files hold tab-separated triples of labels. The graph that is evaluated consists of the inference graph,
+whose triples are known at test time, and of the triples to predict. Here the inference graph is the split train, so
+`Protocol.unseen` means: unseen in the inference graph.
+
+==================  ====================================  ======================================================
+benchmark           training graph (not read)             inference graph, valid, test
+==================  ====================================  ======================================================
+ILPC                ``train.txt``                         ``inference.txt``, ``inference_validation.txt``,
+                                                          ``inference_test.txt``
+InGram              ``train.txt``                         ``msg.txt``, ``valid.txt``, ``test.txt``
+ULTRA's copies      ``transductive_train.txt``            ``inference_graph.txt``, ``inf_valid.txt``,
+                                                          ``inf_test.txt``
+GraIL, one folder   ``train.txt``, ``valid.txt``,         ``train_ind.txt``, ``valid_ind.txt``, ``test_ind.txt``
+                    ``test.txt``
+GraIL, two folders  the folder ``NAME``                   ``train.txt``, ``valid.txt``, ``test.txt`` of the
+                                                          folder ``NAME_ind``
+==================  ====================================  ======================================================
+
+GraIL and BERTRL also write ``ranking_head.txt`` and ``ranking_tail.txt`` into these folders: a list of 49 negatives for
+each test triple.
+
+Traps. With the training graph as train, its entities become candidates, and the facts of the inference graph are not
+filtered. Tools do not filter the same triples: ULTRA takes the inference graph, valid and test for ILPC and InGram, but
+the inference graph and test for GraIL's folders, where it also ranks valid and test together; GraIL draws its negatives
+by the inference graph only. In ULTRA's copies of some benchmarks, the valid split belongs to the training graph. The
+lists of negatives belong to one positive each, not to a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kgeval.data import SPLITS, Dataset
+from kgeval.errors import DataError
+from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.datasets import tab_folder
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, listed, names_in
+from kgeval.formats.registry import Format
+
+SUFFIX = "_ind"  # what GraIL appends to the name of a training graph to name the folder of the inference graph
+RANKING_FILES = ("ranking_head.txt", "ranking_tail.txt")
+ALL_SPLITS = "the filter removes the triples of all three splits, as ULTRA does for these benchmarks"
+TWO_SPLITS = (
+    "the filter removes the triples of all three splits; ULTRA filters only by the inference graph and test "
+    "(filter_splits=('train', 'test'), --filter train,test) and ranks valid and test together "
+)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The files of a benchmark: inference graph, valid, test; the files of the training graph; what ULTRA filters."""
+
+    files: tuple[str, str, str]
+    training: tuple[str, ...]
+    filter_note: str
+
+
+LAYOUTS = (
+    _Layout(("inference.txt", "inference_validation.txt", "inference_test.txt"), ("train.txt",), ALL_SPLITS),
+    _Layout(("msg.txt", "valid.txt", "test.txt"), ("train.txt",), ALL_SPLITS),
+    _Layout(("inference_graph.txt", "inf_valid.txt", "inf_test.txt"), ("transductive_train.txt",), ALL_SPLITS),
+    _Layout(
+        ("train_ind.txt", "valid_ind.txt", "test_ind.txt"),
+        ("train.txt", "valid.txt", "test.txt"),
+        f"{TWO_SPLITS}(splits={{'test': ['valid_ind.txt', 'test_ind.txt']}}, --splits test=valid_ind.txt+test_ind.txt)",
+    ),
+)
+GRAIL_NOTE = f"{TWO_SPLITS}(splits={{'test': ['valid.txt', 'test.txt']}}, --splits test=valid.txt+test.txt)"
+
+
+def _sniff(path: Path) -> bool:
+    """Return whether a folder has one of the layouts, GraIL's two folders, or lists of negatives beside its splits."""
+    if _layout_of(path) is not None:
+        return True
+    is_listed = not names_in(path).isdisjoint(RANKING_FILES) or _sibling(path) is not None
+    return is_listed and tab_folder.FORMAT.sniff(path)
+
+
+def _layout_of(folder: Path) -> _Layout | None:
+    """Return the layout of a folder that holds an inference graph and test; None for GraIL's two folders and others."""
+    names = names_in(folder)
+    return next((layout for layout in LAYOUTS if {layout.files[0], layout.files[2]} <= names), None)
+
+
+def _sibling(folder: Path) -> Path | None:
+    """Return the other one of GraIL's two folders, ``NAME`` or ``NAME_ind``; None if it is no folder of triples."""
+    if not names_in(folder):
+        return None
+    name = folder.resolve().name
+    if name in ("", SUFFIX):
+        return None
+    other = folder.resolve().with_name(name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else name + SUFFIX)
+    return other if tab_folder.FORMAT.sniff(other) else None
+
+
+def _read(folder: Path, options: DatasetOptions) -> Dataset:
+    """Read the folder; see `kgeval.read_dataset`."""
+    check_folder(folder, ())
+    layout = _layout_of(folder)
+    if layout is None:
+        notes = _notes_of_two_folders(folder)
+        if not notes and names_in(folder).isdisjoint(RANKING_FILES):
+            expected = "; ".join(listed(layout.files) for layout in LAYOUTS)
+            raise DataError(f"{folder}: expected the files of an inductive benchmark: {expected}")
+        read: Dataset = tab_folder.FORMAT.read(folder, options)
+        return read.with_notes([*notes, *_ranking_notes(folder)])
+    options, roles = _with_layout(folder, layout, options)
+    dataset: Dataset = tab_folder.FORMAT.read(folder, options)
+    _check_same_graph(folder, dataset, roles)
+    training = [name for name in layout.training if name in names_in(folder)]
+    notes = [
+        "; ".join(
+            f"{name} is read as {'train (the inference graph, known at test time)' if split == 'train' else split}"
+            for split, name in roles.items()
+        )
+    ]
+    if training:
+        notes.append(f"not read: {listed(training)} (the training graph, whose entities are no candidates)")
+    return dataset.with_notes([*notes, layout.filter_note, *_ranking_notes(folder)])
+
+
+def _with_layout(folder: Path, layout: _Layout, options: DatasetOptions) -> tuple[DatasetOptions, dict[str, str]]:
+    """Return the options with the files of a layout, and these files by split, except those that the caller names."""
+    ignored, given = ignored_names(options), given_splits(options)
+    named = {str(file) for files in given.values() for file in (files if isinstance(files, (list, tuple)) else [files])}
+    roles = {
+        split: name
+        for split, name in zip(SPLITS, layout.files)
+        if name in names_in(folder) - set(ignored) - named and split not in given
+    }
+    left_out = [name for name in layout.training if name in names_in(folder) - set(ignored) - named]
+    return replace(options, splits={**roles, **given}, ignore=[*ignored, *left_out]), roles
+
+
+def _check_same_graph(folder: Path, dataset: Dataset, roles: Mapping[str, str]) -> None:
+    """Raise a DataError if most entities of valid or test do not occur in the inference graph."""
+    if "train" not in dataset:
+        return
+    for split in ("valid", "test"):
+        if split not in dataset:
+            continue
+        entities = np.unique(dataset[split].array[:, [0, 2]])
+        n_known = int(dataset.is_seen_entity[entities].sum())
+        if 2 * n_known < len(entities):
+            name = roles.get(split, split)
+            raise DataError(
+                f"{folder}: {name} has {len(entities):,} entities, of which the inference graph contains only "
+                f"{n_known:,}; it seems to belong to the training graph. Leave it out (ignore=[{name!r}], "
+                f"--ignore-files {name}), or read the training graph with {AS_TABLES}"
+            )
+
+
+def _notes_of_two_folders(folder: Path) -> list[str]:
+    """Return the notes on a folder whose sibling is the other one of GraIL's two folders; none if it has no sibling."""
+    sibling = _sibling(folder)
+    if sibling is None:
+        return []
+    if sibling.name.endswith(SUFFIX):
+        return [
+            f"this is the training graph of an inductive benchmark, and its test split has the same entities; the test "
+            f"with new entities is in the folder {sibling.name} beside it"
+        ]
+    return [
+        "train.txt is the inference graph (known at test time) of an inductive benchmark; not read: the training graph "
+        f"in the folder {sibling.name} beside it",
+        GRAIL_NOTE,
+    ]
+
+
+def _ranking_notes(folder: Path) -> list[str]:
+    """Return a sentence on the lists of negatives in a folder; none if there are none."""
+    names = [name for name in RANKING_FILES if name in names_in(folder)]
+    if not names:
+        return []
+    return [
+        f"not read: {listed(names)} (a list of negatives for each test triple; kgeval.read_candidates(files, dataset), "
+        "--candidates FILE FILE ranks among them)"
+    ]
+
+
+FORMAT = Format("inductive", _sniff, _read, "the folder of an inductive benchmark")

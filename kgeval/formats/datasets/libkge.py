@@ -1,0 +1,93 @@
+"""LibKGE's folders: ``entity_ids.del``, ``relation_ids.del``, and triples of ids in ``train.del`` and so on.
+
+Layout. All files are tab-separated. The dictionaries hold ``id TAB label``; ``train.del``, ``valid.del`` and
+``test.del`` hold ids in the order subject, relation, object. ``dataset.yaml`` names the files.
+
+Traps. LibKGE's script also writes parts of splits: ``train_sample.del``, ``valid_without_unseen.del`` and
+``test_without_unseen.del``. A test split without the triples of unseen entities is easier than the whole one, so
+numbers of the two do not compare. If ``dataset.yaml`` names such a file as a split, an error asks which one to read.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from kgeval.data import Dataset
+from kgeval.errors import DataError
+from kgeval.files import read_text
+from kgeval.formats.checkpoints import read_ids
+from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in, unread_notes
+from kgeval.formats.id_triples import (
+    OTHER_FILE_NAMED,
+    column_order,
+    dataset_of_ids,
+    id_split_files,
+    order_note,
+    read_id_triples,
+)
+from kgeval.formats.registry import Format
+
+DICTIONARIES = ("entity_ids.del", "relation_ids.del")
+SPLIT_NAMES = {"train": "train.del", "valid": "valid.del", "test": "test.del"}
+UNREAD = {
+    r"(train|valid|test)\.del": OTHER_FILE_NAMED,
+    r"(entity|relation)_strings\.del": "texts of entities and relations",
+    r"train_sample\.del|(valid|test)_without_unseen\.del": "parts of the splits; splits={'test': FILE}, --splits "
+    "test=FILE reads one of them",
+    r"(train|valid|test|dev|val)\.(txt|tsv)": f"triples of labels; {AS_TABLES} reads them",
+}
+# A line of dataset.yaml: the file of a split or of a dictionary.
+FILE_NAME = re.compile(
+    r"^[ \t]+files\.(train|valid|test|entity_ids|relation_ids)\.filename[ \t]*:[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*$",
+    re.MULTILINE,
+)
+
+
+def _sniff(path: Path) -> bool:
+    """Return whether a folder contains both dictionaries and triples of ids."""
+    names = names_in(path)
+    return set(DICTIONARIES) <= names and any(name.endswith(".del") for name in names - set(DICTIONARIES))
+
+
+def _read(folder: Path, options: DatasetOptions) -> Dataset:
+    """Read the folder; see `kgeval.read_dataset`."""
+    options.check_used("libkge", ("columns", "splits", "ignore"))
+    check_folder(folder, DICTIONARIES)
+    _check_configuration(folder, options)
+    files = id_split_files(folder, SPLIT_NAMES, options)
+    entities, relations = (read_ids(folder / name) for name in DICTIONARIES)
+    columns = column_order(options, "hrt")
+    sizes = len(entities), len(relations)
+    splits = {
+        split: np.concatenate([read_id_triples(path, columns, *sizes, DICTIONARIES) for path in paths])
+        for split, paths in files.items()
+    }
+    notes = [] if options.columns else order_note(splits, columns, *sizes, "LibKGE")
+    read = {*DICTIONARIES, *(path.name for paths in files.values() for path in paths)}
+    notes += unread_notes(folder, read, UNREAD, ignored_names(options))
+    return dataset_of_ids(splits, entities, relations, folder.resolve().name, notes)
+
+
+def _check_configuration(folder: Path, options: DatasetOptions) -> None:
+    """Raise a DataError if ``dataset.yaml`` names other files than those that are read."""
+    file = folder / "dataset.yaml"
+    if not file.is_file():
+        return
+    given = given_splits(options)
+    expected = SPLIT_NAMES | {"entity_ids": DICTIONARIES[0], "relation_ids": DICTIONARIES[1]}
+    for key, name in FILE_NAME.findall(read_text(file)):
+        if key in given or name == expected[key]:
+            continue
+        if key not in SPLIT_NAMES:
+            raise DataError(f"{file}: names {name} as {key}, but kgeval reads {expected[key]}; rename the right one")
+        raise DataError(
+            f"{file}: names {name} as the {key} split, but kgeval would read {expected[key]}; say which to read: "
+            f"splits={{{key!r}: {name!r}}} (--splits {key}={name})"
+        )
+
+
+FORMAT = Format("libkge", _sniff, _read, "LibKGE (.del files of ids)")

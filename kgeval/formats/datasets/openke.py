@@ -1,0 +1,80 @@
+"""OpenKE's folders: ``entity2id.txt``, ``relation2id.txt``, and triples of ids in ``train2id.txt`` and so on.
+
+Layout. The first line of each file is the number of the lines below. In the dictionaries, these lines are ``label TAB
+id``; in ``train2id.txt``, ``valid2id.txt`` and ``test2id.txt``, they are ``head tail relation``, ids separated by
+spaces or tabs. OpenKE's script ``n-n.py`` adds ``type_constrain.txt`` and the classes of the test triples, ``1-1.txt``,
+``1-n.txt``, ``n-1.txt`` and ``n-n.txt``.
+
+Traps. The relation is the last column: read as head, relation, tail, WN18RR gets 132 relations. OpenKE believes the
+count line: if it is too large, OpenKE evaluates triples of zeros; if it is too small, OpenKE drops the rest. Files that
+other programs write with these names often lack the count line or have the relation in the middle. Here all of this is
+an error with its line. The ids of OpenKE are not the ids of the dataset; `Dataset.dictionaries` has their order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from kgeval.data import Dataset
+from kgeval.errors import DataError
+from kgeval.formats.checkpoints import read_ids
+from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.folders import AS_TABLES, check_folder, first_lines, ignored_names, names_in, unread_notes
+from kgeval.formats.id_triples import (
+    OTHER_FILE_NAMED,
+    column_order,
+    dataset_of_ids,
+    id_split_files,
+    order_note,
+    read_id_triples,
+)
+from kgeval.formats.registry import Format
+
+DICTIONARIES = ("entity2id.txt", "relation2id.txt")
+SPLIT_NAMES = {"train": "train2id.txt", "valid": "valid2id.txt", "test": "test2id.txt"}
+UNREAD = {
+    r"(train|valid|test)2id\.txt": OTHER_FILE_NAMED,
+    r"[1n]-[1n]\.txt|test2id_all\.txt": "test triples by class of the relation; results break down by these classes "
+    "too: result.by('cardinality'), --by cardinality",
+    r"type_constrain\.txt": "the entities that OpenKE saw with each relation; every entity is a candidate here",
+    r"(train|valid|test|dev|val)\.(txt|tsv)": f"triples of labels; {AS_TABLES} reads them",
+}
+
+
+def _sniff(path: Path) -> bool:
+    """Return whether a folder contains both dictionaries and triples of ids."""
+    names = names_in(path)
+    return set(DICTIONARIES) <= names and not names.isdisjoint(SPLIT_NAMES.values())
+
+
+def _read(folder: Path, options: DatasetOptions) -> Dataset:
+    """Read the folder; see `kgeval.read_dataset`."""
+    options.check_used("openke", ("columns", "splits", "ignore"))
+    check_folder(folder, DICTIONARIES)
+    files = id_split_files(folder, SPLIT_NAMES, options)
+    entities, relations = (_labels(folder / name) for name in DICTIONARIES)
+    columns = column_order(options, "htr")
+    sizes = len(entities), len(relations)
+    splits = {
+        split: np.concatenate([read_id_triples(path, columns, *sizes, DICTIONARIES, has_count=True) for path in paths])
+        for split, paths in files.items()
+    }
+    notes = [] if options.columns else order_note(splits, columns, *sizes, "OpenKE")
+    read = {*DICTIONARIES, *(path.name for paths in files.values() for path in paths)}
+    notes += unread_notes(folder, read, UNREAD, ignored_names(options))
+    return dataset_of_ids(splits, entities, relations, folder.resolve().name, notes)
+
+
+def _labels(file: Path) -> list[str]:
+    """Return the labels of a dictionary in the order of the ids."""
+    first = next(iter(first_lines(file)), "")
+    if not first.strip().isdecimal():
+        raise DataError(
+            f"{file}, line 1: expected the number of entries alone, as OpenKE writes it; found {first[:80]!r}"
+        )
+    return read_ids(file)
+
+
+FORMAT = Format("openke", _sniff, _read, "OpenKE (ids with count lines)")

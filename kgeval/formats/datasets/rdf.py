@@ -1,0 +1,193 @@
+"""RDF: N-Triples (``.nt``) and Turtle (``.ttl``), packed or not, read by the library pyoxigraph (``kgeval[rdf]``).
+
+Layout. A folder with ``train.nt``, ``valid.nt`` and ``test.nt`` (or ``.ttl``), or a single file. The label of an IRI is
+the IRI without angle brackets. The label of a literal is the literal as N-Triples writes it, with its quotes, language
+tag and datatype: ``"7"^^<http://www.w3.org/2001/XMLSchema#integer>``. The label of a blank node is ``_:name``.
+
+Traps. Split at tabs or spaces, the final dot becomes part of the object, and literals break into pieces. Escapes
+(``\\u00e9``) and the letter stand for the same IRI. Language tags are the same in upper and lower case; they become
+lower case. ``"a"`` and ``"a"^^xsd:string`` are the same literal, but ``"1"^^xsd:integer`` and ``"01"^^xsd:integer``
+differ. Literals are entities, so they are candidates. A blank node belongs to its file: if two files contain the same
+name, an error is raised, because RDF means two nodes, and a tool that split one file means one. Blank nodes without a
+name (``[...]`` and lists in Turtle) get names in the order of the file. Named graphs (N-Quads, TriG) are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import counted
+from kgeval.data import ONE_FILE, SPLITS, Dataset
+from kgeval.errors import DataError, MissingExtra
+from kgeval.files import check_source
+from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in, unread_notes
+from kgeval.formats.id_triples import NO_TRAIN, label_columns
+from kgeval.formats.registry import Format
+from kgeval.formats.split_files import STEMS, find_split_files
+from kgeval.formats.unpacking import open_packed, plain_name
+
+KINDS = {".nt": "N_TRIPLES", ".ttl": "TURTLE"}  # the formats of pyoxigraph
+REFUSED = {
+    ".nq": "N-Quads, which may hold several graphs",
+    ".trig": "TriG, which may hold several graphs",
+    ".rdf": "RDF/XML",
+    ".owl": "OWL",
+    ".jsonld": "JSON-LD",
+    ".n3": "N3",
+}
+UNREAD = {r"(train|valid|test|dev|val)\.(txt|tsv)": f"no RDF; {AS_TABLES} reads it instead"}
+# The library names a blank node without a name by a random number in hexadecimal digits.
+ANONYMOUS = re.compile(r"[0-9a-f]{1,32}")
+
+
+def _suffix(name: str) -> str:
+    """Return the suffix of a file name, without the one that tells how the file is packed."""
+    return Path(plain_name(name)).suffix.lower()
+
+
+def _split_names(folder: Path) -> dict[str, list[str]]:
+    """Return, for each split, the names of the files in a folder that seem to hold it as RDF."""
+    names = sorted(names_in(folder))
+    return {
+        split: [n for n in names if Path(plain_name(n)).stem in stems and _suffix(n) in KINDS.keys() | REFUSED.keys()]
+        for split, stems in STEMS.items()
+    }
+
+
+def _sniff(path: Path) -> bool:
+    """Return whether a path is an RDF file, or a folder with a split as RDF."""
+    try:
+        if path.is_file():
+            return _suffix(path.name) in KINDS.keys() | REFUSED.keys()
+    except (OSError, ValueError):
+        return False
+    return any(_split_names(path).values())
+
+
+def _read(path: Path, options: DatasetOptions) -> Dataset:
+    """Read the file or folder; see `kgeval.read_dataset`."""
+    options.check_used("rdf", ("splits", "ignore"))
+    if not path.exists() or path.is_dir():
+        check_folder(path, ())
+        files, name = _files(path, options), path.resolve().name
+        read = {part.name for paths in files.values() for part in paths}
+        notes = unread_notes(path, read, UNREAD, ignored_names(options))
+    else:
+        check_source(path)
+        options.check_used("rdf (a single file)", ())
+        files, name = {"train": [path]}, Path(plain_name(path)).stem
+        notes = [ONE_FILE]
+    terms = _Terms()
+    splits = {split: np.concatenate([terms.read(part) for part in paths]) for split, paths in files.items()}
+    notes += [] if "train" in splits else [NO_TRAIN]
+    n_literals = sum(label.startswith('"') for label in terms.ids[0])
+    n_blank = sum(label.startswith("_:") for label in terms.ids[0])
+    if n_literals:
+        notes.append(f"{counted(n_literals, 'entity is a literal', 'entities are literals')}; they are candidates too")
+    if n_blank:
+        notes.append(f"{counted(n_blank, 'entity is a blank node', 'entities are blank nodes')}")
+    return Dataset.from_labels(label_columns(splits, *map(list, terms.ids)), name=name, notes=notes)
+
+
+def _files(folder: Path, options: DatasetOptions) -> dict[str, list[Path]]:
+    """Return the files of each split of a folder."""
+    ignored, chosen = ignored_names(options), given_splits(options)
+    for split, names in _split_names(folder).items():
+        left = [name for name in names if name not in ignored and split not in chosen]
+        if len(left) > 1:
+            raise DataError(
+                f"{folder}: contains both {left[0]} and {left[1]}; keep only one, or say which to read: "
+                f"splits={{{split!r}: {left[0]!r}}} (--splits {split}={left[0]})"
+            )
+        if left:
+            chosen[split] = left[0]
+    found = find_split_files(folder, chosen, options.ignore)
+    if not chosen:
+        raise DataError(f"{folder}: expected train.nt, valid.nt or test.nt (or .ttl)")
+    for split in found.keys() - chosen.keys():
+        name = found[split][0].name
+        raise DataError(
+            f"{folder}: {name} seems to be the {split} split, but is no file of RDF by its name; rename it, say "
+            f"splits={{{split!r}: {name!r}}} (--splits {split}={name}) or ignore=[{name!r}] (--ignore-files {name})"
+        )
+    return {split: found[split] for split in SPLITS if split in chosen}
+
+
+class _Terms:
+    """The labels of the terms that were read so far, with their numbers, and the files of the blank nodes."""
+
+    def __init__(self) -> None:
+        self.ids: tuple[dict[str, int], dict[str, int]] = {}, {}  # of entities, of relations
+        self.file_of: dict[str, Path] = {}  # for each name of a blank node: its file
+
+    def read(self, file: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the triples of a file as numbers of labels, int64 (n, 3), columns s, p, o."""
+        oxigraph = _library()
+        suffix = _suffix(file.name)
+        if suffix in REFUSED:
+            raise DataError(
+                f"{file}: is {REFUSED[suffix]}; kgeval reads N-Triples (.nt) and Turtle (.ttl). Convert the file first"
+            )
+        raw = open_packed(file).removeprefix(b"\xef\xbb\xbf")
+        kind = getattr(oxigraph.RdfFormat, KINDS.get(suffix, "N_TRIPLES"))
+        names = _written_names(raw) if suffix == ".ttl" else None
+        entities, relations = self.ids
+        anonymous: dict[str, str] = {}
+        labels: dict[Any, str] = {}
+        parts: list[int] = []
+
+        def label_of(term: Any) -> str:
+            if isinstance(term, oxigraph.NamedNode):
+                return str(term.value)
+            if isinstance(term, oxigraph.Literal):
+                return str(term)
+            if not isinstance(term, oxigraph.BlankNode):
+                raise DataError(
+                    f"{file}: contains a triple about a triple ({str(term)[:80]}), which kgeval cannot rank"
+                )
+            name = str(term.value)
+            if names is not None and ANONYMOUS.fullmatch(name) and name not in names:
+                # No blank node in a file can have this name, since "[" ends a name.
+                return anonymous.setdefault(name, f"_:[{file.name}]{len(anonymous) + 1}")
+            if self.file_of.setdefault(name, file) != file:
+                raise DataError(
+                    f"{file}: the blank node _:{name} occurs in {self.file_of[name].name} too. In RDF these are two "
+                    "nodes; if they are one, replace the blank nodes by IRIs in both files"
+                )
+            return f"_:{name}"
+
+        try:
+            for triple in oxigraph.parse(raw, format=kind):
+                for term, ids in ((triple.subject, entities), (triple.predicate, relations), (triple.object, entities)):
+                    label = labels.get(term)
+                    if label is None:
+                        label = labels[term] = label_of(term)
+                    parts.append(ids.setdefault(label, len(ids)))
+        except SyntaxError as error:
+            message = re.sub(r"^Parser error (at|between) .*?: ", "", str(error.msg))
+            raise DataError(f"{file}, line {error.lineno}: not {kind}: {message}") from None
+        if not parts:
+            raise DataError(f"{file}: 0 triples; the file is empty")
+        return np.array(parts, dtype=np.int64).reshape(-1, 3)
+
+
+def _written_names(raw: bytes) -> set[str]:
+    """Return the names of blank nodes that a text contains, as far as the library may have invented such a name."""
+    return {name.decode("ascii") for name in re.findall(rb"_:([0-9a-f]{1,32})", raw)}
+
+
+def _library() -> Any:
+    """Return the module pyoxigraph."""
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise MissingExtra('reading RDF files needs pyoxigraph; pip install "kgeval[rdf]"') from error
+    return pyoxigraph
+
+
+FORMAT = Format("rdf", _sniff, _read, "RDF (N-Triples or Turtle)")

@@ -1,0 +1,154 @@
+"""Look at the files of a folder: which names it holds, what a file starts with, which files were not read.
+
+The modules of `kgeval.formats.datasets` call these functions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kgeval.errors import DataError
+from kgeval.files import similar_path
+from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.datasets import tab_folder
+from kgeval.formats.split_files import DATA_SUFFIXES, NEGATIVES, SPLIT_OF_WORD
+
+# How the caller says that a folder is read as tables of triples.
+AS_TABLES = f"format={tab_folder.FORMAT.name!r}, --dataset-format {tab_folder.FORMAT.name}"
+SNIFFED_BYTES = 1 << 16  # `first_lines` reads only this many bytes
+
+
+def names_in(folder: Path) -> frozenset[str]:
+    """Return the names of the files and folders in a folder; none if it is no folder or cannot be read.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+    try:
+        return frozenset(os.listdir(folder))
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def first_lines(file: Path) -> list[str]:
+    """Return the first lines of a text file, without a last line that may be cut off; none if it cannot be read.
+
+    Parameters
+    ----------
+    file : Path
+    """
+    try:
+        with open(file, "rb") as stream:
+            sample = stream.read(SNIFFED_BYTES)
+    except (OSError, ValueError):
+        return []
+    lines = re.split(r"\r\n|\n|\r", sample.decode("utf-8-sig", "replace"))
+    return lines[: -1 if len(sample) == SNIFFED_BYTES and len(lines) > 1 else None]
+
+
+def given_splits(options: DatasetOptions) -> dict[str, Any]:
+    """Return the files that the caller names for some splits; see `kgeval.read_dataset`.
+
+    Parameters
+    ----------
+    options : DatasetOptions
+
+    Raises
+    ------
+    DataError
+        If the option `splits` is no mapping.
+    """
+    splits: Any = options.splits
+    if splits is not None and not isinstance(splits, Mapping):
+        raise DataError(f"splits must map names of splits to files, as in {{'valid': 'dev.tsv'}}; got {splits!r}")
+    return dict(splits or {})
+
+
+def ignored_names(options: DatasetOptions) -> list[str]:
+    """Return the names of the files that the caller leaves out.
+
+    Parameters
+    ----------
+    options : DatasetOptions
+    """
+    return [options.ignore] if isinstance(options.ignore, str) else list(options.ignore)
+
+
+def check_folder(folder: Path, needed: Sequence[str]) -> None:
+    """Raise a DataError unless a path is a folder that contains some files.
+
+    Parameters
+    ----------
+    folder : Path
+    needed : sequence of str
+        The names of these files.
+    """
+    if not folder.exists():
+        raise DataError(f"{folder}: no such folder{similar_path(folder, is_folder=True)}")
+    if not folder.is_dir():
+        raise DataError(f"{folder}: is a file; give the folder that contains it")
+    names = names_in(folder)
+    missing = [name for name in needed if name not in names]
+    if missing:
+        shown = ", ".join(sorted(names)[:8]) or "nothing"
+        raise DataError(f"{folder}: expected {listed(needed)}; {missing[0]} is missing. The folder contains {shown}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in words.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def unread_notes(
+    folder: Path, read: Collection[str], known: Mapping[str, str], ignore: Sequence[str] = ()
+) -> list[str]:
+    """Return one sentence for each kind of known file that was not read.
+
+    Parameters
+    ----------
+    folder : Path
+    read : collection of str
+        The names of the files that were read.
+    known : mapping of str to str
+        Files that the tool writes: a regular expression of their names, and what these files hold.
+    ignore : sequence of str
+        The names of files that the caller leaves out.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    DataError
+        If any other file has a name like that of a part of a split, for example ``facts.txt`` or ``train2id_2.txt``.
+    """
+    of_meaning: dict[str, list[str]] = {}
+    for name in sorted(names_in(folder) - set(read) - set(ignore)):
+        meaning = next((text for pattern, text in known.items() if re.fullmatch(pattern, name)), None)
+        if meaning is not None:
+            of_meaning.setdefault(meaning, []).append(name)
+            continue
+        is_split = any(word in SPLIT_OF_WORD for word in re.split(r"[^a-z]+", name.lower()))
+        is_data = Path(name).suffix.lower() in (*DATA_SUFFIXES, ".ttl") and (folder / name).is_file()
+        if is_split and is_data and not name.startswith(".") and not NEGATIVES.search(name.lower()):
+            raise DataError(
+                f"{folder}: {name} looks like a part of the dataset, but is not read; name the files of its split "
+                f"(splits=, --splits), or say ignore=[{name!r}] (--ignore-files {name})"
+            )
+    return [f"not read: {listed(names)} ({meaning})" for meaning, names in of_meaning.items()]

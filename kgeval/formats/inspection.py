@@ -1,0 +1,258 @@
+"""`inspect`: list what a file or folder holds and what kgeval takes it for, without running anything in it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from kgeval.checks import counted, cut_label
+from kgeval.errors import DataError, KgevalError
+from kgeval.files import check_source, read_arrays, read_text
+from kgeval.formats.checkpoints import Stub, is_torch_file, read_torch, state_dict
+from kgeval.formats.datasets import dataset_formats, read_dataset
+from kgeval.formats.models import model_formats
+from kgeval.formats.registry import Format
+from kgeval.scorers.models import MODELS
+
+MAX_CONFIGURATION = 1 << 22  # bytes of a JSON file that is read as a configuration
+MAX_VALUES = 200  # values of a configuration that are listed
+MAX_FILES = 200  # files of a folder that are listed
+MAX_DEPTH = 6  # of nested values in a configuration
+REFUSED, PLAIN = "foreign", "tab"  # files that are no dataset, refused by name; plain tables, the default format
+COLUMNS = ["file", "tensor", "shape", "dtype"]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect` found; printing it shows all of it.
+
+    Parameters
+    ----------
+    path : Path
+    takes_for : tuple of str
+        What kgeval takes the path for, one sentence each; empty if no format recognises it.
+    files : tuple of str
+        The names of the files, with their sizes.
+    tensors : pandas.DataFrame
+        Columns ``file``, ``tensor`` (its name), ``shape`` (such as ``"135 x 100"``) and ``dtype``.
+    configuration : dict of str to object
+        The settings in the files; the key of a nested value has dots: ``"config.json: model.dim"``.
+    faults : tuple of str
+        One sentence for each file that cannot be read, with the reason.
+    """
+
+    path: Path
+    takes_for: tuple[str, ...]
+    files: tuple[str, ...]
+    tensors: pd.DataFrame
+    configuration: dict[str, Any] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}", *(f"  {sentence}" for sentence in self.takes_for or ("no format recognises it",))]
+        lines += ["", "files", *(f"  {name}" for name in self.files)]
+        if len(self.tensors):
+            lines += ["", "tensors", *(f"  {line}" for line in self.tensors.to_string(index=False).split("\n"))]
+        if self.configuration:
+            lines += ["", "configuration", *(f"  {name} = {value!r}" for name, value in self.configuration.items())]
+        return "\n".join([*lines, *(["", *self.faults] if self.faults else [])])
+
+
+def inspect(path: str | Path) -> Inspection:
+    """List the tensors and the configuration in a file or folder, and say what kgeval takes it for.
+
+    Nothing in the files is ever run. A file that cannot be read is listed with the reason, and raises no error.
+
+    Parameters
+    ----------
+    path : str or path
+        A checkpoint, a file of a dataset, or a folder. Of a folder, the files in it are read, and not those in the
+        folders in it.
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        If there is no such file or folder.
+
+    Examples
+    --------
+    >>> print(inspect("data/countries/complex.npz").takes_for[0].partition(": ")[2])
+    complex, 901 entities, 13 relations, layout halves, inverse_relations after
+    """
+    place = Path(path)
+    if not place.is_dir():
+        check_source(place)
+    files = sorted(child for child in place.iterdir() if child.is_file()) if place.is_dir() else [place]
+    tensors: list[tuple[str, str, str, str]] = []
+    configuration: dict[str, Any] = {}
+    faults: list[str] = []
+    for file in files[:MAX_FILES]:
+        faults += _add_content(file, tensors, configuration)
+    listed = [f"{file.name}  {file.stat().st_size:,} bytes" for file in files[:MAX_FILES]]
+    if len(files) > MAX_FILES:
+        listed.append(f"... and {counted(len(files) - MAX_FILES, 'more file')}")
+    if len(configuration) > MAX_VALUES:
+        left = len(configuration) - MAX_VALUES
+        configuration = dict(list(configuration.items())[:MAX_VALUES]) | {"...": f"{left:,} more values"}
+    return Inspection(
+        place,
+        tuple(_takes_for(place)),
+        tuple(listed),
+        pd.DataFrame(tensors, columns=COLUMNS),
+        configuration,
+        tuple(faults),
+    )
+
+
+def _add_content(file: Path, tensors: list[tuple[str, str, str, str]], configuration: dict[str, Any]) -> list[str]:
+    """Add the tensors and the settings of a file to the lists; return the reason if the file cannot be read."""
+    try:
+        for name, shape, dtype in _tensors(file, configuration):
+            tensors.append((file.name, name, " x ".join(map(str, shape)) or "()", dtype))
+    except KgevalError as error:
+        return [str(error)]
+    return []
+
+
+def _takes_for(place: Path) -> Iterator[str]:
+    """Yield one sentence for each format that recognises the path."""
+    models = [one for one in model_formats().values() if one.sniff(place)]
+    datasets = [one for one in dataset_formats().values() if one.sniff(place)]
+    for one in models:
+        yield f"a model, read as {one.about} ({one.name}): {_described_model(place, one)}"
+    for one in datasets:
+        if (one.name == REFUSED and models) or (one.name in (REFUSED, PLAIN) and len(datasets) > 1):
+            continue  # another format says more precisely what the path is
+        try:
+            dataset = read_dataset(place, format=one.name)
+        except KgevalError as error:
+            yield f"a dataset, read as {one.about} ({one.name}): {error}" if one.name != REFUSED else str(error)
+        else:
+            shown = repr(dataset).split("\n", 1)[0].partition(": ")[2]
+            yield f"a dataset, read as {one.about} ({one.name}): {shown}"
+
+
+def _described_model(place: Path, model_format: Format) -> str:
+    """Return what a model file says of its model, or the reason why it cannot be read."""
+    try:
+        parts = model_format.read(place, {})
+    except KgevalError as error:
+        return str(error)
+    scalars = {name: array.item() for name, array in parts.arrays.items() if not array.ndim}
+    settings = {**scalars, **parts.settings}
+    kind = str(settings.pop("model", "")).lower()
+    tables = {name: array for name, array in parts.arrays.items() if array.ndim}
+    said = [kind or "the model is not named (--model-type)"]
+    inverse = settings.get("inverse_relations")
+    for table, rows in (("entities", "entities"), ("subjects", "entities"), ("relations", "relations")):
+        if table in tables:
+            n = len(tables[table]) // (2 if inverse and rows == "relations" else 1)
+            said.append(f"{n:,} {rows}")
+    said += [f"{name} {value}" for name, value in settings.items()]
+    if kind in MODELS:
+        unsaid = MODELS[kind].unsaid({**tables, **settings}) if "entities" in tables or "subjects" in tables else []
+        said += [f"{name} is not said (--{name.replace('_', '-')})" for name in unsaid]
+    if "entity_labels" not in tables and not parts.row_order:
+        said.append("the rows are not named: the id files of the dataset or --ids name them")
+    return ", ".join(said)
+
+
+def _tensors(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], str]]:
+    """Yield name, shape and dtype of each tensor in a file; add its other values to `configuration`."""
+    suffix = file.suffix.lower()
+    if is_torch_file(file):
+        tree = read_torch(file)
+        _add_values(configuration, f"{file.name}: ", tree, MAX_DEPTH)
+        for name, array in state_dict(tree).items():
+            yield name, array.shape, str(array.dtype)
+    elif suffix == ".npz":
+        for name, array in read_arrays(file).items():
+            if array.ndim:
+                yield name, array.shape, str(array.dtype)
+            else:
+                configuration[f"{file.name}: {name}"] = array.item()
+    elif suffix == ".npy":
+        shape, dtype = _npy_header(file)
+        yield "", shape, dtype
+    elif suffix == ".safetensors":
+        yield from _safetensors_header(file, configuration)
+    elif suffix == ".json" and file.stat().st_size <= MAX_CONFIGURATION:
+        try:
+            content = json.loads(read_text(file))
+        except ValueError as error:
+            raise DataError(f"{file}: not JSON ({error})") from None
+        _add_values(configuration, f"{file.name}: ", content, MAX_DEPTH)
+    elif zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            configuration[f"{file.name}: members"] = [cut_label(name) for name in archive.namelist()[:20]]
+
+
+def _npy_header(file: Path) -> tuple[tuple[int, ...], str]:
+    """Return shape and dtype of an ``.npy`` file, from its header."""
+    with open(file, "rb") as stream:
+        try:
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(stream)
+        except ValueError as error:
+            raise DataError(f"{file}: is damaged, or not an .npy file: {error}") from None
+    return shape, str(dtype)
+
+
+def _safetensors_header(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], str]]:
+    """Yield name, shape and dtype of each tensor in a ``.safetensors`` file, from its JSON header."""
+    with open(file, "rb") as stream:
+        header = _json_header(file, stream)
+    for name, value in header.items():
+        if name == "__metadata__":
+            _add_values(configuration, f"{file.name}: ", value, MAX_DEPTH)
+        elif isinstance(value, Mapping) and isinstance(value.get("shape"), list):
+            yield name, tuple(value["shape"]), str(value.get("dtype"))
+
+
+def _json_header(file: Path, stream: BinaryIO) -> Mapping[str, Any]:
+    """Return the header of a ``.safetensors`` file: 8 bytes with its length, then JSON."""
+    length = int.from_bytes(stream.read(8), "little")
+    if length > file.stat().st_size - 8:
+        raise DataError(f"{file}: is damaged, or not a safetensors file: its header does not fit into the file")
+    try:
+        header = json.loads(stream.read(length))
+    except ValueError as error:
+        raise DataError(f"{file}: is damaged, or not a safetensors file: {error}") from None
+    return header if isinstance(header, Mapping) else {}
+
+
+def _add_values(configuration: dict[str, Any], name: str, value: Any, depth: int) -> None:
+    """Add the plain values in nested containers to `configuration`, under names with dots; leave tensors out."""
+    if isinstance(value, np.ndarray) or len(configuration) > 10 * MAX_VALUES:
+        return
+    joint = "" if name.endswith(": ") else "."
+    if isinstance(value, Mapping) and depth and not all(isinstance(part, np.ndarray) for part in value.values()):
+        for key, part in value.items():
+            _add_values(configuration, f"{name}{joint}{key}", part, depth - 1)
+    elif isinstance(value, Stub):
+        configuration[name.removesuffix(": ") if name.endswith(": ") else name] = f"an object of {value.name}"
+        if depth and isinstance(value.state, Mapping):
+            hidden = {key: part for key, part in value.state.items() if not str(key).startswith("_")}
+            _add_values(configuration, f"{name.removesuffix(': ')}{'' if joint else ': '}", hidden, depth - 1)
+    elif isinstance(value, (str, int, float, bool, type(None))):
+        configuration[name] = cut_label(value) if isinstance(value, str) else value
+    elif (
+        isinstance(value, (list, tuple))
+        and len(value) <= 8
+        and all(isinstance(part, (str, int, float)) for part in value)
+    ):
+        configuration[name] = list(value)
+    elif isinstance(value, (list, tuple)):
+        configuration[name] = f"a list of {counted(len(value), 'item')}"

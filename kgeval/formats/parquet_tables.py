@@ -1,0 +1,56 @@
+"""Parquet files of triples, read by pyarrow (extra ``kgeval[parquet]``).
+
+Columns are named in the file. Labels are strings or integers, plain or dictionary-encoded; a missing value is an error.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from kgeval.errors import DataError, MissingExtra
+from kgeval.files import check_source
+
+MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle the types that a file names
+
+
+def read_parquet(file: Path) -> pd.DataFrame:
+    """Read a Parquet file as a frame; integers with missing values stay integers.
+
+    Parameters
+    ----------
+    file : Path
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If the file does not exist, or is damaged or no Parquet file.
+    MissingExtra
+        If pyarrow is not installed, or older than `MIN_PYARROW`.
+    """
+    check_source(file)
+    version = ".".join(map(str, MIN_PYARROW))
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra(f'{file}: reading .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
+    if tuple(int(part) for part in pyarrow.__version__.split(".")[:3] if part.isdigit()) < MIN_PYARROW:
+        raise MissingExtra(
+            f"{file}: reading .parquet needs pyarrow {version} or later, since earlier versions run code of a file; "
+            f'this is {pyarrow.__version__}: pip install "pyarrow>={version}"'
+        )
+    try:
+        with open(file, "rb") as stream:
+            frame: pd.DataFrame = pyarrow.parquet.read_table(stream).to_pandas(integer_object_nulls=True)
+    except Exception as error:  # pyarrow raises many types of errors for damaged files
+        if isinstance(error, OSError) and error.errno is not None:
+            raise DataError(f"{file}: cannot be read: {error.strerror}") from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise DataError(f"{file}: is damaged, cut off, or no Parquet file: {reason}") from error
+    return frame

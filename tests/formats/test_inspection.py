@@ -1,0 +1,118 @@
+"""`kgeval inspect`: what a file or folder holds, and what it is taken for, with nothing in it run."""
+
+import builtins
+import json
+import struct
+
+import numpy as np
+import pytest
+from torch_zip import Fake, Global, write_torch
+
+import kgeval as kg
+from kgeval.cli import main
+
+
+def rows(inspection):
+    """The table of tensors as a list of tuples."""
+    return list(inspection.tensors.itertuples(index=False, name=None))
+
+
+def test_a_torch_file_is_listed_without_an_import(tmp_path, monkeypatch):
+    """Tensors, settings and the names of classes; importing anything that is not there yet would fail."""
+    content = {
+        "epoch": 7,
+        "config": Fake("secret_tool.Config", state={"lr": 0.5, "_cache": 1}),
+        "state": {"a.weight": np.zeros((3, 2), dtype=np.float32), "b": np.zeros(5)},
+        "run": Fake("os.system", arguments=("touch pwned",), is_called=True),
+    }
+    file = tmp_path / "model.pt"
+    write_torch(file, content)
+    kg.inspect(file)  # loads the modules of the readers
+    real = builtins.__import__
+
+    def no_import(name, *arguments, **options):
+        assert name.split(".")[0] not in ("os", "posix", "secret_tool", "torch"), name
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", no_import)
+    monkeypatch.chdir(tmp_path)
+    inspection = kg.inspect(file)
+    monkeypatch.undo()
+    assert rows(inspection) == [
+        ("model.pt", "state.a.weight", "3 x 2", "float32"),
+        ("model.pt", "state.b", "5", "float64"),
+    ]
+    assert inspection.configuration["model.pt: epoch"] == 7
+    assert inspection.configuration["model.pt: config"] == "an object of secret_tool.Config"
+    assert inspection.configuration["model.pt: config.lr"] == 0.5
+    assert inspection.configuration["model.pt: run"] == "an object of os.system"
+    assert not any("_cache" in name for name in inspection.configuration)
+    assert [child.name for child in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_a_folder_lists_each_file_and_the_faults_of_damaged_ones(tmp_path):
+    """A damaged file does not hide the others."""
+    np.save(tmp_path / "rows.npy", np.zeros((4, 3), dtype=np.float32))
+    np.savez(tmp_path / "model.npz", model="transe", norm=1, entities=np.zeros((4, 3)), relations=np.zeros((2, 3)))
+    (tmp_path / "config.json").write_text('{"dim": 3, "nested": {"lr": 0.1, "sizes": [1, 2]}}')
+    (tmp_path / "broken.json").write_text("{")
+    inspection = kg.inspect(tmp_path)
+    assert rows(inspection) == [
+        ("model.npz", "entities", "4 x 3", "float64"),
+        ("model.npz", "relations", "2 x 3", "float64"),
+        ("rows.npy", "", "4 x 3", "float32"),
+    ]
+    assert inspection.configuration == {
+        "config.json: dim": 3,
+        "config.json: nested.lr": 0.1,
+        "config.json: nested.sizes": [1, 2],
+        "model.npz: model": "transe",
+        "model.npz: norm": 1,
+    }
+    assert len(inspection.faults) == 1
+    assert f"{tmp_path / 'broken.json'}: not JSON" in inspection.faults[0]
+    assert inspection.takes_for == (
+        "a model, read as an .npz file of arrays (npz): transe, 4 entities, 2 relations, norm 1, normalise is not said "
+        "(--normalise)",
+    )
+
+
+def test_the_header_of_a_safetensors_file_is_read_without_the_library(tmp_path):
+    """Eight bytes with the length of the header, then JSON; a header that does not fit is a fault."""
+    header = json.dumps(
+        {"__metadata__": {"model": "distmult"}, "e": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}
+    ).encode()
+    file = tmp_path / "a.safetensors"
+    file.write_bytes(struct.pack("<Q", len(header)) + header + bytes(12))
+    inspection = kg.inspect(file)
+    assert rows(inspection) == [("a.safetensors", "e", "2 x 3", "BF16")]
+    assert inspection.configuration == {"a.safetensors: model": "distmult"}
+    file.write_bytes(struct.pack("<Q", 1 << 60) + header)
+    assert "its header does not fit into the file" in kg.inspect(file).faults[0]
+
+
+def test_a_dataset_is_named_with_its_counts(root, capsys):
+    """The command prints what the function returns."""
+    assert main(["inspect", str(root / "data" / "countries")]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "a dataset, read as a folder of tables of triples, or one table (tab): 901 entities, 13 relations; train 3,239"
+        in text
+    )
+    assert "a model, read as an .npz file of arrays (npz): complex, 901 entities, 13 relations" in text
+
+
+def test_control_characters_are_escaped_in_a_terminal(tmp_path, capsys):
+    """The name of a tensor may hold an escape sequence."""
+    file = tmp_path / "a.pt"
+    write_torch(file, {"\x1b[31mred": np.zeros(2), "kind": Global("evil\x1b", "Name")})
+    assert main(["inspect", str(file)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_an_unknown_file_is_said_to_be_unknown(tmp_path):
+    """No format is invented, and a missing path is an error."""
+    (tmp_path / "notes.md").write_text("hello")
+    assert "no format recognises it" in str(kg.inspect(tmp_path / "notes.md"))
+    with pytest.raises(kg.DataError, match="no such file"):
+        kg.inspect(tmp_path / "nothing.pt")
