@@ -19,7 +19,8 @@ def test_every_mutant_fits_the_source():
 
 
 def test_every_trap_has_a_mutant_or_a_reason():
-    """C1 to C38, each mutant with a name of its own."""
+    """C1 to C38, and the ways in that gave wrong numbers; each mutant with a name of its own."""
     numbers = {mutant.number for mutant in MUTANTS} | {number for number, _ in NOT_APPLICABLE}
-    assert numbers == {f"C{i}" for i in range(1, 39)}
+    assert {number for number in numbers if number.startswith("C")} == {f"C{i}" for i in range(1, 39)}
+    assert {number for number in numbers if number.startswith("S")} >= {"S4", "S7", "S9", "S10", "S11", "S12", "S15"}
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)

@@ -6,12 +6,16 @@ Columns are named in the file. Labels are strings or integers, plain or dictiona
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
+from kgeval.formats.unpacking import MAX_BYTES
 
+MAX_ROWS_PER_BYTE = 200  # triples take more bytes than this says, unless they are all alike
+MIN_JUDGED = 1_000_000  # fewer rows than these are never too many
 MIN_PYARROW = (14, 0, 1)  # earlier versions unpickle the types that a file names
 
 
@@ -47,10 +51,24 @@ def read_parquet(file: Path) -> pd.DataFrame:
         )
     try:
         with open(file, "rb") as stream:
-            frame: pd.DataFrame = pyarrow.parquet.read_table(stream).to_pandas(integer_object_nulls=True)
+            parquet = pyarrow.parquet.ParquetFile(stream)
+            _check_size(file, parquet.metadata)
+            frame: pd.DataFrame = parquet.read().to_pandas(integer_object_nulls=True)
+    except DataError:
+        raise
     except Exception as error:  # pyarrow raises many types of errors for damaged files
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{file}: cannot be read: {error.strerror}") from error
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise DataError(f"{file}: is damaged, cut off, or no Parquet file: {reason}") from error
     return frame
+
+
+def _check_size(file: Path, metadata: Any) -> None:
+    """Raise a DataError if a file names far more rows or bytes than it can hold."""
+    n_bytes = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    if metadata.num_rows > max(MIN_JUDGED, MAX_ROWS_PER_BYTE * file.stat().st_size) or n_bytes > MAX_BYTES:
+        raise DataError(
+            f"{file}: unpacks to {metadata.num_rows:,} rows and {n_bytes:,} bytes, as files do that are made to fill "
+            "the memory; if you trust it, give its triples as a frame: Dataset.from_frames"
+        )

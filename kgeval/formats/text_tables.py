@@ -603,6 +603,7 @@ def _quoted_labels(text: _Text, names: Sequence[str], required: Sequence[int]) -
     if part or any("" in known[i] for i in required):
         for number, row in text.rows():  # looks for the first fault, and raises an error that names its line
             _check_row(text, number, row, text.byte.join(row), names, required)
+        raise AssertionError("unreachable: every row is right")
     return [
         pd.Categorical.from_codes(np.concatenate(codes[i]), pd.Index(list(known[i]), dtype=object))
         for i in range(len(names))

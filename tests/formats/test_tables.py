@@ -72,7 +72,7 @@ def failure(folder, **options):
         (".txt", "\x01", "\x01"),
     ],
 )
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("end", light(["\n", "\r\n", "\r"], 1))
 def test_separators(tmp_path, suffix, sep, said, end):
     """By the name of the file, or as the caller says; the same triples come out, whatever the line ends."""
     write(tmp_path, suffix, joined(sep, end=end))
@@ -146,7 +146,7 @@ def random_facts(rng, alphabet, n):
     return [(rng.choice(labels), f"{rng.choice(labels)}:r", rng.choice(labels)) for _ in range(n)]
 
 
-@pytest.mark.parametrize("seed", light(range(60), 6))
+@pytest.mark.parametrize("seed", light(range(60), 3))
 @pytest.mark.parametrize("sep", [",", ";"])
 def test_what_csv_writers_write_comes_back_exactly(tmp_path, seed, sep):
     """Quotes, separators, spaces, CR and LF in labels: csv.writer and pandas, with and without quotes everywhere."""
@@ -198,7 +198,7 @@ def test_what_pyarrow_writes_comes_back_exactly(tmp_path, seed):
 def test_quoted_text_is_read_as_by_the_csv_module_or_refused(tmp_path, seed):
     """Random characters: the rows of csv.reader where it is sure, else an error; never anything else."""
     rng, outcomes = random.Random(seed), set()
-    for _ in range(size(60, 300)):
+    for _ in range(size(30, 300)):
         labels = ["a", "b", '"a"', '"b,"', '""""', '"a\nb"', 'a"', '"', '""', '"a"b', "", "a,b"]
         weights = [9] * 6 + [1] * 6
         raw = "".join(",".join(rng.choices(labels, weights, k=3)) + "\n" for _ in range(rng.randint(1, 3)))
@@ -215,6 +215,33 @@ def test_quoted_text_is_read_as_by_the_csv_module_or_refused(tmp_path, seed):
             found = None
         assert found is None or found == [tuple(row) for row in rows], raw
         outcomes.add(found is None)
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("sep", [";", "|", " ", "whitespace"])
+def test_random_text_is_read_as_by_split_or_refused_at_the_first_fault(tmp_path, sep):
+    """Random characters without quotes: the pieces of str.split, or an error with the number of the first bad line."""
+    rng, outcomes = random.Random(sep), set()
+    space = [" ", "\t", "  "] if sep == "whitespace" else [sep]
+    for _ in range(size(25, 2000)):
+        pieces = ["a", "b", "c1", "\u00e9", "\u00a0", ",", *space * 4]
+        lines = ["".join(rng.choices(pieces, k=rng.randint(3, 8))) for _ in range(2)]
+        lines += [
+            rng.choice(space).join(rng.choices(["a", "b", "7", "\u2003x"], k=3)) for _ in range(rng.randint(1, 2))
+        ]
+        lines = rng.sample(lines, rng.randint(1, 3))
+        (tmp_path / "test.txt").write_text("\n".join(lines), newline="")
+        lines = "\n".join(lines).rstrip("\n \t" if sep == "whitespace" else "\n").split("\n")
+        rows = [line.split(sep) for line in lines]
+        if sep == "whitespace":
+            rows = [[piece for piece in line.replace("\t", " ").split(" ") if piece] for line in lines]
+        faults = [i for i, row in enumerate(rows, start=1) if len(row) != 3 or "" in row]
+        outcomes.add(bool(faults))
+        if faults:
+            assert failure(tmp_path, sep=sep, columns="hrt").startswith(f"DIR/test.txt, line {faults[0]}: ")
+        else:
+            dataset = kg.read_dataset(tmp_path, sep=sep, columns="hrt", header=False)
+            assert rows_of(dataset, "test") == [tuple(row) for row in rows]
     assert outcomes == {True, False}
 
 
@@ -503,6 +530,15 @@ def test_what_is_no_parquet_file(tmp_path, monkeypatch):
     assert str(caught.value) == f'{tmp_path / "x.pq"}: reading .parquet needs pyarrow; pip install "kgeval[parquet]"'
 
 
+def test_parquet_files_that_are_made_to_fill_the_memory(tmp_path, monkeypatch):
+    """One row, repeated two hundred thousand times in a few thousand bytes."""
+    monkeypatch.setattr(parquet_tables, "MIN_JUDGED", 1000)
+    monkeypatch.setattr(parquet_tables, "MAX_ROWS_PER_BYTE", 20)
+    same = pd.DataFrame({"s": ["a"], "p": ["r"], "o": ["b"]}).loc[np.zeros(200_000, dtype=int)]
+    parquet_file(tmp_path / "test.parquet", same, index=False)
+    assert failure(tmp_path).startswith("DIR/test.parquet: unpacks to 200,000 rows and ")
+
+
 @pytest.mark.parametrize("name", ["all.tsv", "all.txt", "all.csv", "all.csv.gz", "all"])
 def test_one_file_becomes_the_split_train(tmp_path, name):
     """With a note that names split(); options of folders have no use."""
@@ -522,6 +558,14 @@ def test_one_file_becomes_the_split_train(tmp_path, name):
         assert failure(path, **options).startswith("the format tab (one file) has no use for ")
     with pytest.raises(kg.ProtocolError, match=r"makes valid and test$"):
         dataset["test"]
+
+
+def test_a_file_that_does_not_exist(tmp_path):
+    """The nearest file is named; a name without the ending of a table is that of a folder."""
+    (tmp_path / "triples.csv").write_text("a,r,b\n")
+    assert failure(tmp_path / "triple.csv") == f"DIR: no such file; did you mean '{tmp_path / 'triples.csv'}'?"
+    assert failure(tmp_path / "graph.tar.gz") == "DIR: no such file"
+    assert failure(tmp_path / "graph") == "DIR: no such folder"
 
 
 def test_other_names_by_splits_and_mixed_forms(tmp_path):
@@ -555,3 +599,45 @@ def test_scores_have_their_own_columns(tmp_path):
     assert kg.read_scores(tmp_path / "scores.tsv", columns="htr").iloc[0].tolist() == ["a", "r", "b", 1.0]
     with pytest.raises(DataError, match=r"^columns must be 'hrt', 'htr' or another order"):
         read_columns(tmp_path / "scores.tsv", 4, columns="h,t,r,score")
+
+
+@pytest.mark.parametrize(
+    "name", ["fb15k-237", "wn18rr", "codex-s", "umls", "countries-s1", "nations", "kinship", "wn18"]
+)
+def test_real_datasets_in_other_forms(shared, tmp_path, name):
+    """CSV, Parquet, packed text, an archive, other orders, one file: the fingerprint of the plain folder."""
+    import shutil
+
+    pytest.importorskip("pyarrow", reason="needs kgeval[parquet]")
+    folder = shared / "data" / name
+    wanted = kg.read_dataset(folder, format="tab")
+    frames = {split: pd.DataFrame(rows_of(wanted, split), columns=["from", "rel", "to"]) for split in wanted.splits}
+    forms = {
+        "csv": (lambda f, p: f.to_csv(f"{p}.csv", index=False, header=False), {}),
+        "quoted": (lambda f, p: f.to_csv(f"{p}.csv", index=False, quoting=csv.QUOTE_ALL), {"columns": "from,rel,to"}),
+        "order": (lambda f, p: f[["to", "from", "rel"]].to_csv(f"{p}.csv", index=False), {"columns": "from,rel,to"}),
+        "parquet": (lambda f, p: f.to_parquet(f"{p}.parquet"), {"columns": ["from", "rel", "to"]}),
+        "packed": (lambda f, p: f.to_csv(f"{p}.csv.xz", index=False, header=False), {}),
+        "timed": (
+            lambda f, p: f.assign(t=range(len(f))).to_csv(f"{p}.txt", index=False, header=False, sep="|"),
+            {"columns": "h,r,t,time", "sep": "|"},
+        ),
+    }
+    for form, (save, options) in forms.items():
+        (tmp_path / form).mkdir()
+        for split, frame in frames.items():
+            save(frame, tmp_path / form / split)
+        dataset = kg.read_dataset(tmp_path / form, **options)
+        assert dataset.fingerprint == wanted.fingerprint, form
+        if form == "timed":
+            assert dataset.columns["test"]["time"].tolist() == list(range(len(frames["test"])))
+    (tmp_path / "plain").mkdir()
+    for split in wanted.splits:
+        shutil.copy(folder / f"{split}.txt", tmp_path / "plain")
+    for kind, ending in (("zip", ".zip"), ("gztar", ".tar.gz")):
+        shutil.make_archive(str(tmp_path / name), kind, tmp_path, "plain")
+        assert kg.read_dataset(tmp_path / f"{name}{ending}").fingerprint == wanted.fingerprint
+    pd.concat(frames.values()).to_csv(tmp_path / "all.csv", index=False, header=False)
+    parts = kg.read_dataset(tmp_path / "all.csv").split({"train": 0.9, "valid": 0.05, "test": 0.05}, seed=1)
+    assert (parts.unseen["test"]["triples"], parts.overlaps) == (0, dict.fromkeys(parts.overlaps, 0))
+    assert len(parts.entities) == len(wanted.entities)

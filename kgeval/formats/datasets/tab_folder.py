@@ -25,9 +25,9 @@ from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.registry import Format
 from kgeval.formats.split_files import SplitFiles, assumptions, find_split_files, split_of_name, unread_triples
-from kgeval.formats.tables import Table, read_table
+from kgeval.formats.tables import TABLE_SUFFIXES, Table, read_table, table_suffix
 from kgeval.formats.text_tables import IS_IT_A_HEADER
-from kgeval.formats.unpacking import is_archive, plain_name, unpacked
+from kgeval.formats.unpacking import ARCHIVES, is_archive, plain_name, unpacked
 
 
 def _sniff(path: Path) -> bool:
@@ -241,6 +241,8 @@ def _folder(folder: str | Path) -> Path:
             raise DataError(f"{path}: a dataset is a folder of files; it cannot be read from a pipe")
         if path.exists():
             raise DataError(f"{path}: is a file; give the folder that contains it")
+        if table_suffix(path) in TABLE_SUFFIXES or path.name.lower().endswith(tuple(ARCHIVES)):
+            raise DataError(f"{path}: no such file{similar_path(path)}")
         raise DataError(f"{path}: no such folder{similar_path(path, is_folder=True)}")
     return path
 
