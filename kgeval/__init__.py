@@ -17,7 +17,7 @@ from kgeval.errors import (
     ScoreError,
 )
 from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_scores
-from kgeval.results import EvaluationResult, load_result
+from kgeval.results import EvaluationResult
 from kgeval.scorers import ScorerReport, check_scorer, models
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         registered_datasets,
     )
     from kgeval.published import check_table
+    from kgeval.results import load_result
 
 __all__ = [
     "DataError",
@@ -84,6 +85,7 @@ _LOADED_LATER = {
     "compare": "kgeval.comparison",
     "inspect": "kgeval.formats",
     "load_model": "kgeval.formats",
+    "load_result": "kgeval.results",
     "read_candidates": "kgeval.formats",
     "read_dataset": "kgeval.formats",
     "read_negatives": "kgeval.formats",
@@ -103,6 +105,8 @@ def __getattr__(name: str) -> Any:
         return import_module("kgeval.report")
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "load_result":
+        import_module("kgeval.classification")  # its results register their reader
     globals()[name] = getattr(import_module(_LOADED_LATER[name]), name)
     return globals()[name]
 

@@ -131,6 +131,12 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
     dataset.add_argument("--ignore-files", metavar="NAMES", help="files of the folder to leave out, comma-separated")
     dataset.add_argument(
+        "--labelled",
+        action="store_true",
+        help="each line of valid and test ends with a truth label, 1/-1, 1/0 or true/false; the false triples are left "
+        "out of the splits",
+    )
+    dataset.add_argument(
         "--dataset-format",
         metavar="NAME",
         help=f"format of the dataset: {', '.join(dataset_formats())} (default: recognised by the names of the files)",
@@ -203,15 +209,13 @@ def check_options(options: argparse.Namespace) -> None:
         raise ProtocolError("--seed is the seed of --sample N; give both, or neither")
 
 
-def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Dataset:
+def given_dataset(options: argparse.Namespace) -> kgeval.Dataset:
     """Read the dataset that the options name.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed options.
-    **settings
-        Further parameters of `kgeval.read_dataset`.
 
     Raises
     ------
@@ -229,8 +233,8 @@ def given_dataset(options: argparse.Namespace, **settings: Any) -> kgeval.Datase
         sep=options.sep,
         splits=given_splits(options),
         ignore=words(options.ignore_files or ""),
+        labelled=options.labelled,
         format=options.dataset_format,
-        **settings,
     )
     if fractions is None:
         return dataset
@@ -465,7 +469,8 @@ def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
         if ONE_FILE in dataset.notes:
             raise ProtocolError(
                 f"{options.dataset}: one file, so there is no split test; --split-fractions .8,.1,.1 divides it into "
-                "train, valid and test, and --split train ranks all its triples"
+                "train, valid and test, and --split train ranks all its triples. If other files hold the other splits, "
+                "give their folder"
             )
         raise ProtocolError(
             f"{options.dataset}: no file test.txt (or test.tsv), only {', '.join(dataset.splits)}; --split chooses the "

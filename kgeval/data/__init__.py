@@ -11,8 +11,8 @@ from kgeval.data.column_names import (
     ColumnChoice,
     check_columns,
     check_further_column,
+    check_roles,
     chosen_columns,
-    kept_note,
     named_columns,
     parse_columns,
     proposed_columns,
@@ -20,7 +20,15 @@ from kgeval.data.column_names import (
 from kgeval.data.corruption import negatives, sample_negatives
 from kgeval.data.dataset import ONE_FILE, SPLITS, Dataset, triple_labels
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import as_labels, frame_columns, frame_ids, frame_labels, further_columns, with_labels
+from kgeval.data.frames import (
+    as_labels,
+    frame_columns,
+    frame_ids,
+    frame_labels,
+    further_columns,
+    further_notes,
+    with_labels,
+)
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
 from kgeval.data.lists import Lists, joined_ranges
 from kgeval.data.protocol import UNSEEN, Protocol, Sample
@@ -67,6 +75,7 @@ __all__ = [
     "candidates",
     "check_columns",
     "check_further_column",
+    "check_roles",
     "check_side",
     "check_sides",
     "chosen_columns",
@@ -75,11 +84,11 @@ __all__ = [
     "frame_ids",
     "frame_labels",
     "further_columns",
+    "further_notes",
     "given_and_asked",
     "given_and_asked_where",
     "group_rows",
     "joined_ranges",
-    "kept_note",
     "known_triples",
     "named_columns",
     "negatives",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ ROLE_WORDS = (
 LEFT_OUT = "-"  # stands for a column that is not read
 
 # Names and values of further columns, which say whether a triple is true, or to which split it belongs.
-TRUTH_NAMES = ("label", "labels", "truth", "target", "y")
+TRUTH_NAMES = ("label", "labels", "truth", "is_true", "correct", "target", "y")
 TRUTH_VALUES = ({"1", "0"}, {"1", "-1"}, {"true", "false"})
 SPLIT_NAMES = ("split", "splits", "subset")
 SPLIT_VALUES = {"train": "train", "training": "train", "valid": "valid", "dev": "valid", "val": "valid"}
@@ -136,7 +136,7 @@ def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
                 s, p, o = (names.index(letter) for letter in letters)
                 return ColumnChoice(tuple(names), (s, p, o))
         if len(names) == 3 and LEFT_OUT not in names:
-            _check_roles(names)
+            check_roles(f"columns={','.join(names)!r}", names, (0, 1, 2))
             return ColumnChoice(tuple(names), None)
     raise DataError(
         "columns must be an order of letters ('hrt', 'htr'), one distinct name for each column of which three are the "
@@ -145,17 +145,26 @@ def parse_columns(columns: str | Sequence[str]) -> ColumnChoice:
     )
 
 
-def _check_roles(names: Sequence[str]) -> None:
-    """Raise a DataError if a name of a column says that it holds another part of a triple than its place says."""
+def check_roles(what: str, names: Sequence[str], positions: Sequence[int]) -> None:
+    """Raise a DataError if the name of a column says that it holds another part of a triple than it is read as.
+
+    Parameters
+    ----------
+    what : str
+        What says how the columns are read, for messages.
+    names : sequence of str
+        The names of all columns.
+    positions : sequence of three int
+        The positions of the columns that are read as subject, relation and object.
+    """
     parts = ("subject", "relation", "object")
-    for i, name in enumerate(names):
-        role = role_of(name)
-        if role not in (None, i):
+    for i, position in enumerate(positions):
+        if role_of(names[position]) not in (None, i):
             proposal = proposed_columns(names)
             say = f": columns={proposal!r} (--columns {proposal})" if proposal else ""
             raise DataError(
-                f"columns={','.join(names)!r}: the {parts[i]} cannot be in a column named {name!r}; give the names of "
-                f"the columns that hold subject, relation and object, in this order{say}"
+                f"{what}: the {parts[i]} cannot be in a column named {names[position]!r}; give the names of the "
+                f"columns that hold subject, relation and object, in this order{say}"
             )
 
 
@@ -304,20 +313,34 @@ def check_further_column(
             )
 
 
-def kept_note(names: Sequence[str]) -> list[str]:
-    """Return the note about further columns that a dataset keeps; no note if there are none.
+def kept_notes(values: Mapping[str, Collection[Any]]) -> list[str]:
+    """Return the notes about further columns that a dataset keeps; no note if there are none.
 
     Parameters
     ----------
-    names : sequence of str
+    values : mapping of str to collection
+        The name of each further column, and its distinct values in all splits.
 
     Examples
     --------
-    >>> kept_note(["time"])
+    >>> kept_notes({"time": [1, 2]})
     ['the column time is kept to break down by; the filter does not use it']
+    >>> kept_notes({"weight": [1, -1]})[1]
+    'the column weight holds only -1 and 1: if it says which triples are true, the false ones are read as true too'
     """
-    if not names:
+    if not values:
         return []
-    if len(names) == 1:
-        return [f"the column {names[0]} is kept to break down by; the filter does not use it"]
-    return [f"the columns {', '.join(names)} are kept to break down by; the filter does not use them"]
+    *most, last = values
+    if most:
+        notes = [f"the columns {', '.join(values)} are kept to break down by; the filter does not use them"]
+    else:
+        notes = [f"the column {last} is kept to break down by; the filter does not use it"]
+    for name, distinct in values.items():
+        texts = {str(value).lower().removesuffix(".0") for value in distinct}
+        if texts in TRUTH_VALUES:
+            both = " and ".join(sorted(texts))
+            notes.append(
+                f"the column {name} holds only {both}: if it says which triples are true, the false ones are read as "
+                "true too"
+            )
+    return notes

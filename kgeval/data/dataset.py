@@ -17,9 +17,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
-from kgeval.data.column_names import kept_note
 from kgeval.data.fingerprints import fingerprint_triples
-from kgeval.data.frames import as_frame, check_integers, frame_columns, frame_labels, further_columns, has_names
+from kgeval.data.frames import (
+    as_frame,
+    check_integers,
+    frame_columns,
+    frame_labels,
+    further_columns,
+    further_notes,
+    has_names,
+)
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
@@ -153,7 +160,7 @@ class Dataset:
         labels = {split: frame_labels(split, frame, columns) for split, frame in given.items()}
         parts = {split: further_columns(split, frame, columns) for split, frame in given.items()}
         further = {split: kept for split, (kept, _) in parts.items() if len(kept.columns)}
-        notes = kept_note(list(dict.fromkeys(str(name) for frame in further.values() for name in frame)))
+        notes = further_notes(further)
         ignored = dict.fromkeys(name for _, names in parts.values() for name in names)
         notes += [f"columns ignored: {', '.join(ignored)}"] if ignored else []
         dataset = cls.from_labels(labels, name=name, notes=notes, further_columns=further)
@@ -332,6 +339,7 @@ class Dataset:
         notes.append(
             f"split at random into {shares} of {sum(sizes.values()):,} distinct triples, seed {seed}"
             + ("; no inverse of a triple of valid or test is in train" if inverse_free else "")
+            + ". A model that was trained on other triples than this train may have seen its test"
         )
         if n_short:
             notes.append(

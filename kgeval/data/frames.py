@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from kgeval.data.column_names import (
     COLUMN_NAMES,
     REMEDIES,
     check_further_column,
+    check_roles,
     chosen_columns,
+    kept_notes,
     named_columns,
     parse_columns,
     proposed_columns,
@@ -74,6 +76,8 @@ def frame_columns(what: str, frame: pd.DataFrame, columns: str | Sequence[str] |
             raise DataError(f"{what}: columns={choice} is for frames of exactly {n} columns; got {shown}")
         if named is not None and named != positions:
             raise DataError(f"{what}: columns={choice} contradicts the column names {shown}; leave one of them out")
+        if named is None:
+            check_roles(f"{what}: columns={choice} contradicts the column names {shown}", shown, positions)
         return positions
     if named is not None:
         return named
@@ -188,6 +192,21 @@ def further_columns(
         else:
             kept[name] = column
     return pd.DataFrame(kept, index=pd.RangeIndex(len(frame))), ignored
+
+
+def further_notes(columns: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return the notes about the further columns of a dataset; see `kept_notes`.
+
+    Parameters
+    ----------
+    columns : mapping of str to pandas.DataFrame
+        The further columns of each split.
+    """
+    values: dict[str, list[Any]] = {}
+    for frame in columns.values():
+        for name in frame:
+            values.setdefault(str(name), []).extend(frame[name].unique().tolist())
+    return kept_notes(values)
 
 
 def _distinct(column: pd.Series) -> list[Any] | None:

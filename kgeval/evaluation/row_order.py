@@ -180,6 +180,6 @@ def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:
     return (
         f"row order: {n} triples of train rank lower than a trained model ranks them ({side} side: AMRI {amri:.3f}, "
         f"MRR {mrr:.3f}; all ranks 1 give 1). Are the rows of the model in the order of dataset.entities.labels and "
-        "dataset.relations.labels, and are layout and inverse_relations right? If so, the model knows little of train: "
-        "it is undertrained, or a simple baseline"
+        "dataset.relations.labels, and are norm, layout and inverse_relations right? If so, the model knows little of "
+        "train: it is undertrained, or a simple baseline"
     )

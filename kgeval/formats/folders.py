@@ -15,7 +15,7 @@ from kgeval.errors import DataError
 from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
-from kgeval.formats.split_files import DATA_SUFFIXES, NEGATIVES, SPLIT_OF_WORD
+from kgeval.formats.split_files import DATA_SUFFIXES, NEGATIVES, split_of_words
 
 # How the caller says that a folder is read as tables of triples.
 AS_TABLES = f"format={tab_folder.FORMAT.name!r}, --dataset-format {tab_folder.FORMAT.name}"
@@ -144,9 +144,8 @@ def unread_notes(
         if meaning is not None:
             of_meaning.setdefault(meaning, []).append(name)
             continue
-        is_split = any(word in SPLIT_OF_WORD for word in re.split(r"[^a-z]+", name.lower()))
         is_data = Path(name).suffix.lower() in (*DATA_SUFFIXES, ".ttl") and (folder / name).is_file()
-        if is_split and is_data and not name.startswith(".") and not NEGATIVES.search(name.lower()):
+        if split_of_words(name) and is_data and not name.startswith(".") and not NEGATIVES.search(name.lower()):
             raise DataError(
                 f"{folder}: {name} looks like a part of the dataset, but is not read; name the files of its split "
                 f"(splits=, --splits), or say ignore=[{name!r}] (--ignore-files {name})"

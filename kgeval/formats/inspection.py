@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import counted, cut_label
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import check_source, read_arrays, read_text
-from kgeval.formats.checkpoints import Stub, is_torch_file, read_torch, state_dict
+from kgeval.formats.checkpoints import Stub, is_torch_file, parse_json, read_torch, safetensors_header, state_dict
 from kgeval.formats.datasets import dataset_formats, read_dataset
 from kgeval.formats.models import model_formats
+from kgeval.formats.registered import find_registered
 from kgeval.formats.registry import Format
+from kgeval.formats.tables import TABLE_SUFFIXES, table_suffix
+from kgeval.formats.unpacking import is_archive
 from kgeval.scorers.models import MODELS
 
 MAX_CONFIGURATION = 1 << 22  # bytes of a JSON file that is read as a configuration
-MAX_VALUES = 200  # values of a configuration that are listed
+MAX_VALUES = 60  # values of a configuration that are listed
 MAX_FILES = 200  # files of a folder that are listed
 MAX_DEPTH = 6  # of nested values in a configuration
 REFUSED, PLAIN = "foreign", "tab"  # files that are no dataset, refused by name; plain tables, the default format
@@ -91,6 +94,9 @@ def inspect(path: str | Path) -> Inspection:
     complex, 901 entities, 13 relations, layout halves, inverse_relations after
     """
     place = Path(path)
+    entry = None if place.exists() else find_registered(path)
+    if entry is not None:
+        raise DataError(f"{path} is a registered dataset, and no file here; kgeval datasets {path} describes it")
     if not place.is_dir():
         check_source(place)
     files = sorted(child for child in place.iterdir() if child.is_file()) if place.is_dir() else [place]
@@ -100,6 +106,8 @@ def inspect(path: str | Path) -> Inspection:
     for file in files[:MAX_FILES]:
         faults += _add_content(file, tensors, configuration)
     listed = [f"{file.name}  {file.stat().st_size:,} bytes" for file in files[:MAX_FILES]]
+    if place.is_dir():
+        listed += sorted(f"{child.name}/" for child in place.iterdir() if child.is_dir())
     if len(files) > MAX_FILES:
         listed.append(f"... and {counted(len(files) - MAX_FILES, 'more file')}")
     if len(configuration) > MAX_VALUES:
@@ -134,13 +142,21 @@ def _takes_for(place: Path) -> Iterator[str]:
     for one in datasets:
         if (one.name == REFUSED and models) or (one.name in (REFUSED, PLAIN) and len(datasets) > 1):
             continue  # another format says more precisely what the path is
-        try:
-            dataset = read_dataset(place, format=one.name)
-        except KgevalError as error:
-            yield f"a dataset, read as {one.about} ({one.name}): {error}" if one.name != REFUSED else str(error)
-        else:
-            shown = repr(dataset).split("\n", 1)[0].partition(": ")[2]
-            yield f"a dataset, read as {one.about} ({one.name}): {shown}"
+        prefix = "" if one.name == REFUSED else f"a dataset, read as {one.about} ({one.name}): "
+        yield prefix + _described_dataset(place, one.name)
+    if not models and not datasets and place.is_file() and (is_archive(place) or table_suffix(place) in TABLE_SUFFIXES):
+        yield f"a dataset: {_described_dataset(place, None)}"
+
+
+def _described_dataset(place: Path, name: str | None) -> str:
+    """Return the sizes of a dataset and its notes, or the reason why it cannot be read."""
+    try:
+        dataset = read_dataset(place, format=name)
+    except KgevalError as error:
+        return str(error)
+    sizes = repr(dataset).split("\n", 1)[0].partition(": ")[2]
+    notes = [note for note in dataset.notes if not note.startswith("read as ")]
+    return "; ".join([sizes, *notes])
 
 
 def _described_model(place: Path, model_format: Format) -> str:
@@ -174,7 +190,8 @@ def _tensors(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, t
     if is_torch_file(file):
         tree = read_torch(file)
         _add_values(configuration, f"{file.name}: ", tree, MAX_DEPTH)
-        for name, array in state_dict(tree).items():
+        named = state_dict(tree)
+        for name, array in (named or dict(_listed_tensors(tree))).items():
             yield name, array.shape, str(array.dtype)
     elif suffix == ".npz":
         for name, array in read_arrays(file).items():
@@ -186,16 +203,24 @@ def _tensors(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, t
         shape, dtype = _npy_header(file)
         yield "", shape, dtype
     elif suffix == ".safetensors":
-        yield from _safetensors_header(file, configuration)
+        tensors, metadata = safetensors_header(file)
+        _add_values(configuration, f"{file.name}: ", metadata or {}, MAX_DEPTH)
+        for name, about in tensors.items():
+            yield name, tuple(about["shape"]), str(about.get("dtype"))
     elif suffix == ".json" and file.stat().st_size <= MAX_CONFIGURATION:
-        try:
-            content = json.loads(read_text(file))
-        except ValueError as error:
-            raise DataError(f"{file}: not JSON ({error})") from None
-        _add_values(configuration, f"{file.name}: ", content, MAX_DEPTH)
+        _add_values(configuration, f"{file.name}: ", parse_json(read_text(file), file), MAX_DEPTH)
     elif zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:
             configuration[f"{file.name}: members"] = [cut_label(name) for name in archive.namelist()[:20]]
+
+
+def _listed_tensors(tree: Any, name: str = "", depth: int = MAX_DEPTH) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Yield name and array of each tensor in nested dicts and lists, such as the pair ``model`` of LibKGE."""
+    if isinstance(tree, np.ndarray):
+        yield name, tree
+    elif depth and isinstance(tree, (Mapping, list, tuple)):
+        for key, part in tree.items() if isinstance(tree, Mapping) else enumerate(tree):
+            yield from _listed_tensors(part, f"{name}.{key}" if name else str(key), depth - 1)
 
 
 def _npy_header(file: Path) -> tuple[tuple[int, ...], str]:
@@ -205,32 +230,9 @@ def _npy_header(file: Path) -> tuple[tuple[int, ...], str]:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(stream)
-        except ValueError as error:
+        except Exception as error:  # numpy raises many types of errors for damaged files
             raise DataError(f"{file}: is damaged, or not an .npy file: {error}") from None
     return shape, str(dtype)
-
-
-def _safetensors_header(file: Path, configuration: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], str]]:
-    """Yield name, shape and dtype of each tensor in a ``.safetensors`` file, from its JSON header."""
-    with open(file, "rb") as stream:
-        header = _json_header(file, stream)
-    for name, value in header.items():
-        if name == "__metadata__":
-            _add_values(configuration, f"{file.name}: ", value, MAX_DEPTH)
-        elif isinstance(value, Mapping) and isinstance(value.get("shape"), list):
-            yield name, tuple(value["shape"]), str(value.get("dtype"))
-
-
-def _json_header(file: Path, stream: BinaryIO) -> Mapping[str, Any]:
-    """Return the header of a ``.safetensors`` file: 8 bytes with its length, then JSON."""
-    length = int.from_bytes(stream.read(8), "little")
-    if length > file.stat().st_size - 8:
-        raise DataError(f"{file}: is damaged, or not a safetensors file: its header does not fit into the file")
-    try:
-        header = json.loads(stream.read(length))
-    except ValueError as error:
-        raise DataError(f"{file}: is damaged, or not a safetensors file: {error}") from None
-    return header if isinstance(header, Mapping) else {}
 
 
 def _add_values(configuration: dict[str, Any], name: str, value: Any, depth: int) -> None:

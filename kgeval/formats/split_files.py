@@ -24,7 +24,7 @@ SplitFiles = Mapping[str, "str | os.PathLike[str] | Sequence[str | os.PathLike[s
 STEMS = {"train": ("train",), "valid": ("valid", "dev", "val", "validation"), "test": ("test",)}
 # Words in file names, and the split for which each word stands. A file with such a name may be a part of that split.
 SPLIT_OF_WORD = {stem: split for split, stems in STEMS.items() for stem in stems}
-SPLIT_OF_WORD |= {"training": "train", "facts": "train", "testing": "test"}
+SPLIT_OF_WORD |= {"training": "train", "facts": "train", "development": "valid", "testing": "test", "holdout": "test"}
 SUFFIXES = (".txt", ".tsv")
 # Read if the folder has no file of the split with one of `SUFFIXES`. Text may also be packed: ``train.txt.gz``.
 OTHER_SUFFIXES = (".csv", ".parquet", ".pq")
@@ -37,6 +37,7 @@ DATA_SUFFIXES = (*SUFFIXES, "", ".csv", ".nt", ".del", ".json", ".jsonl", *PACKE
 NEGATIVES = re.compile(r"negative")
 COMPANIONS = re.compile(r"candidate|rank|^[1n]-(to-)?[1nm]\b|score|predict")
 SAMPLE_BYTES = 1 << 16  # only this many bytes of a file are examined
+SHOWN = 8  # messages name at most this many files
 
 
 def find_split_files(
@@ -118,6 +119,89 @@ def split_of_name(name: str) -> str | None:
     return None
 
 
+def split_of_words(name: str) -> str | None:
+    """Return the split for which a word in a file name stands; None if there is no such word.
+
+    If the name contains words of several splits, the last split counts: a message must never advise the user to add a
+    part of test to train.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> split_of_words("wn_train.tsv"), split_of_words("train_or_dev.txt"), split_of_words("graph.txt")
+    ('train', 'valid', None)
+    """
+    words = re.split(r"[^a-z]+", name.lower())
+    return max((SPLIT_OF_WORD[word] for word in words if word in SPLIT_OF_WORD), key=SPLITS.index, default=None)
+
+
+def beside_notes(file: Path) -> list[str]:
+    """Return a sentence if a file has the name of a split, and files of other splits are beside it; else none.
+
+    Parameters
+    ----------
+    file : Path
+        A file that is read as a dataset of one split.
+    """
+    stems = {stem for names in STEMS.values() for stem in names}
+    if Path(plain_name(file)).stem.lower() not in stems:
+        return []
+    names = sorted(child.name for child in file.absolute().parent.iterdir() if child.name != file.name)
+    beside = [name for name in names if Path(plain_name(name)).stem.lower() in stems]
+    if not beside:
+        return []
+    return [f"not read: {', '.join(beside[:SHOWN])} beside {file.name}; give the folder to read all splits"]
+
+
+def elsewhere(folder: Path, ignore: Sequence[str] = ()) -> str:
+    """Return, for the message about a folder without splits, where the splits may be; empty if nothing tells it.
+
+    Parameters
+    ----------
+    folder : Path
+    ignore : sequence of str
+        Names that the caller leaves out.
+    """
+    left_out = {ignore} if isinstance(ignore, str) else set(ignore)
+    children = [child for child in sorted(folder.iterdir()) if child.name not in left_out]
+    named = {split: [c.name for c in children if c.is_file() and split_of_words(c.name) == split] for split in SPLITS}
+    chosen = {split: names for split, names in named.items() if names}
+    if chosen:
+        typed = ",".join(f"{split}={'+'.join(names)}" for split, names in chosen.items())
+        return f". If these are the splits, name them: splits={chosen!r} (--splits {typed})"
+    inner = [
+        c.name for c in children if c.is_dir() and os.access(c, os.R_OK) and any(map(split_of_words, os.listdir(c)))
+    ]
+    if inner:
+        return (
+            f". Splits seem to be in {', '.join(inner[:SHOWN])}: unpack an archive, and give the path of such a folder"
+        )
+    return ""
+
+
+def folder_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
+    """Return one sentence for each folder in a dataset folder that holds files of splits, which are not read.
+
+    Parameters
+    ----------
+    folder : Path
+    ignore : sequence of str
+        Names that the caller leaves out.
+    """
+    left_out = {ignore} if isinstance(ignore, str) else set(ignore)
+    notes = []
+    for child in sorted(folder.iterdir()):
+        if child.name in left_out or child.name.startswith(".") or not child.is_dir() or not os.access(child, os.R_OK):
+            continue
+        names = sorted(name for name in os.listdir(child) if split_of_name(name))
+        if names:
+            notes.append(f"not read: the folder {child.name}, which contains {', '.join(names[:SHOWN])}")
+    return notes
+
+
 def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
     """Return the files that the caller names, as paths; raise a DataError if they cannot be the files of splits."""
     if not isinstance(splits, Mapping):
@@ -141,6 +225,13 @@ def _given_files(folder: Path, splits: SplitFiles) -> dict[str, list[Path]]:
 def _check_no_look_alike(folder: Path, split: str, names: Sequence[str]) -> None:
     """Raise a DataError if a file looks like `split`, but has a suffix or capital letters that are not read."""
     for name in names:
+        if name.lower() in STEMS[split] and (folder / name).is_dir():
+            inside = sorted(os.listdir(folder / name))[:1] or ["FILE"]
+            raise DataError(
+                f"{folder}: {name} is a folder, and no file holds the {split} split; name its files: "
+                f"splits={{{split!r}: '{name}/{inside[0]}'}} (--splits {split}={name}/{inside[0]}), or say "
+                f"ignore=[{name!r}] (--ignore-files {name})"
+            )
         is_stem = name.lower().split(".")[0] in STEMS[split]
         if is_stem and Path(name).suffix.lower() in DATA_SUFFIXES and not (folder / name).is_dir():
             raise DataError(
@@ -221,14 +312,12 @@ def unread_triples(
             continue
         if not path.is_file():
             continue
-        words = re.split(r"[^a-z]+", name.lower())
-        # If the name contains words of several splits, the last split counts: the message must never advise the user to
-        # add a part of test to train.
-        of = max((SPLIT_OF_WORD[word] for word in words if word in SPLIT_OF_WORD), key=SPLITS.index, default=None)
+        of = split_of_words(name)
         text = _sample(path)
-        is_packed = path.suffix.lower() in PACKED
-        triples = None if is_packed else _known_triples(text, _separator(name, sep), 3, dataset, positions)
         is_companion = COMPANIONS.search(name.lower()) is not None
+        # New entities are no reason to pass over a part of a split: test may contain entities that train lacks.
+        may_be_new = of is not None and not is_companion
+        triples = _known_triples(text, _separator(name, sep), 3, dataset, positions, may_be_new)
         if triples is None and (of is None or is_companion or not _is_other_format(path, text, dataset, positions)):
             continue
         if triples is not None and is_companion and _repeats(triples, dataset):
@@ -255,7 +344,7 @@ def _separator(name: str, sep: str | None) -> str:
     """Return the character that separates the columns of a file, as the reader of tables chooses it."""
     if sep is not None:
         return {"tab": "\t", "\\t": "\t", "comma": ",", "space": " ", "whitespace": " "}.get(sep, sep)
-    return "," if name.lower().endswith(".csv") else "\t"
+    return "," if plain_name(name).lower().endswith(".csv") else "\t"
 
 
 def _sample(path: Path) -> str:
@@ -271,11 +360,14 @@ def _sample(path: Path) -> str:
     return text
 
 
-def _known_triples(text: str, separator: str, most: int, dataset: Dataset, positions: Sequence[int]) -> Ids | None:
+def _known_triples(
+    text: str, separator: str, most: int, dataset: Dataset, positions: Sequence[int], may_be_new: bool = False
+) -> Ids | None:
     """Return the ids of the triples in a text, shape (n, 3); None if the text does not hold triples of the dataset.
 
     Unknown labels get the id -1. The text holds triples of the dataset if at least half of its lines have 3 to `most`
-    columns, a known relation and at least one known entity. If the dataset has later columns, `most` is their number.
+    columns, a known relation and, unless `may_be_new`, at least one known entity. If the dataset has later columns,
+    `most` is their number.
     """
     rows = [line.split(separator) for line in re.split(r"\r\n|\n|\r", text) if line]
     n_columns = max(3, *(position + 1 for position in positions))
@@ -291,7 +383,8 @@ def _known_triples(text: str, separator: str, most: int, dataset: Dataset, posit
         ]
     )
     is_known = ids >= 0
-    return ids if 2 * (is_known[:, 1] & (is_known[:, 0] | is_known[:, 2])).sum() >= len(rows) else None
+    is_triple = is_known[:, 1] & (is_known[:, 0] | is_known[:, 2] | may_be_new)
+    return ids if 2 * is_triple.sum() >= len(rows) else None
 
 
 def _is_other_format(path: Path, text: str, dataset: Dataset, positions: Sequence[int]) -> bool:

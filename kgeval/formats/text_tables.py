@@ -10,7 +10,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from kgeval.data import (
     ColumnChoice,
     as_labels,
     check_columns,
+    check_roles,
     chosen_columns,
     named_columns,
     parse_columns,
@@ -55,6 +56,7 @@ IS_IT_A_HEADER = "use header=True (--header) if it is one, header=False (--no-he
 N_TRIPLE = re.compile(rb'(<[^>\t]*>|_:\S+)[ \t]+<[^>\t]*>[ \t]+(<|_:|").*\.[ \t\r]*')
 TRUTH_LABELS = ({"1": True, "-1": False}, {"1": True, "0": False}, {"true": True, "false": False})
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+_LATE_QUOTE = re.compile(r'[ \t]+"')
 _MAX_N_TRIPLE = 100_000  # only this many bytes of a line are examined
 _ROWS = 1 << 16  # rows of quoted text that are turned into codes at a time
 
@@ -194,6 +196,7 @@ def read_text(
         required = chosen or named_columns(f"{path}, line 1", first) or [0, 1, 2]
     labels = _labels(text, names, range(len(names)) if last else required)
     positions, further = _layout(path, labels, header, choice)
+    _check_no_final_dot(path, [labels[i] for i in sorted(positions)])
     if has_header:
         labels = [column[1:].remove_unused_categories() for column in labels]
         if not len(labels[0]):
@@ -308,7 +311,7 @@ def header_advice(path: Path, first: Sequence[str]) -> str:
         return "use header=True (--header)"
     names = proposed_columns(first)
     return IS_IT_A_HEADER + (
-        f"; as a header it needs columns={names!r} (--columns {names}) too: the columns of subject, relation and object"
+        f"; as a header, columns={names!r} (--columns {names}) alone says it: the columns of subject, relation, object"
         if names
         else ""
     )
@@ -360,6 +363,7 @@ def _layout(
                 f"{path}, line 1: expected a header such as {known}; got {shown}. Say the order of the columns: "
                 f"columns='hrt' or 'htr' (--columns hrt){by_name}"
             )
+        check_roles(f"{path}, line 1: columns={choice} contradicts the header ({shown})", first, said)
         s, p, o = ((labels[i].codes[1:] == labels[i].codes[0]).any() for i in said)
         if p and (s or o):
             raise DataError(
@@ -498,7 +502,7 @@ def _parse(source: Path | io.BytesIO, n_columns: int, separator: str) -> list[pd
     a column look like numbers or booleans, pandas converts them; then this column is read again as strings.
     """
 
-    def read(dtype: str, columns: list[int]) -> pd.DataFrame:
+    def read(dtype: str, columns: list[int] | None = None) -> pd.DataFrame:
         return pd.read_csv(
             source,
             sep=separator,
@@ -513,7 +517,7 @@ def _parse(source: Path | io.BytesIO, n_columns: int, separator: str) -> list[pd
             encoding="utf-8",
         )
 
-    frame = read("category", list(range(n_columns)))
+    frame = read("category")
     columns = [frame[i].array for i in range(n_columns)]
     converted = [i for i in range(n_columns) if infer_dtype(columns[i].categories, skipna=False) != "string"]
     if converted:
@@ -576,7 +580,7 @@ def _hint(text: _Text, number: int, labels: Sequence[str], line: str, names: Seq
                 return f"; if {SEPARATOR_WORDS[other]} separate the columns, say sep={sep!r} (--sep {_typed(sep)})"
     hints = []
     if len(labels) == 4 and len(names) == 3 and any(labels[3].lower() in pair for pair in TRUTH_LABELS):
-        hints.append("; if the fourth column is true or false, use labelled=True (kgeval classify --labelled)")
+        hints.append("; if the fourth column is true or false, use labelled=True (--labelled)")
     if number == 1 and len(labels) > len(names) == 3:
         order = ",".join(["h", "r", "t", "time", *("-" * len(labels))][: len(labels)])
         hints.append(
@@ -604,10 +608,37 @@ def _quoted_labels(text: _Text, names: Sequence[str], required: Sequence[int]) -
         for number, row in text.rows():  # looks for the first fault, and raises an error that names its line
             _check_row(text, number, row, text.byte.join(row), names, required)
         raise AssertionError("unreachable: every row is right")
+    _check_no_late_quotes(text, known)
     return [
         pd.Categorical.from_codes(np.concatenate(codes[i]), pd.Index(list(known[i]), dtype=object))
         for i in range(len(names))
     ]
+
+
+def _check_no_late_quotes(text: _Text, known: Sequence[Iterable[str]]) -> None:
+    """Raise a DataError if a space stands before the double quotes of a label: the quotes would belong to the label.
+
+    `known` holds the distinct labels of each column.
+    """
+    late = {label for column in known for label in column if _LATE_QUOTE.match(label)}
+    if late:
+        number, label = next((number, label) for number, row in text.rows() for label in row if label in late)
+        raise DataError(
+            f"{text.path}, line {number}: a space stands before the double quotes of {label[:80]!r}, so they would "
+            f"belong to the label; remove the spaces after {SEPARATOR_WORDS.get(text.separator, 'the separators')}"
+        )
+
+
+def _check_no_final_dot(path: Path, labels: Sequence[pd.Categorical]) -> None:
+    """Raise a DataError if all labels of the last column, and no others, end with a dot, as lines of Turtle do."""
+    *others, last = labels
+    if not all(label.endswith(" .") for label in last.categories):
+        return
+    if not any(label.endswith(".") for column in others for label in column.categories):
+        raise DataError(
+            f"{path}, line 1: looks like Turtle or N-Triples: each line ends with ' .', as in "
+            f"{str(last[0])[-80:]!r}; rename the file to end in .ttl or .nt, or remove the dots"
+        )
 
 
 def _check_not_n_triples(path: Path, raw: bytes) -> None:

@@ -276,13 +276,21 @@ def _write(source: _Source, stream: Any, target: Path) -> None:
         source.copy(stream, out)
 
 
-def _inner_folder(folder: Path) -> Path:
-    """Return the only folder in `folder`, or the only folder in this folder, and so on; `folder` if it has files.
+def only_child(folder: Path) -> Path | None:
+    """Return the only file or folder in a folder; None if there are none or several.
 
     Hidden files, the notes of macOS and texts such as README do not count.
+
+    Parameters
+    ----------
+    folder : Path
     """
     children = [child for child in folder.iterdir() if not child.name.startswith((".", "__MACOSX"))]
     children = [child for child in children if child.is_dir() or not _ABOUT.fullmatch(child.name)]
-    if len(children) != 1 or not children[0].is_dir():
-        return folder
-    return _inner_folder(children[0])
+    return children[0] if len(children) == 1 else None
+
+
+def _inner_folder(folder: Path) -> Path:
+    """Return the only folder in `folder`, or the only folder in this folder, and so on; `folder` if it has files."""
+    child = only_child(folder)
+    return _inner_folder(child) if child is not None and child.is_dir() else folder

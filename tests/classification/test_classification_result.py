@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -509,3 +511,12 @@ def test_the_version_of_a_file_is_read(tmp_path):
     with pytest.raises(DataError, match="expected a result of kgeval"):
         kg.load_result(path)
     assert kg.load_result(rewritten(tmp_path / "whole.kgeval"))["accuracy"] == 4 / 6
+
+
+def test_a_fresh_interpreter_reads_a_saved_classification(tmp_path):
+    """`kgeval.classification` is loaded at its first use, so a program that only reads results must load it too."""
+    path = rewritten(tmp_path / "whole.kgeval")
+    code = f"import kgeval; print(kgeval.load_result({str(path)!r})['accuracy'])"
+    root = Path(kg.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    assert (done.returncode, float(done.stdout)) == (0, 4 / 6), done.stderr

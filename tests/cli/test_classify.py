@@ -261,7 +261,7 @@ def test_what_lacks_is_said(tmp_path, capsys):
     assert "expected valid_negatives.txt and test_negatives.txt (or .tsv)" in said
     assert said.endswith("kgeval.classify can draw some (negatives='uniform', --negatives uniform)")
     write(tmp_path / "graph", **LABELLED)
-    assert "use labelled=True (kgeval classify --labelled)" in refused(capsys, *CALL)
+    assert "use labelled=True (--labelled)" in refused(capsys, *CALL)
     write(tmp_path / "bare", train="a r b", test="a r c")
     said = refused(capsys, "classify", "bare", "--score", "scorers:objects", "--negatives", "uniform")
     assert said.startswith("dataset 'bare' has no split 'valid'")

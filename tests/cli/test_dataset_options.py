@@ -104,7 +104,7 @@ def test_one_file_and_its_split(tmp_path, capsys):
     (tmp_path / "all.csv").write_text("".join(",".join(fact) + "\n" for fact in FACTS))
     assert refused(capsys, "all.csv") == (
         "all.csv: one file, so there is no split test; --split-fractions .8,.1,.1 divides it into train, valid and "
-        "test, and --split train ranks all its triples"
+        "test, and --split train ranks all its triples. If other files hold the other splits, give their folder"
     )
     for options, fractions, settings in (
         (["--split-fractions", ".6,.2,.2"], {"train": 0.6, "valid": 0.2, "test": 0.2}, {}),

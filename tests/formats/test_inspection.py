@@ -3,6 +3,7 @@
 import builtins
 import json
 import struct
+import zipfile
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_the_header_of_a_safetensors_file_is_read_without_the_library(tmp_path):
     assert rows(inspection) == [("a.safetensors", "e", "2 x 3", "BF16")]
     assert inspection.configuration == {"a.safetensors: model": "distmult"}
     file.write_bytes(struct.pack("<Q", 1 << 60) + header)
-    assert "its header does not fit into the file" in kg.inspect(file).faults[0]
+    assert "its header would have 1,152,921,504,606,846,976 bytes" in kg.inspect(file).faults[0]
 
 
 def test_a_dataset_is_named_with_its_counts(root, capsys):
@@ -116,3 +117,42 @@ def test_an_unknown_file_is_said_to_be_unknown(tmp_path):
     assert "no format recognises it" in str(kg.inspect(tmp_path / "notes.md"))
     with pytest.raises(kg.DataError, match="no such file"):
         kg.inspect(tmp_path / "nothing.pt")
+
+
+def test_damaged_headers_are_faults(tmp_path):
+    """Headers on which numpy and json raise errors of other types than ValueError."""
+    header = b"{'descr': (((((("
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+    (tmp_path / "b.json").write_bytes(b"[" * 100_000)
+    deep = b"[" * 100_000
+    (tmp_path / "c.safetensors").write_bytes(struct.pack("<Q", len(deep)) + deep)
+    faults = kg.inspect(tmp_path).faults
+    reasons = ("damaged, or not an .npy file", "b.json: not JSON", "its header is no list of tensors")
+    assert len(faults) == len(reasons)
+    assert all(reason in fault for fault, reason in zip(faults, reasons)), faults
+
+
+def test_one_table_an_archive_and_a_name_are_told(tmp_path, monkeypatch):
+    """What `evaluate` reads, `inspect` names: a single file, an archive, a registered dataset."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\nb\tr\tc\n")
+    assert (
+        kg.inspect("facts.tsv").takes_for[0].startswith("a dataset: 3 entities, 1 relation; train 2; one file, so all")
+    )
+    with zipfile.ZipFile("data.zip", "w") as archive:
+        archive.writestr("train.txt", "a\tr\tb\n")
+        archive.writestr("test.txt", "b\tr\ta\n")
+    assert kg.inspect("data.zip").takes_for == ("a dataset: 2 entities, 1 relation; train 1, test 1",)
+    with pytest.raises(
+        kg.DataError, match="is a registered dataset, and no file here; kgeval datasets fb15k-237 describes"
+    ):
+        kg.inspect("fb15k-237")
+
+
+def test_tensors_in_lists_and_folders_in_folders_are_listed(tmp_path):
+    """LibKGE keeps its state dict in a pair; PyKEEN keeps its ids in a folder of its own."""
+    (tmp_path / "training_triples").mkdir()
+    write_torch(tmp_path / "model.pt", {"model": [{"rows.weight": np.zeros((3, 2))}, {}]})
+    inspection = kg.inspect(tmp_path)
+    assert rows(inspection) == [("model.pt", "model.0.rows.weight", "3 x 2", "float64")]
+    assert inspection.files[-1] == "training_triples/"

@@ -126,7 +126,7 @@ PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
         ("facts.nt", "<a> <q> <b> .\n", "train"),
         ("test2.txt", "a q b\n", "test"),
         ("train_weighted.txt", "a\tq\tb\t0.5\n", "train"),
-        ("dev_tasks.json", '{"q": [["a", "q", "b"]]}', "valid"),
+        ("dev_facts.json", '{"q": [["a", "q", "b"]]}', "valid"),
         ("test_2.zip", "PK", "test"),
         ("facts.parquet", "PAR1", "train"),
     ],
@@ -135,7 +135,7 @@ def test_s3_a_part_of_a_split_in_another_format_is_an_error(tmp_path, name, text
     """Packed, with other separators or more columns; what cannot be looked at is refused by its name."""
     pack = PACKED.get("." + name.rpartition(".")[2], bytes)
     (write(tmp_path, **FACTS) / name).write_bytes(pack(text.encode()))
-    whole = "dataset" if name.endswith(".csv") else f"{split} split"
+    whole = "dataset" if name.endswith((".csv", "facts.txt.gz", ".bz2")) else f"{split} split"
     said = (
         f"splits={{{split!r}: {[name, f'{split}.txt']}}} (--splits {split}={name}+{split}.txt) reads it, "
         f"ignore=[{name!r}] (--ignore-files {name}) leaves it out"
@@ -149,6 +149,56 @@ def test_s3_a_part_of_a_split_in_another_format_is_an_error(tmp_path, name, text
     (tmp_path / name).write_bytes(pack(b"other\tlabels\there\n"))
     if not name.endswith((".zip", ".parquet")):
         assert kgeval.read_dataset(tmp_path).observations() == []
+
+
+def test_s3_new_entities_and_packed_files_are_no_excuse(tmp_path):
+    """A part of test whose entities train lacks is an error; packed triples of other names are a caution."""
+    write(tmp_path, **FACTS)
+    (tmp_path / "test_2.txt").write_text("new\tr\tother\n")
+    assert failure(tmp_path).startswith("DIR: test_2.txt looks like a part of the dataset, but is not read")
+    (tmp_path / "test_2.txt").unlink()
+    (tmp_path / "graph.csv.gz").write_bytes(gzip.compress(b"a,q,b\n"))
+    (note,) = kgeval.read_dataset(tmp_path).observations()
+    assert note.startswith("graph.csv.gz holds triples of the same labels, but is not read; ")
+
+
+def test_s3_a_folder_in_the_place_of_a_split(tmp_path):
+    """A folder named like a missing split is an error; a folder with further splits is a caution."""
+    write(tmp_path, train=FACTS["train"], test=FACTS["test"])
+    (tmp_path / "valid").mkdir()
+    write(tmp_path / "valid", part=FACTS["valid"])
+    assert failure(tmp_path) == (
+        "DIR: valid is a folder, and no file holds the valid split; name its files: splits={'valid': 'valid/part.txt'} "
+        "(--splits valid=valid/part.txt), or say ignore=['valid'] (--ignore-files valid)"
+    )
+    assert len(kgeval.read_dataset(tmp_path, splits={"valid": "valid/part.txt"})["valid"]) == 1
+    (tmp_path / "valid" / "part.txt").rename(tmp_path / "valid" / "dev.txt")
+    said = ["not read: the folder valid, which contains dev.txt"]
+    write(tmp_path, valid=FACTS["valid"])
+    assert kgeval.read_dataset(tmp_path).observations() == said
+    assert kgeval.read_dataset(tmp_path, ignore=["valid"]).observations() == []
+
+
+def test_folders_without_splits_say_where_they_may_be(tmp_path):
+    """In folders, or under other names."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, **FACTS)
+    assert failure(tmp_path).endswith(
+        "the folder contains a, b. Splits seem to be in a, b: unpack an archive, and give the path of such a folder"
+    )
+    write(tmp_path, wn_train=FACTS["train"], wn_test=FACTS["test"])
+    assert failure(tmp_path).endswith(
+        "If these are the splits, name them: splits={'train': ['wn_train.txt'], 'test': ['wn_test.txt']} "
+        "(--splits train=wn_train.txt,test=wn_test.txt)"
+    )
+
+
+def test_one_file_of_a_dataset_is_a_caution(tmp_path):
+    """Given alone, train is all there is; the other splits beside it are named."""
+    write(tmp_path, **FACTS)
+    notes = kgeval.read_dataset(tmp_path / "train.txt").notes
+    assert notes[1:] == ("not read: test.txt, valid.txt beside train.txt; give the folder to read all splits",)
 
 
 def test_s3_a_companion_by_name_alone_is_a_caution(tmp_path):

@@ -302,8 +302,8 @@ def test_s6_a_header_is_asked_about_and_the_names_are_proposed(tmp_path):
     proposal = "columns='source,relation,target' (--columns source,relation,target)"
     assert failure(tmp_path) == (
         "DIR/train.csv, line 1: looks like a header (source, relation, target); use header=True (--header) if it is one"
-        f", header=False (--no-header) if it is a triple; as a header it needs {proposal} too: the columns of subject, "
-        "relation and object"
+        f", header=False (--no-header) if it is a triple; as a header, {proposal} alone says it: the columns of "
+        "subject, relation, object"
     )
     assert f", or their names: {proposal}" in failure(tmp_path, header=True)
     assert facts_of(kg.read_dataset(tmp_path, columns="source,relation,target")) == FACTS
@@ -391,12 +391,60 @@ def test_columns_of_a_header_that_are_not_read(tmp_path):
     assert failure(tmp_path, header=True) == "DIR/test.csv, line 1: duplicate column 'time'; keep only one"
 
 
+@pytest.mark.parametrize("values", [("1", "-1"), ("0", "1"), ("True", "false")])
+def test_a_column_that_may_hold_truth_labels_is_a_caution(tmp_path, values):
+    """Whatever its name: a weight of 1 and -1 is probably none."""
+    rows = "".join(f"a\tr\t{i}\t{values[i % 2]}\n" for i in range(4))
+    (tmp_path / "test.txt").write_text(rows)
+    both = " and ".join(sorted(value.lower() for value in values))
+    said = (
+        f"the column weight holds only {both}: if it says which triples are true, the false ones are read as true too"
+    )
+    assert said in kg.read_dataset(tmp_path, columns="h,r,t,weight").observations()
+    (tmp_path / "test.txt").write_text(rows.replace(values[1] + "\n", "2\n"))
+    assert said not in kg.read_dataset(tmp_path, columns="h,r,t,weight").observations()
+
+
+def test_names_that_contradict_the_order_are_an_error(tmp_path):
+    """The order `hrt` for columns that are named from, to, rel would read objects as relations."""
+    (tmp_path / "test.tsv").write_text("from\tto\trel\na\tb\tr\nb\ta\tr\n")
+    said = "the relation cannot be in a column named 'to'; give the names of the columns that hold subject, relation "
+    said += "and object, in this order: columns='from,rel,to' (--columns from,rel,to)"
+    assert failure(tmp_path, header=True, columns="hrt") == (
+        f"DIR/test.tsv, line 1: columns='hrt' contradicts the header (from, to, rel): {said}"
+    )
+    assert rows_of(kg.read_dataset(tmp_path, header=True, columns="htr"), "test") == [("a", "r", "b"), ("b", "r", "a")]
+    frame = pd.DataFrame([["a", "b", "r"]], columns=["from", "to", "rel"])
+    with pytest.raises(DataError, match="contradicts the column names") as caught:
+        kg.Dataset.from_frames(test=frame, columns="hrt")
+    assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize("end", [" .", "\t."])
+def test_s5_prefixed_names_that_end_in_a_dot(tmp_path, end):
+    """Lines of Turtle with tabs: the dot would become part of each object."""
+    (tmp_path / "test.tsv").write_text("".join(f"x:a\tx:r\tx:{o}{end}\n" for o in "bcd"))
+    assert ("ends with ' .'" if end == " ." else "found 4") in failure(tmp_path)
+    (tmp_path / "test.tsv").write_text("a\tr\tb .\na\tr\tc\n")
+    assert rows_of(kg.read_dataset(tmp_path), "test") == [("a", "r", "b ."), ("a", "r", "c")]
+
+
+def test_spaces_before_quotes_are_asked_about(tmp_path):
+    """The quotes would become part of the label: two labels for one entity."""
+    (tmp_path / "test.csv").write_text('"a", "r", "b"\n"b", "r", "a"\n')
+    assert failure(tmp_path) == (
+        "DIR/test.csv, line 1: a space stands before the double quotes of ' \"r\"', so they would belong to the label; "
+        "remove the spaces after commas"
+    )
+
+
 def test_columns_that_select_rows_are_refused(tmp_path):
     """A truth label or a split in a further column: false triples, and those of another split, would count as true."""
     (tmp_path / "test.csv").write_text("head,relation,tail,label\na,r,b,1\nb,r,a,-1\n")
     assert failure(tmp_path, header=True) == (
         "DIR/test.csv: the column 'label' marks triples as false, but all lines of the file would be read as true; "
-        "use labelled=True (--labelled) if it does, or leave the column out (columns='h,r,t,-')"
+        "in a folder, use labelled=True (--labelled) if it does, or leave the column out "
+        "(columns='h,r,t,-')"
     )
     dataset = kg.read_dataset(tmp_path, header=True, labelled=True)
     assert (rows_of(dataset, "test"), dataset.columns) == ([("a", "r", "b")], {})

@@ -121,7 +121,7 @@ def test_packed_files_are_read_like_plain_ones(tmp_path, pack):
     )
     (tmp_path / "test.txt").write_bytes(FILES["test.txt"])  # the plain file is read, the packed one is then left over
     said = failure(kgeval.read_dataset, tmp_path)
-    assert "contains both" in said or f"test.txt{pack} looks like a part of the test split" in said
+    assert "contains both" in said or f"test.txt{pack} looks like a part of the dataset" in said
 
 
 @pytest.mark.parametrize("pack", PACK)
@@ -312,6 +312,15 @@ def test_an_archive_in_an_archive_is_not_unpacked(tmp_path):
     path = archive_of(tmp_path / "x.tar", {"train.zip": inner})
     assert contents(path) == {"train.zip": inner}
     assert failure(kgeval.read_dataset, path).startswith("x.tar: train.zip looks like the train split, but only files ")
+
+
+def test_an_archive_of_one_table_is_read_like_the_table(tmp_path):
+    """Texts about the dataset do not count; a fault names archive and file."""
+    path = archive_of(tmp_path / "x.zip", {"in/kg.csv": b"a,r,b\nb,r,c\n", "in/README.md": b"text"})
+    dataset = kgeval.read_dataset(path)
+    assert (dataset.name, len(dataset["train"])) == ("kg", 2)
+    path = archive_of(tmp_path / "y.zip", {"kg.tsv": b"a\tr\n"})
+    assert failure(kgeval.read_dataset, path).startswith("y.zip/kg.tsv, line 1: expected 3 tab-separated columns")
 
 
 def test_what_is_no_archive(tmp_path):

@@ -31,9 +31,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="folder with valid_negatives.txt and test_negatives.txt (default: DATASET), or the word uniform (for "
         "random negatives)",
     )
-    negatives.add_argument(
-        "--labelled", action="store_true", help="each line of valid and test ends with a label: 1/-1, 1/0 or true/false"
-    )
     negatives.add_argument("--seed", type=int, metavar="N", help="seed of uniform negatives (default: 0)")
     thresholds = parser.add_argument_group("thresholds (change the numbers)")
     thresholds.add_argument(
@@ -84,7 +81,7 @@ def _classify(options: argparse.Namespace) -> str:
     if options.seed is not None and options.negatives != UNIFORM:
         raise ProtocolError("--seed needs --negatives uniform")
     check_options(options)
-    dataset = given_dataset(options, labelled=options.labelled)
+    dataset = given_dataset(options)
     negatives: Any = options.negatives
     source = None
     if negatives != UNIFORM:

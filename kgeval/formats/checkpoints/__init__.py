@@ -5,12 +5,14 @@ from kgeval.formats.checkpoints.containers import (
     read_tensors,
     root_attributes,
     root_class,
+    safetensors_header,
     tensor_names,
     top_keys,
 )
 from kgeval.formats.checkpoints.id_files import find_id_files, labels_of_ids, read_ids
+from kgeval.formats.checkpoints.json_text import parse_json
 from kgeval.formats.checkpoints.pickles import Stub
-from kgeval.formats.checkpoints.plain_files import label_arrays, read_config, read_npy
+from kgeval.formats.checkpoints.plain_files import GAMMA_EPSILON, check_gamma, label_arrays, read_config, read_npy
 from kgeval.formats.checkpoints.pykeen_config import (
     find_pykeen_config,
     pykeen_defaults,
@@ -45,6 +47,7 @@ from kgeval.formats.checkpoints.state_dicts import (
 from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, state_dict
 
 __all__ = [
+    "GAMMA_EPSILON",
     "PYKEEN_ANCHORS",
     "PYKEEN_BATCH_NORMS",
     "PYKEEN_MODELS",
@@ -53,6 +56,7 @@ __all__ = [
     "add_labels",
     "as_matrices",
     "build_model",
+    "check_gamma",
     "checkpoint_file",
     "chosen_model",
     "complex_with_scalars",
@@ -66,6 +70,7 @@ __all__ = [
     "model_tensors",
     "not_a_model",
     "not_unit_row",
+    "parse_json",
     "pykeen_defaults",
     "pykeen_labels",
     "pykeen_module",
@@ -80,6 +85,7 @@ __all__ = [
     "renamed",
     "root_attributes",
     "root_class",
+    "safetensors_header",
     "said_model",
     "said_norm",
     "settings_as_arrays",

@@ -69,6 +69,9 @@ class Parts:
         Notes that are always shown, such as assumptions of the reader.
     source : str
         Where `settings` come from, for messages: ``"config.json"``.
+    label_source : str
+        The files beside the tables that the labels of the rows come from, for notes: ``"entities.dict and
+        relations.dict beside it"``. Empty if there are none, or if the labels are in the model file itself.
     row_order : str
         The documented order of the rows, for a file without labels: ``"in id order"``, or ``"sorted by label"`` (of
         the labels that occur in train, as PyKEEN does). Empty if the tool has no documented order; then rows without
@@ -87,6 +90,7 @@ class Parts:
     setting_notes: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     source: str = "config.json"
+    label_source: str = ""
     row_order: str = ""
     id_formats: tuple[str, ...] = ()
     check: Callable[[EmbeddingModel, Dataset], list[str]] | None = None
@@ -114,9 +118,7 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
     file = parts.file
     said = {name: value for name, value in said.items() if value is not None}
     arrays, ignored = _without(file, dict(parts.arrays), said.pop("ignore", ()))
-    notes = [*ignored, *parts.notes]
-    for label_array in set(LABEL_ARRAYS.values()) & set(said):
-        arrays[label_array] = _label_array(label_array, said.pop(label_array))
+    notes = [*ignored, *parts.notes, *_take_labels(parts, arrays, said)]
     if not parts.row_order:
         notes += _add_dictionaries(parts, arrays, dataset)
     beside, beside_notes = parts.settings, parts.setting_notes
@@ -174,6 +176,24 @@ def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[A
             raise DataError(f"{file}: ignore= names {name!r}, but the file contains {', '.join(arrays) or 'nothing'}")
     notes = [f"arrays of the model file that were left out (ignore=): {', '.join(names)}"] if names else []
     return {name: array for name, array in arrays.items() if name not in names}, notes
+
+
+def _take_labels(parts: Parts, arrays: Arrays, said: dict[str, Any]) -> list[str]:
+    """Move the row labels that the caller gives from `said` to `arrays`; return notes about where labels come from."""
+    labels = {name: _label_array(name, said.pop(name)) for name in LABEL_ARRAYS.values() if name in said}
+    replaced = [name for name in labels if name in arrays and not np.array_equal(arrays[name], labels[name])]
+    kept = [kind for kind, name in LABEL_ARRAYS.items() if name in arrays and name not in labels]
+    arrays |= labels
+    notes = []
+    if kept and parts.label_source:
+        rows = "the model" if len(kept) == len(LABEL_ARRAYS) else kept[0]
+        notes.append(f"the rows of {rows} were read in the order of {parts.label_source}")
+    if replaced:
+        notes.append(
+            f"{parts.label_source or 'the model file'} gives other labels to the rows: {' and '.join(replaced)} of "
+            "the call (ids=) replaced them"
+        )
+    return notes
 
 
 def _label_array(name: str, labels: str | Iterable[str]) -> npt.NDArray[Any]:
@@ -330,11 +350,13 @@ def _align_rows(
         ("relations", relation_ids, dataset.relations),
     ):
         kept = f"all {rows}" if len(ids) == len(vocabulary) else f"the {rows} that occur in train"
-        labels = arrays.get(LABEL_ARRAYS[rows])
+        labels, order = arrays.get(LABEL_ARRAYS[rows]), "in id order"
+        if tuple(dataset.dictionaries.get(rows, vocabulary.labels)) != tuple(vocabulary.labels):
+            order = f"in the order of dataset.{rows}.labels, not in that of the dataset's id files (ids= reads them)"
         if labels is None and rows == "entities":
-            model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, in id order",)
+            model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, {order}",)
         if labels is not None and not labels.ndim:
-            model.notes += (f"the rows of {rows} were read as {kept}, in id order ({LABEL_ARRAYS[rows]}='ids')",)
+            model.notes += (f"the rows of {rows} were read as {kept}, {order} ({LABEL_ARRAYS[rows]}='ids')",)
     model.notes += _unknown_labels(arrays, {"entities": entity_ids, "relations": relation_ids})
     model.missing_entities = np.setdiff1d(np.arange(len(dataset.entities)), entity_ids)
     model.missing_relations = np.setdiff1d(np.arange(len(dataset.relations)), relation_ids)
@@ -489,7 +511,8 @@ def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[st
             )
         raise DataError(
             f"{parts.file}: nothing says to which {' and '.join(unknown)} the rows of its tables belong. Name the "
-            "files that list the ids and labels of its training: ids=(entities file, relations file), or their folder "
+            "files that list the ids and labels of its training (lines of id TAB label or label TAB id, one label per "
+            "line in id order, or JSON {label: id}): ids=(entities file, relations file), or their folder "
             f"(--ids FILE,FILE or --ids FOLDER){hint}; or, if the rows are in the order of dataset.entities.labels and "
             "dataset.relations.labels, set entity_labels='ids' and relation_labels='ids' (--entity-labels ids "
             "--relation-labels ids)"

@@ -169,7 +169,7 @@ def _cached_outline(path: str, size: int, changed: int) -> Outline:
     if not file.is_file():
         return Outline()
     if file.suffix == SAFETENSORS:
-        return Outline({name: tuple(about["shape"]) for name, about in _safetensors_header(file).items()})
+        return Outline({name: tuple(about["shape"]) for name, about in safetensors_header(file)[0].items()})
     if not is_torch_file(file):
         return Outline()
     tree = read_torch(file, with_values=False)
@@ -193,8 +193,25 @@ def _class_of(value: Any) -> str:
     return value.name if isinstance(value, Stub) else type(value).__name__
 
 
-def _safetensors_header(file: Path) -> dict[str, dict[str, Any]]:
-    """Return the header of a ``.safetensors`` file: the dtype, the shape and the place of each tensor."""
+def safetensors_header(file: Path) -> tuple[dict[str, dict[str, Any]], Any]:
+    """Read the header of a ``.safetensors`` file.
+
+    Parameters
+    ----------
+    file : Path
+
+    Returns
+    -------
+    tensors : dict of str to dict
+        ``dtype``, ``shape`` and the place of each tensor.
+    metadata : object
+        The metadata, a dict of texts in files of the library; None if there are none.
+
+    Raises
+    ------
+    DataError
+        If the file does not start with such a header.
+    """
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if length > MAX_HEADER_BYTES:
@@ -209,7 +226,7 @@ def _safetensors_header(file: Path) -> dict[str, dict[str, Any]]:
     )
     if tensors is None or not all(map(_has_shape, tensors.values())):
         raise DataError(f"{file}: no .safetensors file, or a damaged one: its header is no list of tensors")
-    return tensors
+    return tensors, header.get("__metadata__")
 
 
 def _has_shape(about: Any) -> bool:

@@ -13,7 +13,6 @@ an error: in a list of labels it would move all rows after it.
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 from kgeval.checks import Ids, cut_label
 from kgeval.errors import DataError
 from kgeval.files import read_text
+from kgeval.formats.checkpoints.json_text import parse_json
 from kgeval.formats.unpacking import PACKED, open_packed
 
 # The names of id files that tools write: entities, relations.
@@ -33,6 +33,7 @@ NAMES = (
     ("entity_ids.del", "relation_ids.del"),
     ("entity_to_id.tsv.gz", "relation_to_id.tsv.gz"),
     ("entity_to_id.tsv", "relation_to_id.tsv"),
+    ("training_triples/entity_to_id.tsv.gz", "training_triples/relation_to_id.tsv.gz"),
     ("entities.tsv", "relations.tsv"),
     ("node_mapping.txt", "relation_mapping.txt"),
     ("nodes/node_mapping.txt", "edges/relation_mapping.txt"),
@@ -188,10 +189,7 @@ def _text(file: Path) -> str:
 
 def _of_json(file: Path, text: str) -> list[str]:
     """Return the labels of a JSON list of labels, or of a JSON object of labels and ids."""
-    try:
-        content = json.loads(text, object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: not JSON ({error})") from None
+    content = parse_json(text, file, pairs_hook=_Pairs)
     expected = "expected a JSON list of labels, or an object {label: id} or {id: label} with the ids 0, 1, 2, ..."
     if not isinstance(content, _Pairs):
         if not isinstance(content, list) or not content or not all(isinstance(label, str) for label in content):

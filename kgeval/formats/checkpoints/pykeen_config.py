@@ -7,7 +7,6 @@ everything else, the defaults of PyKEEN hold.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from kgeval.errors import DataError
 from kgeval.files import read_text
+from kgeval.formats.checkpoints.json_text import parse_json
 
 CONFIGS = ("config.json", "configuration_copied.json", "pipeline_config.json")
 REPLICATES = "replicates"  # the folder of the repetitions of an experiment, beside its configuration
@@ -44,13 +44,8 @@ def pykeen_settings(config: Path, with_defaults: bool = True) -> tuple[dict[str,
     """
     if not config.is_file():
         return {}, {}
-    text = read_text(config)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(
-            f"{config}: not JSON ({error}). This file may describe how to read the model: repair or move it"
-        ) from None
+    advice = ". This file may describe how to read the model: repair or move it"
+    content = parse_json(read_text(config), config, advice)
     try:
         pipeline = content["pipeline"]
         name = plain_name(pipeline["model"])

@@ -145,7 +145,7 @@ def quaternion_table() -> Any:
     return table
 
 
-def pykeen_labels(folder: Path) -> tuple[Arrays, str, tuple[str, ...]]:
+def pykeen_labels(folder: Path) -> tuple[Arrays, str, str]:
     """Read the labels of the rows from the training triples in a folder of PyKEEN.
 
     Parameters
@@ -158,7 +158,8 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, tuple[str, ...]]:
         ``entity_labels`` and ``relation_labels``; empty if the folder has no labels.
     row_order : str
         The `row_order` of `Parts`: PyKEEN numbers the labels of train in their order, unless its user chose the ids.
-    notes : tuple of str
+    label_source : str
+        The `label_source` of `Parts`.
 
     Raises
     ------
@@ -170,18 +171,18 @@ def pykeen_labels(folder: Path) -> tuple[Arrays, str, tuple[str, ...]]:
         content = read_torch(training)
         mappings = [content.get(name) if isinstance(content, dict) else None for name in LABEL_FILES]
         if not all(isinstance(mapping, dict) for mapping in mappings):
-            return {}, "", ()
-        return labels_of_mappings(training, *mappings), "", (f"the rows were read in the order of {TRAINING}",)
+            return {}, "", ""
+        return labels_of_mappings(training, *mappings), "", TRAINING
     if not training.is_dir():
-        return {}, SORTED, ()
+        return {}, SORTED, ""
     files = [training / f"{name}.tsv.gz" for name in LABEL_FILES]
     if not any(file.is_file() for file in files):
-        return {}, "", ()
+        return {}, "", ""
     lacking = next((file for file in files if not file.is_file()), None)
     if lacking is not None:
         raise DataError(f"{lacking}: no such file, though {TRAINING} has the labels of the other rows")
     arrays = {name: np.array(_read_labels(file), dtype=np.str_) for name, file in zip(LABEL_ARRAYS, files)}
-    return arrays, "", (f"the rows were read in the order of {TRAINING}/{{{','.join(LABEL_FILES)}}}.tsv.gz",)
+    return arrays, "", f"{TRAINING}/{{{','.join(LABEL_FILES)}}}.tsv.gz"
 
 
 def labels_of_mappings(file: Path, entities: Any, relations: Any) -> Arrays:

@@ -105,8 +105,8 @@ def model_tensors(file: Path, tensors: Arrays, anchors: Collection[str]) -> Arra
     """Return the tensors of the model, under the names of its own state dict.
 
     A training checkpoint is often a dict of state dicts: ``{"model_state_dict": ..., "optimizer_state_dict": ...}``.
-    The state of the optimizer is left out; any other tensor beside the model keeps its full name, so that it is not
-    overlooked.
+    The state of the optimizer beside the model is left out; any other tensor beside the model keeps its full name, so
+    that it is not overlooked.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ def model_tensors(file: Path, tensors: Arrays, anchors: Collection[str]) -> Arra
             f"(prefixes: {found}). Save the state dict of one model"
         )
     prefix = prefixes[0]
-    kept = {name: tensor for name, tensor in tensors.items() if not name.startswith(TRAINING_STATE)}
-    inner = {name.removeprefix(prefix): tensor for name, tensor in kept.items() if name.startswith(prefix)}
-    return inner | {name: tensor for name, tensor in kept.items() if not name.startswith(prefix)}
+    inner = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    beside = {name: tensor for name, tensor in tensors.items() if not name.startswith((prefix, *TRAINING_STATE))}
+    return inner | beside
 
 
 def chosen_model(file: Path, candidates: Mapping[str, str], said: Mapping[str, Any]) -> str:
@@ -166,7 +166,8 @@ def chosen_model(file: Path, candidates: Mapping[str, str], said: Mapping[str, A
         raise DataError(f"{file}: its tensors have the names and shapes of {tools}; got model={said['model']!r}")
     if not name and len(candidates) > 1:
         raise DataError(
-            f"{file}: its tensors may be those of {tools}, which score differently; set model= (--model-type)"
+            f"{file}: its tensors may be those of {tools}, which score differently; set model= (--model-type); transe "
+            "needs norm= (--norm) too"
         )
     return name or next(iter(candidates))
 
@@ -289,7 +290,7 @@ def as_matrices(file: Path, name: str, table: npt.NDArray[Any], d: int) -> npt.N
     DataError
         If the table has another shape.
     """
-    if table.ndim != 2 or table.shape[1] != d * d:
+    if table.ndim != 2 or table.shape[1] != d * d or not d:
         raise DataError(f"{file}: {name} must have {d} * {d} columns, as entities have {d}; got shape {table.shape}")
     return table.reshape(-1, d, d)
 
@@ -338,7 +339,7 @@ def not_unit_row(table: npt.NDArray[Any], p: float = 2) -> int | None:
     return int(wrong[0]) if len(wrong) else None
 
 
-def add_labels(folder: Path, arrays: Arrays) -> tuple[str, ...]:
+def add_labels(folder: Path, arrays: Arrays) -> str:
     """Add the labels of the rows, from the id files that lie in the folder of a checkpoint, if there are any.
 
     Parameters
@@ -349,14 +350,12 @@ def add_labels(folder: Path, arrays: Arrays) -> tuple[str, ...]:
 
     Returns
     -------
-    tuple of str
-        A note for the user that names the files; empty if there are no id files.
+    str
+        The `label_source` of `kgeval.formats.checkpoints.Parts`; empty if there are no id files.
     """
-    files = find_id_files(folder)
-    if files is None:
-        return ()
-    arrays |= label_arrays(*files)
-    return (f"the rows of the model were read in the order of {files[0].name} and {files[1].name} beside it",)
+    labels, label_source = label_arrays(*(find_id_files(folder) or ()))
+    arrays |= labels
+    return label_source
 
 
 def refuse(file: Path, tool: str, tensors: Collection[str], refused: Mapping[str, str]) -> None:

@@ -13,11 +13,12 @@ from kgeval.data import Dataset
 from kgeval.discovery import import_modules
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
+from kgeval.formats.datasets.foreign import companion_notes
 from kgeval.formats.datasets.tab_folder import read_negatives
 from kgeval.formats.registered import find_registered, local_note, read_registered
 from kgeval.formats.registry import Format, format_of, formats_of
-from kgeval.formats.split_files import SplitFiles
-from kgeval.formats.unpacking import is_archive, unpacked
+from kgeval.formats.split_files import SplitFiles, split_of_words
+from kgeval.formats.unpacking import is_archive, only_child, unpacked
 
 __all__ = ["dataset_formats", "read_dataset", "read_negatives"]
 
@@ -50,8 +51,8 @@ def read_dataset(
         of any text becomes a number or a missing value. The encoding is UTF-8. A byte order mark, CRLF or CR line ends
         and a missing final newline are accepted.
         Folders that other tools write are recognised by the names of their files. An archive (``.zip``, ``.tar``,
-        ``.tar.gz``, ...) is unpacked into a temporary folder and read like a folder. One table of triples becomes the
-        split train; `Dataset.split` divides it.
+        ``.tar.gz``, ...) is unpacked into a temporary folder and read like a folder. One table of triples
+        (or an archive that contains only this table) becomes the split train; `Dataset.split` divides it.
     header : bool, optional
         Whether the first line of every file names the columns. Known names (such as head, relation,
         tail) also determine the order of the columns; other names need `columns`. By default (None), a first line
@@ -107,7 +108,7 @@ def read_dataset(
     if is_archive(path):
         with unpacked(path) as inner:
             return read_dataset(
-                inner,
+                inner if splits else _only_table(inner),
                 header=header,
                 columns=columns,
                 sep=sep,
@@ -123,4 +124,11 @@ def read_dataset(
     dataset: Dataset = file_format.read(path, options)
     dataset.id_format = file_format.name if dataset.dictionaries else ""
     read_as = [] if file_format is tab_folder.FORMAT else [f"read as {file_format.about}"]
+    dataset = dataset.with_notes(companion_notes(path, ignore))
     return dataset.with_notes([*local_note(folder, path), *read_as], first=True)
+
+
+def _only_table(folder: Path) -> Path:
+    """Return the only file of an unpacked archive, unless it is a split or an archive by its name; else the folder."""
+    child = only_child(folder)
+    return folder if child is None or split_of_words(child.name) or is_archive(child) else child

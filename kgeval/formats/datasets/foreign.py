@@ -8,26 +8,29 @@ lists of candidates by relation (``*_typecons.json``, ``rel2candidates.json``), 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.formats.dataset_options import DatasetOptions
 from kgeval.formats.datasets import tab_folder
-from kgeval.formats.folders import check_folder, names_in
+from kgeval.formats.folders import check_folder, listed, names_in
 from kgeval.formats.registry import Format
 
+TASKS = r"(train|dev|valid|test)_tasks\.json|e1rel_e2\.json"
+CANDIDATES = r".*typecons\w*\.json|rel2candidates.*\.json"
 # What the names of files tell: a regular expression, and the message about such files.
 KINDS = (
     (
-        r"(train|dev|valid|test)_tasks\.json|e1rel_e2\.json",
+        TASKS,
         "holds few-shot tasks ({relation: [triples]}), which kgeval does not read. Write the background graph and the "
         "support triples of each task as train.txt and the query triples as test.txt (head TAB relation TAB tail). "
         "Published few-shot numbers rank each query among the candidates of its relation (rel2candidates.json): pass "
         "them as one list per positive, kgeval.Protocol(candidates=kgeval.candidates.Listed(objects=...))",
     ),
     (
-        r".*typecons\w*\.json|rel2candidates.*\.json",
+        CANDIDATES,
         "holds lists of candidates for each relation, not triples. Give the folder of the triples as the dataset; to "
         "rank among such candidates, pass one list per positive, "
         "kgeval.Protocol(candidates=kgeval.candidates.Listed(objects=..., subjects=...))",
@@ -48,6 +51,21 @@ KINDS = (
 TRIPLES = re.compile(
     r".*2id\.txt|.*\.del|.*\.(nt|ttl|nq|trig|rdf|owl|jsonld|n3)(\.\w+)?|split|msg\.txt|(inference|inf_).*\.txt|.*_ind\.txt"
 )
+
+
+def companion_notes(folder: Path, ignore: Sequence[str] = ()) -> list[str]:
+    """Return a sentence on the lists of candidates and the few-shot tasks beside the triples of a dataset.
+
+    Parameters
+    ----------
+    folder : Path
+    ignore : sequence of str
+        Names that the caller leaves out.
+    """
+    left = sorted(names_in(folder) - ({ignore} if isinstance(ignore, str) else set(ignore)))
+    kinds = ((TASKS, "few-shot tasks"), (CANDIDATES, "lists of candidates for each relation; every entity is one here"))
+    found = [([name for name in left if re.fullmatch(pattern, name)], what) for pattern, what in kinds]
+    return [f"not read: {listed(names)} ({what})" for names, what in found if names]
 
 
 def _refused(path: Path) -> tuple[str, str] | None:

@@ -75,11 +75,13 @@ GRAIL_NOTE = f"{TWO_SPLITS}(splits={{'test': ['valid.txt', 'test.txt']}}, --spli
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a folder has one of the layouts, GraIL's two folders, or lists of negatives beside its splits."""
+    """Return whether a folder has one of the layouts, is one of GraIL's two folders, or holds lists of negatives."""
     if _layout_of(path) is not None:
         return True
-    is_listed = not names_in(path).isdisjoint(RANKING_FILES) or _sibling(path) is not None
-    return is_listed and tab_folder.FORMAT.sniff(path)
+    if not names_in(path):
+        return False
+    is_named = path.resolve().name.endswith(SUFFIX) or _sibling(path) is not None
+    return (is_named or not names_in(path).isdisjoint(RANKING_FILES)) and tab_folder.FORMAT.sniff(path)
 
 
 def _layout_of(folder: Path) -> _Layout | None:
@@ -113,7 +115,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     options, roles = _with_layout(folder, layout, options)
     dataset: Dataset = tab_folder.FORMAT.read(folder, options)
     _check_same_graph(folder, dataset, roles)
-    training = [name for name in layout.training if name in names_in(folder)]
+    training = [name for name in layout.training if name in options.ignore]
     notes = [
         "; ".join(
             f"{name} is read as {'train (the inference graph, known at test time)' if split == 'train' else split}"
@@ -157,19 +159,18 @@ def _check_same_graph(folder: Path, dataset: Dataset, roles: Mapping[str, str]) 
 
 
 def _notes_of_two_folders(folder: Path) -> list[str]:
-    """Return the notes on a folder whose sibling is the other one of GraIL's two folders; none if it has no sibling."""
+    """Return the notes on one of GraIL's two folders; none for a folder that is neither by its name or its sibling."""
     sibling = _sibling(folder)
+    if folder.resolve().name.endswith(SUFFIX):
+        graph = "train.txt is the inference graph (known at test time) of an inductive benchmark"
+        if sibling is None:
+            return [f"by the name of the folder, {graph}", GRAIL_NOTE]
+        return [f"{graph}; not read: the training graph in the folder {sibling.name} beside it", GRAIL_NOTE]
     if sibling is None:
         return []
-    if sibling.name.endswith(SUFFIX):
-        return [
-            f"this is the training graph of an inductive benchmark, and its test split has the same entities; the test "
-            f"with new entities is in the folder {sibling.name} beside it"
-        ]
     return [
-        "train.txt is the inference graph (known at test time) of an inductive benchmark; not read: the training graph "
-        f"in the folder {sibling.name} beside it",
-        GRAIL_NOTE,
+        f"this is the training graph of an inductive benchmark, and its test split has the same entities; the test "
+        f"with new entities is in the folder {sibling.name} beside it"
     ]
 
 

@@ -25,10 +25,10 @@ from kgeval.data import ONE_FILE, SPLITS, Dataset
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_source
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in, unread_notes
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, listed, names_in, unread_notes
 from kgeval.formats.id_triples import NO_TRAIN, label_columns
 from kgeval.formats.registry import Format
-from kgeval.formats.split_files import STEMS, find_split_files
+from kgeval.formats.split_files import STEMS, beside_notes, find_split_files
 from kgeval.formats.unpacking import open_packed, plain_name
 
 KINDS = {".nt": "N_TRIPLES", ".ttl": "TURTLE"}  # the formats of pyoxigraph
@@ -76,12 +76,17 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
         check_folder(path, ())
         files, name = _files(path, options), path.resolve().name
         read = {part.name for paths in files.values() for part in paths}
-        notes = unread_notes(path, read, UNREAD, ignored_names(options))
+        ignored = ignored_names(options)
+        notes = unread_notes(path, read, UNREAD, ignored)
+        left = sorted(n for n in names_in(path) - read - {*ignored} if _suffix(n) in KINDS.keys() | REFUSED.keys())
+        notes += (
+            [f"not read: {listed(left)} (RDF; splits=, --splits reads a file as a part of a split)"] if left else []
+        )
     else:
         check_source(path)
         options.check_used("rdf (a single file)", ())
         files, name = {"train": [path]}, Path(plain_name(path)).stem
-        notes = [ONE_FILE]
+        notes = [ONE_FILE, *beside_notes(path)]
     terms = _Terms()
     splits = {split: np.concatenate([terms.read(part) for part in paths]) for split, paths in files.items()}
     notes += [] if "train" in splits else [NO_TRAIN]

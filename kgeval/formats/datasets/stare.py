@@ -21,7 +21,7 @@ from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, read_text
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.folders import check_folder, first_lines, names_in
+from kgeval.formats.folders import check_folder, first_lines, ignored_names, names_in, unread_notes
 from kgeval.formats.id_triples import label_columns
 from kgeval.formats.registry import Format
 from kgeval.formats.split_files import STEMS, assumptions, find_split_files
@@ -44,6 +44,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     files = find_split_files(folder, options.splits, options.ignore)
     if not files:
         raise DataError(f"{folder}: expected train.txt, valid.txt or test.txt with statements s,p,o,qp1,qv1,...")
+    unread = unread_notes(folder, {file.name for paths in files.values() for file in paths}, {}, ignored_names(options))
     rows = {split: [row for file in paths for row in _statements(file)] for split, paths in files.items()}
     everything = [row for part in rows.values() for row in part]
     words = [Vocabulary(sorted({part for row in everything for part in row[i::2]})) for i in (0, 1)]
@@ -61,7 +62,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
         )
         for split, part in rows.items()
     }
-    notes = [*_qualifier_notes(everything), *assumptions(folder, files, options.splits)]
+    notes = [*_qualifier_notes(everything), *assumptions(folder, files, options.splits), *unread]
     return Dataset.from_labels(columns, name=folder.resolve().name, notes=notes, further_columns=qualifiers)
 
 

@@ -19,12 +19,22 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from kgeval.checks import Ids
-from kgeval.data import ONE_FILE, Dataset, kept_note, parse_columns
+from kgeval.data import ONE_FILE, Dataset, further_notes, parse_columns
 from kgeval.errors import DataError
 from kgeval.files import similar_path
 from kgeval.formats.dataset_options import DatasetOptions
+from kgeval.formats.registered import fetch, find_registered, registered_hint
 from kgeval.formats.registry import Format
-from kgeval.formats.split_files import SplitFiles, assumptions, find_split_files, split_of_name, unread_triples
+from kgeval.formats.split_files import (
+    SplitFiles,
+    assumptions,
+    beside_notes,
+    elsewhere,
+    find_split_files,
+    folder_notes,
+    split_of_name,
+    unread_triples,
+)
 from kgeval.formats.tables import TABLE_SUFFIXES, Table, read_table, table_suffix
 from kgeval.formats.text_tables import IS_IT_A_HEADER
 from kgeval.formats.unpacking import ARCHIVES, is_archive, plain_name, unpacked
@@ -51,6 +61,7 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
     if not files:
         raise DataError(
             f"{path}: expected train.txt, valid.txt or test.txt (or .tsv, .csv, .parquet); {_contents(path)}"
+            f"{elsewhere(path, options.ignore)}"
         )
 
     def read(split: str, file: Path) -> Table:
@@ -65,7 +76,7 @@ def _read(path: Path, options: DatasetOptions) -> Dataset:
         _check_first_lines([(split, file, table) for (split, file), table in zip(parts, tables)], dataset)
     _check_order(path, options, dataset)
     unread = unread_triples(path, files, options.ignore, dataset, tables[0].positions, options.sep)
-    return dataset.with_notes(unread)
+    return dataset.with_notes([*unread, *folder_notes(path, options.ignore)])
 
 
 def _read_file(file: Path, options: DatasetOptions) -> Dataset:
@@ -73,7 +84,7 @@ def _read_file(file: Path, options: DatasetOptions) -> Dataset:
     options.check_used("tab (one file)", ("header", "columns", "sep"))
     table = read_table(file, "train", header=options.header, columns=options.columns, sep=options.sep)
     name = Path(plain_name(file)).stem
-    dataset = _dataset(name, {"train": [table]}, [ONE_FILE])
+    dataset = _dataset(name, {"train": [table]}, [ONE_FILE, *beside_notes(file)])
     if options.header is None:
         _check_first_lines([("train", file, table)], dataset)
     _check_order(file, options, dataset)
@@ -88,9 +99,8 @@ def _dataset(name: str, tables: Mapping[str, Sequence[Table]], notes: Sequence[s
         for split, parts in tables.items()
         if any(len(table.further.columns) for table in parts)
     }
-    kept = dict.fromkeys(column for frame in further.values() for column in map(str, frame))
     ignored = dict.fromkeys(column for parts in tables.values() for table in parts for column in table.ignored)
-    notes = [*notes, *kept_note(list(kept)), *([f"columns ignored: {', '.join(ignored)}"] if ignored else [])]
+    notes = [*notes, *further_notes(further), *([f"columns ignored: {', '.join(ignored)}"] if ignored else [])]
     return Dataset.from_labels(labels, name=name, notes=notes, further_columns=further)
 
 
@@ -160,8 +170,8 @@ def read_negatives(
     ----------
     folder : str or path
         The folder contains ``valid_negatives`` or ``test_negatives`` (``.txt``, ``.tsv``, ``.csv`` or ``.parquet``) or
-        both, with lines as in `read_dataset`. With `labelled`, it is the folder of the dataset itself. Archives are
-        unpacked, as in `read_dataset`.
+        both, with lines as in `read_dataset`; or the name of a registered dataset. With `labelled`, it is the folder of
+        the dataset itself. Archives are unpacked, as in `read_dataset`.
     dataset : Dataset
         The dataset must contain every entity and relation of the negatives.
     labelled : bool
@@ -188,6 +198,9 @@ def read_negatives(
         If a line does not have the expected form, if one of its labels is not in `dataset` (the message names file
         and line), or if the folder has no file of negatives of valid or test.
     """
+    entry = None if Path(folder).exists() else find_registered(folder)
+    if entry is not None:
+        folder = fetch(entry) / entry.inner
     with unpacked(folder) if is_archive(folder) else nullcontext(folder) as inner:
         path = _folder(inner)
         ending = "" if labelled else "_negatives"
@@ -243,7 +256,9 @@ def _folder(folder: str | Path) -> Path:
             raise DataError(f"{path}: is a file; give the folder that contains it")
         if table_suffix(path) in TABLE_SUFFIXES or path.name.lower().endswith(tuple(ARCHIVES)):
             raise DataError(f"{path}: no such file{similar_path(path)}")
-        raise DataError(f"{path}: no such folder{similar_path(path, is_folder=True)}")
+        hint = similar_path(path, is_folder=True) or registered_hint(folder)
+        hint = hint or ("" if path.parent != Path() else ", and no registered dataset (kgeval datasets lists them)")
+        raise DataError(f"{path}: no such folder{hint}")
     return path
 
 

@@ -93,6 +93,8 @@ def load_model(
     model = build_model(parts, dataset, said)
     if file_format is not npz.FORMAT:
         model.notes += (f"the model was read as {file_format.about}",)
+        if file.is_dir() and npz.FORMAT.sniff(file):
+            model.notes += ("the .npz files in the folder were not read; to read one, give the path of the file",)
     return model
 
 

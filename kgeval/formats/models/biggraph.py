@@ -19,7 +19,6 @@ attribute ``config/json``. The labels are not in the checkpoint but in the folde
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ import numpy.typing as npt
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, check_source, read_text
-from kgeval.formats.checkpoints import Parts, settings_as_arrays
+from kgeval.formats.checkpoints import Parts, parse_json, settings_as_arrays
 from kgeval.formats.registry import Format
 
 Table = npt.NDArray[Any]
@@ -41,6 +40,8 @@ EMBEDDINGS_FILE = re.compile(r"embeddings_.+_\d+\.v\d+\.h5")
 PARAMETER = re.compile(r"relations/(\d+)/operator/(lhs|rhs)/(\w+)")
 GLOBAL = re.compile(r"entities/(.+)/global_embedding")
 MAX_INFLATION = 100  # bytes of a table, in units of the size of its file; PyTorch-BigGraph does not compress
+MAX_PARTITIONS = 100_000  # of one entity type
+MAX_NORM = 1e30
 MAX_NORM_EPS = 1e-7  # which torch adds to a norm before it divides max_norm by it
 # The parameters of each operator: those of one relation, and those of dynamic relations, with one row per relation.
 OPERATORS = {
@@ -173,15 +174,27 @@ def _config(folder: Path, attribute: str | None) -> dict[str, Any]:
     text = read_text(file) if file.is_file() else attribute
     if text is None:
         raise DataError(f"{folder}: lacks config.json, which says the operators and the comparator of the model")
-    try:
-        config = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{file}: not JSON ({error})") from None
+    config = parse_json(text, file)
     is_right = isinstance(config, dict) and isinstance(config.get("entities"), dict) and config["entities"]
     relations = config.get("relations") if is_right else None
-    if not isinstance(relations, list) or not all(isinstance(relation, dict) for relation in relations):
+    is_right = is_right and all(map(_has_partitions, config["entities"].values()))
+    if not isinstance(relations, list) or not relations or not is_right or not _are_dicts(relations):
         raise DataError(f"{file}: expected the configuration of PyTorch-BigGraph, with 'entities' and 'relations'")
+    max_norm = config.get("max_norm")
+    if max_norm is not None and not (type(max_norm) in (int, float) and 0 < max_norm < MAX_NORM):
+        raise DataError(f"{file}: max_norm must be a number above 0, or null; got {cut_label(repr(max_norm))}")
     return {"comparator": "cos", **config}  # the default of PyTorch-BigGraph
+
+
+def _are_dicts(values: list[Any]) -> bool:
+    """Return whether all values are dicts."""
+    return all(isinstance(value, dict) for value in values)
+
+
+def _has_partitions(about: Any) -> bool:
+    """Return whether the description of an entity type has a number of partitions that may be."""
+    number = about.get("num_partitions", 1) if isinstance(about, dict) else None
+    return type(number) is int and 1 <= number <= MAX_PARTITIONS
 
 
 def _check_supported(folder: Path, config: dict[str, Any], types: list[str], parameters: Arrays) -> None:
@@ -222,9 +235,7 @@ def _operator(relation: Mapping[str, Any]) -> str:
 def _partitions(config: dict[str, Any]) -> list[tuple[str, int]]:
     """Return entity type and number of each partition, in the order of the rows."""
     return [
-        (kind, part)
-        for kind, about in config["entities"].items()
-        for part in range(int(about.get("num_partitions", 1)))
+        (kind, part) for kind, about in config["entities"].items() for part in range(about.get("num_partitions", 1))
     ]
 
 
@@ -304,12 +315,7 @@ def _relation_labels(folder: Path, names: Path | None, config: dict[str, Any], i
 
 def _read_names(file: Path) -> list[str]:
     """Read a JSON list of names."""
-    try:
-        names = json.loads(read_text(file))
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{file}: not JSON ({error})") from None
+    names = parse_json(read_text(file), file)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError(f"{file}: expected a JSON list of names")
     return names

@@ -32,7 +32,7 @@ import numpy as np
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.formats.checkpoints import Parts, label_arrays, read_config, read_npy
+from kgeval.formats.checkpoints import GAMMA_EPSILON, Parts, check_gamma, label_arrays, read_config, read_npy
 from kgeval.formats.registry import Format
 from kgeval.scorers.models import EmbeddingModel
 
@@ -50,7 +50,6 @@ REFUSED = ("TransR", "ConvE", "AttH", "ATTH")
 ENTITY_FILE = re.compile(rf"(?P<dataset>.+)_(?P<model>{'|'.join((*MODELS, *REFUSED))})_entity\.npy")
 CONFIG = "config.json"
 ID_FILES = (("emap_file", "emp_file", "entities.tsv"), ("rmap_file", "relations.tsv"))  # keys, and the usual name
-EPSILON = 2.0  # added to gamma in embedding_range
 CLAMP = 20.0  # of the scores of SimplE
 RESCAL_NOTE = (
     "DGL-KE's own evaluation multiplies the rivals of an object by the transposed matrix of the relation (but not the "
@@ -94,9 +93,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     if name == "RotatE":
         gamma = config.get("gamma")
         if gamma is not None and hidden is not None:
-            if isinstance(gamma, bool) or not isinstance(gamma, (int, float)) or not -EPSILON < gamma < np.inf:
-                raise DataError(f"{folder / CONFIG}: gamma must be a number above -2; got {gamma!r}")
-            settings["phase_unit"] = np.pi / ((gamma + EPSILON) / hidden)
+            settings["phase_unit"] = np.pi / ((check_gamma(folder / CONFIG, gamma) + GAMMA_EPSILON) / hidden)
     elif name == "RESCAL":
         d = entities.shape[1]
         arrays["relations"], notes = relations.reshape(-1, d, d), (RESCAL_NOTE,)
@@ -109,8 +106,10 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             arrays["clamp"] = np.array(CLAMP)
         else:
             check = _check_clamp
-    arrays |= label_arrays(*(_id_file(folder, config, keys) for keys in ID_FILES))
-    return Parts(file, arrays, settings, notes=notes, check=check, id_formats=("dglke",))
+    labels, label_source = label_arrays(*(_id_file(folder, config, keys) for keys in ID_FILES))
+    return Parts(
+        file, arrays | labels, settings, notes=notes, label_source=label_source, check=check, id_formats=("dglke",)
+    )
 
 
 def _chosen(path: Path, config: Mapping[str, Any]) -> Path:
@@ -135,7 +134,7 @@ def _checked_name(folder: Path, file: Path, config: Mapping[str, Any]) -> str:
     match = ENTITY_FILE.fullmatch(file.name)
     name = match["model"] if match else ""
     in_config = config.get("model", config.get("model_name"))
-    if in_config is not None and in_config != name and {in_config, name} != {"TransE", "TransE_l2"}:
+    if in_config is not None and in_config != name and sorted(map(str, (in_config, name))) != ["TransE", "TransE_l2"]:
         raise DataError(
             f"{folder}: {file.name} is a table of {name}, but {CONFIG} says the model is {in_config!r}. Are the files "
             "of one run?"
@@ -154,7 +153,7 @@ def _check_shapes(folder: Path, name: str, config: Mapping[str, Any], tables: Ma
     hidden = config.get("emb_size", config.get("hidden_dim"))
     if hidden is not None and (type(hidden) is not int or hidden < 1):
         raise DataError(f"{folder / CONFIG}: the dimension must be a whole number above 0; got {hidden!r}")
-    wrong = next((file for file, table in tables.items() if table.ndim != 2), None)
+    wrong = next((file for file, table in tables.items() if table.ndim != 2 or not table.shape[1]), None)
     if wrong is not None:
         raise DataError(f"{wrong}: expected a table with two dimensions; got shape {tables[wrong].shape}")
     (entity_file, entities), (relation_file, relations) = tables.items()

@@ -122,15 +122,17 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     said_model = str(said.get("model", MODELS[name])).lower()
     if said_model != MODELS[name]:
         raise DataError(f"{file}: is a model {name} of LibKGE (model={MODELS[name]!r}); got model={said['model']!r}")
-    notes = _add_labels(file, tree, arrays)
+    label_source = _add_labels(file, tree, arrays)
+    notes: tuple[str, ...] = ()
     if path.is_dir() and file.name != "checkpoint_best.pt":
-        notes = (f"{file.name} was read, as the folder has no checkpoint_best.pt", *notes)
+        notes = (f"{file.name} was read, as the folder has no checkpoint_best.pt",)
     return Parts(
         file,
         arrays | settings_as_arrays(**settings),
         {"model": MODELS[name]},
         notes=notes,
         source=file.name,
+        label_source=label_source,
         id_formats=("libkge",),
     )
 
@@ -195,13 +197,14 @@ def _check_embedders(file: Path, options: Mapping[str, Any], key: str, tensors: 
     for part in ("entity", "relation"):
         embedder = f"{key}.{part}_embedder"
         kind = _class_name(options, str(_option(options, f"{embedder}.type") or "LookupEmbedder"))
+        kind = "LookupEmbedder" if kind == "lookup_embedder" else kind  # the class that LibKGE gives to this key
         if kind not in EMBEDDERS or (part == "entity" and kind != EMBEDDERS[0]):
             raise not_a_model(file, f"a model of LibKGE with the {kind} for {part} vectors")
         prefix = f"{embedder}.base_embedder" if kind != EMBEDDERS[0] else embedder
         p = _option(options, f"{prefix}.normalize.p")
         table = next((tensors[name] for name in tensors if (m := EMBEDDER.fullmatch(name)) and m[1] == part), None)
-        if not isinstance(p, (int, float)) or p <= 0 or table is None:
-            continue
+        if not isinstance(p, (int, float)) or p <= 0 or table is None or table.ndim != 2:
+            continue  # `_tables` refuses what is no table
         if p not in (1, 2):
             raise DataError(f"{file}: {embedder}.normalize.p must be 1 or 2 (or negative: no norm); got {p}")
         row = not_unit_row(table, p)
@@ -251,8 +254,8 @@ def _norm(file: Path, name: str, l_norm: Any) -> int:
     return int(l_norm)
 
 
-def _add_labels(file: Path, tree: dict[str, Any], arrays: Arrays) -> tuple[str, ...]:
-    """Add the labels of the rows: of a packaged model, or of id files in the folder; return notes."""
+def _add_labels(file: Path, tree: dict[str, Any], arrays: Arrays) -> str:
+    """Add the labels of the rows: of a packaged model, or of id files in the folder; return the names of the files."""
     dataset = tree.get("dataset")
     meta = dataset.get("meta") if isinstance(dataset, dict) else None
     places = [place for place in (meta, tree) if isinstance(place, dict)]
@@ -261,7 +264,7 @@ def _add_labels(file: Path, tree: dict[str, Any], arrays: Arrays) -> tuple[str, 
         if all(isinstance(part, (list, tuple)) and all(isinstance(label, str) for label in part) for part in labels):
             for name, listed in zip(("entity_labels", "relation_labels"), labels):
                 arrays[name] = np.array(listed, dtype=np.str_)
-            return ()
+            return ""
     return add_labels(file.parent, arrays)
 
 

@@ -85,7 +85,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     kind = _kind(folder, config, said)
     is_encoded = file.stem == "encoded_nodes"
     notes = _check_encoder(folder, file, config) if not is_encoded else []
-    labels = label_arrays(*(_mapping(folder, names) for names in MAPPINGS))
+    labels, label_source = label_arrays(*(_mapping(folder, names) for names in MAPPINGS))
     relations, inverse, further = _relations(folder, labels)
     if is_encoded:
         further = {}  # the parameters of the encoder, which has been applied
@@ -105,7 +105,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         settings["inverse_relations"] = "after"
     entities = _entities(folder, file, relations.shape[1], config, labels)
     arrays = {"entities": entities, "relations": relations, **further, **labels}
-    return Parts(file, arrays, settings, notes=tuple(notes), source=CONFIG)
+    return Parts(file, arrays, settings, notes=tuple(notes), source=CONFIG, label_source=label_source)
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:

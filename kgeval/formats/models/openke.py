@@ -21,7 +21,6 @@ and ``embedding_range`` are constants, which do not change the order of scores. 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,6 +41,7 @@ from kgeval.formats.checkpoints import (
     is_checkpoint,
     model_tensors,
     not_a_model,
+    parse_json,
     read_tensors,
     refuse,
     renamed,
@@ -93,14 +93,15 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     arrays, settings = _arrays(file, kind, tensors, constants)
     if kind == "TransE":
         settings = _transe_settings(file, said)
-    notes = (*((SIGN_NOTES[kind],) if kind in SIGN_NOTES else ()), *add_labels(file.parent, arrays))
+    label_source = add_labels(file.parent, arrays)
     model = {"SimplE": "distmult", "Analogy": "complex"}.get(kind, kind.lower())
     return Parts(
         file,
         arrays | settings_as_arrays(**settings),
         {"model": model},
-        notes=notes,
+        notes=(SIGN_NOTES[kind],) if kind in SIGN_NOTES else (),
         source=file.name,
+        label_source=label_source,
         id_formats=("openke",),
     )
 
@@ -168,8 +169,11 @@ def _transe_settings(file: Path, said: Mapping[str, Any]) -> dict[str, str | flo
     """Return the settings of TransE that a pickled module contains; raise a DataError if nothing says them."""
     attributes = root_attributes(file)
     settings: dict[str, str | float] = {}
-    if attributes.get("p_norm") in (1, 2):
-        settings["norm"] = attributes["p_norm"]
+    p_norm = attributes.get("p_norm")
+    if p_norm is not None and p_norm not in (1, 2):
+        raise not_a_model(file, f"OpenKE's TransE with p_norm={cut_label(repr(p_norm))}")
+    if p_norm is not None:
+        settings["norm"] = p_norm
     if isinstance(attributes.get("norm_flag"), bool):
         settings["normalise"] = "all-l2" if attributes["norm_flag"] else "none"
     unsaid = [name for name in ("norm", "normalise") if name not in said and name not in settings]
@@ -241,12 +245,7 @@ def _read_json(file: Path) -> Arrays:
             content[name] = value
         return content
 
-    try:
-        content = json.loads(read_text(file), object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{file}: not JSON ({error}); is the file complete?") from None
+    content = parse_json(read_text(file), file, "; is the file complete?", unique)
     if not isinstance(content, dict):
         raise DataError(f"{file}: expected a JSON object that maps the names of parameters to lists of numbers")
     with_suffix = any(name.endswith(W) for name in content)

@@ -70,8 +70,9 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     if model in ("complex", "rotate"):
         tensors[NODES] = side_by_side(file, tensors, NODES, NODES_IM)
     arrays = renamed(file, tensors, {NODES: "entities", RELATIONS: "relations"})
-    notes = add_labels(file.parent, arrays)
-    return Parts(file, arrays | settings_as_arrays(**settings), {"model": model}, notes=notes, source=file.name)
+    label_source = add_labels(file.parent, arrays)
+    arrays |= settings_as_arrays(**settings)
+    return Parts(file, arrays, {"model": model}, source=file.name, label_source=label_source)
 
 
 def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:

@@ -97,7 +97,8 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             raise DataError(f"{path}: expected one model of PyKEEN, found {len(files)} ({names}); name the file")
         file = files[0]
     config = find_pykeen_config(file.parent)
-    labels, row_order, notes = pykeen_labels(file.parent)
+    labels, row_order, label_source = pykeen_labels(file.parent)
+    notes: tuple[str, ...] = ()
     tree = read_torch(file) if file.suffix != SAFETENSORS else read_tensors(file)
     is_module = isinstance(tree, Stub)
     settings, setting_notes = pykeen_settings(config, with_defaults=not is_module) if config else ({}, {})
@@ -109,13 +110,18 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         if isinstance(tree, dict) and isinstance(tree.get(CHECKPOINT), dict):
             if not labels and isinstance(tree.get("entity_to_id_dict"), dict):
                 labels = labels_of_mappings(file, tree["entity_to_id_dict"], tree.get("relation_to_id_dict"))
-                row_order, notes = "", ("the rows were read in the order of the ids in the checkpoint",)
+                row_order, label_source = "", "the ids in the checkpoint"
             notes += (LAST_EPOCH,) if tree.get(BEST) is not None else ()
             tree = tree[CHECKPOINT]
         arrays = _of_state_dict(file, tree, said, settings)
         if "relation_labels" in labels and len(arrays["relations"]) == 2 * len(labels["relation_labels"]):
             arrays["inverse_relations"] = np.array("alternating")
         settings = {name: value for name, value in settings.items() if name not in ("form", "layout")}  # names tell
+        if str(said.get("inverse_relations", "alternating")) != "alternating":
+            raise DataError(
+                f"{file}: PyKEEN's inverse relations are alternating (rows 2 * p and 2 * p + 1); got "
+                f"inverse_relations={said['inverse_relations']!r}"
+            )
         model = str(arrays["model"])
         notes += (ASSUMED[model],) if model in ASSUMED and "clamp" not in {**settings, **said} else ()
     return Parts(
@@ -125,6 +131,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         setting_notes,
         notes,
         source=config.name if config else "PyKEEN",
+        label_source=label_source,
         row_order=row_order,
     )
 

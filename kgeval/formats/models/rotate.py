@@ -34,7 +34,9 @@ from kgeval.checks import suggest
 from kgeval.errors import DataError
 from kgeval.files import Arrays
 from kgeval.formats.checkpoints import (
+    GAMMA_EPSILON,
     Parts,
+    check_gamma,
     label_arrays,
     read_config,
     read_npy,
@@ -49,7 +51,6 @@ CHECKPOINT, CONFIG, STATE = "checkpoint", "config.json", "model_state_dict"
 TENSORS = {f"{STATE}.{name}" for name in ("entity_embedding", "relation_embedding", "embedding_range")}
 DICTIONARIES = ("entities.dict", "relations.dict")
 PI = 3.14159262358979323846  # as typed in that code; pi is 3.14159265358979323846
-EPSILON = 2.0  # added to gamma in embedding_range
 SETTINGS: dict[str, dict[str, Any]] = {  # what the code always does
     "rotate": {"norm": 1, "layout": "halves"},
     "complex": {"layout": "halves"},
@@ -107,8 +108,8 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             settings["phase_unit"] = PI / embedding_range
     if gamma is not None and gamma.size != 1:
         raise DataError(f"{file}: gamma must be one number; got shape {gamma.shape}")
-    arrays |= label_arrays(*(folder / name for name in DICTIONARIES))
-    return Parts(file, arrays, settings, notes, id_formats=("rotate",))
+    labels, label_source = label_arrays(*(folder / name for name in DICTIONARIES))
+    return Parts(file, arrays | labels, settings, notes, label_source=label_source, id_formats=("rotate",))
 
 
 def _of_checkpoint(file: Path) -> Arrays:
@@ -202,9 +203,8 @@ def _embedding_range(folder: Path, config: Mapping[str, Any], stored: Any) -> tu
     gamma, hidden = config.get("gamma"), config.get("hidden_dim")
     if gamma is None or hidden is None:
         return None, notes
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float)) or not -EPSILON < gamma < np.inf:
-        raise DataError(f"{folder / CONFIG}: gamma must be a number above -2; got {gamma!r}")
-    return float(np.float32((float(np.float32(gamma)) + EPSILON) / hidden)), notes
+    gamma = check_gamma(folder / CONFIG, gamma)
+    return float(np.float32((float(np.float32(gamma)) + GAMMA_EPSILON) / hidden)), notes
 
 
 FORMAT = Format("rotate", _sniff, _read, "a model of the code of RotatE's paper (KnowledgeGraphEmbedding)")

@@ -3,7 +3,7 @@
 Layout. The tensors have the names of the parameters in `kgeval.models` (``entities``, ``relations``, ``subjects``,
 ...). The metadata of the file, texts by name, may have the settings: ``model``, ``norm``, ``layout``, ``normalise``,
 ``phase_unit``, ``inverse_relations``, ``batch_norm_eps``; and ``entity_labels`` and ``relation_labels``, JSON lists of
-the labels of the rows. Without labels, the rows follow the id files in the folder, those of the dataset, or ``ids=``.
+the labels of the rows. Without labels, the rows follow the id files in the folder, or ``ids=``.
 A folder with one such file is read too; its ``config.json`` may have the same settings.
 
 Traps. Settings that are missing are asked for, never assumed. Further metadata, such as ``format`` or a date, changes
@@ -13,7 +13,6 @@ which has the same numbers. State dicts of other tools in such files are read by
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,15 @@ import numpy as np
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, check_source
-from kgeval.formats.checkpoints import Parts, find_id_files, label_arrays, read_config, read_tensors, tensor_names
+from kgeval.formats.checkpoints import (
+    Parts,
+    find_id_files,
+    label_arrays,
+    parse_json,
+    read_config,
+    read_tensors,
+    tensor_names,
+)
 from kgeval.formats.registry import Format
 
 ENDING, CONFIG = ".safetensors", "config.json"
@@ -73,8 +80,8 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             name: _value(config, name, content[name]) for name in (*TEXTS, *NUMBERS) if content.get(name) is not None
         }
         notes += _unused(CONFIG, content)
-    _add_id_files(file, arrays)
-    return Parts(file, arrays, settings, notes=notes)
+    label_source = _add_id_files(file, arrays)
+    return Parts(file, arrays, settings, notes=notes, label_source=label_source)
 
 
 def _metadata(file: Path) -> dict[str, str]:
@@ -91,10 +98,7 @@ def _metadata(file: Path) -> dict[str, str]:
 
 def _labels(file: Path, name: str, text: str) -> Any:
     """Return the labels that a text of metadata lists, as a str array."""
-    try:
-        labels = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: metadata {name!r}: expected a JSON list of labels ({error})") from None
+    labels = parse_json(text, f"{file}: metadata {name!r}", "; expected a JSON list of labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise DataError(f"{file}: metadata {name!r}: expected a JSON list of labels; found {cut_label(text)}")
     return np.array(labels, dtype=np.str_)
@@ -120,11 +124,13 @@ def _unused(name: str, content: Iterable[str]) -> tuple[str, ...]:
     return (f"not used from {name}: {cut_label(', '.join(names))}",) if names else ()
 
 
-def _add_id_files(file: Path, arrays: Arrays) -> None:
-    """Add the labels that the file lacks from the id files in its folder."""
+def _add_id_files(file: Path, arrays: Arrays) -> str:
+    """Add the labels that the file lacks from the id files in its folder; return the names of these files."""
     pair = find_id_files(file.parent) if not all(name in arrays for name in LABELS) else None
-    if pair is not None:
-        arrays |= {name: labels for name, labels in label_arrays(*pair).items() if name not in arrays}
+    id_files = (id_file if name not in arrays else None for id_file, name in zip(pair or (), LABELS))
+    labels, label_source = label_arrays(*id_files)
+    arrays |= labels
+    return label_source
 
 
 FORMAT = Format("safetensors", _sniff, _read, "a .safetensors file of tensors under kgeval's names")

@@ -78,16 +78,18 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     else:
         relations = MATRICES if model == "rescal" else RELATIONS
         arrays = renamed(file, tensors, {ENTITIES: "entities", relations: "relations"})
-        if arrays["entities"].ndim != 2:
-            raise DataError(f"{file}: {ENTITIES} must be a table; got shape {arrays['entities'].shape}")
+        entities = arrays["entities"]
+        if entities.ndim != 2 or entities.dtype.kind not in "iuf":
+            raise DataError(f"{file}: {ENTITIES} must be a table; got shape {entities.shape}, dtype {entities.dtype}")
         settings = _normalisation(file, model, arrays, said)
     if model == "rescal":
         arrays["relations"] = as_matrices(file, MATRICES, arrays["relations"], arrays["entities"].shape[1])
     if model == "transe":
         settings |= _norm(file, said)
         notes = (SQUARED,) if said.get("norm", settings.get("norm")) in (2, 2.0) else ()
-    notes += add_labels(file.parent, arrays)
-    return Parts(file, arrays | settings_as_arrays(**settings), {"model": model}, notes=notes, source=file.name)
+    label_source = add_labels(file.parent, arrays)
+    arrays |= settings_as_arrays(**settings)
+    return Parts(file, arrays, {"model": model}, notes=notes, source=file.name, label_source=label_source)
 
 
 def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:

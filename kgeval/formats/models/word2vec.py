@@ -77,12 +77,13 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
             arrays[name] = np.array(labels, dtype=np.str_)
         lacking.append(None if labels is not None else file)
     pair = find_id_files(folder) if any(lacking) else None
-    if pair is not None:
-        arrays |= label_arrays(*(id_file if file else None for id_file, file in zip(pair, lacking)))
+    id_files = (id_file if file else None for id_file, file in zip(pair or (), lacking))
+    labels_of_files, label_source = label_arrays(*id_files)
+    arrays |= labels_of_files
     for file in sorted(folder.iterdir()):
         if MATRICES.fullmatch(file.name) and file.suffix == entity_file.suffix:
             arrays[file.name] = np.zeros(0)  # not read: no model uses it, and the error names it
-    return Parts(entity_file, arrays, id_formats=("openke",))
+    return Parts(entity_file, arrays, label_source=label_source, id_formats=("openke",))
 
 
 def _files(path: Path) -> tuple[Path, Path]:

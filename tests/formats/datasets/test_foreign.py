@@ -98,6 +98,15 @@ def test_each_layout_is_recognised_by_one_format(tmp_path, name, companions):
     assert recognised == ({name} if name else set())
 
 
+def test_lists_of_candidates_beside_triples_are_named(tmp_path):
+    """They are not read, since every entity is a candidate; `ignore` keeps silent about them."""
+    folder = write(tmp_path, {"test.txt": "a\tr\tb\n", "x_typecons.json": "{}", "e1rel_e2.json": "{}"})
+    assert kgeval.read_dataset(folder, ignore=["e1rel_e2.json"]).notes[1:] == (
+        "not read: x_typecons.json (lists of candidates for each relation; every entity is one here)",
+    )
+    assert "not read: e1rel_e2.json (few-shot tasks)" in kgeval.read_dataset(folder).notes
+
+
 def test_sniffing_never_raises(tmp_path):
     """Whatever the path is."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")

@@ -90,7 +90,10 @@ def test_a_valid_split_of_the_training_graph_is_asked_about(tmp_path):
 def test_the_two_folders_of_grail(tmp_path):
     """Each is an ordinary folder; what its sibling is, is said."""
     ind = write(tmp_path / "fb_v1_ind", {"train.txt": INFERENCE, "valid.txt": VALID, "test.txt": TEST})
-    assert kgeval.read_dataset(ind).notes == ()
+    alone = kgeval.read_dataset(ind).notes
+    assert alone[1] == (
+        "by the name of the folder, train.txt is the inference graph (known at test time) of an inductive benchmark"
+    )
     training = write(tmp_path / "fb_v1", {"train.txt": TRAINING, "test.txt": "c\tr\ta\n"})
     dataset = kgeval.read_dataset(ind)
     assert_same(dataset, GRAPH)
@@ -102,6 +105,7 @@ def test_the_two_folders_of_grail(tmp_path):
         "(filter_splits=('train', 'test'), --filter train,test) and ranks valid and test together "
         "(splits={'test': ['valid.txt', 'test.txt']}, --splits test=valid.txt+test.txt)",
     )
+    assert alone[2] == dataset.notes[2]  # which splits the filter uses
     assert kgeval.read_dataset(training).notes == (
         READ_AS,
         "this is the training graph of an inductive benchmark, and its test split has the same entities; the test with "
@@ -109,6 +113,15 @@ def test_the_two_folders_of_grail(tmp_path):
     )
     together = kgeval.read_dataset(ind, splits={"test": ["valid.txt", "test.txt"]})
     assert rows_of(together, "test") == GRAPH["valid"] + GRAPH["test"]
+
+
+def test_a_training_graph_that_the_caller_adds_is_not_called_unread(tmp_path):
+    """The note about the training graph follows `splits`; another test split beside the layout is an error."""
+    folder = write(tmp_path, LAYOUTS["ilpc"])
+    files = {"train": ["train.txt", "inference.txt"]}
+    assert not any("training graph" in note for note in kgeval.read_dataset(folder, splits=files).notes)
+    write(folder, {"test.txt": "new\tr\tother\n"})
+    assert "DIR: test.txt looks like a part of the dataset, but is not read" in failure(folder)
 
 
 def test_lists_of_negatives_are_named(tmp_path):

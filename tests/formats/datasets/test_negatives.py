@@ -191,7 +191,7 @@ def test_a_label_column_must_be_announced(tmp_path):
     """Four columns are refused with the way out, but not where the fourth is a weight."""
     write(tmp_path, test="a r b -1")
     said = failure(kg.read_dataset, tmp_path)
-    assert "; if the fourth column is true or false, use labelled=True (kgeval classify --labelled); say what " in said
+    assert "; if the fourth column is true or false, use labelled=True (--labelled); say what " in said
     write(tmp_path, test="a r b 0.75")
     assert "labelled" not in failure(kg.read_dataset, tmp_path)
 

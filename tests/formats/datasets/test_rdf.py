@@ -155,6 +155,15 @@ def test_packed_files_single_files_and_other_names(tmp_path):
 
 
 @pytest.mark.usefixtures("oxigraph")
+def test_other_files_of_rdf_are_named(tmp_path):
+    """A graph beside the splits may hold facts to filter."""
+    fact = "<http://x/a> <http://x/r> <http://x/b> .\n"
+    folder = write(tmp_path, {"train.nt": fact, "test.nt": fact, "more.ttl": fact})
+    said = "not read: more.ttl (RDF; splits=, --splits reads a file as a part of a split)"
+    assert said in kgeval.read_dataset(folder).notes
+    assert said not in kgeval.read_dataset(folder, ignore=["more.ttl"]).notes
+
+
 def test_a_split_that_is_no_rdf_is_not_passed_over(tmp_path):
     """test.txt beside train.nt: read or left out, but said."""
     text = "<http://e/a> <http://e/p> <http://e/b> .\n"

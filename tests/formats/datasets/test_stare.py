@@ -46,6 +46,13 @@ def test_one_statement_in_the_words_of_one(tmp_path):
     )
 
 
+def test_s3_a_part_of_a_split_is_an_error(tmp_path):
+    """As in other folders."""
+    folder = write(tmp_path, FILES | {"facts.txt": "a,r,b,q1,c\n"})
+    assert failure(folder).startswith("DIR: facts.txt looks like a part of the dataset, but is not read")
+    assert len(kgeval.read_dataset(folder, ignore=["facts.txt"])["train"]) == 3
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_random_folders_equal_their_labels(tmp_path, seed):
     """Labels of any characters but commas; the entities of qualifiers belong to the dataset."""

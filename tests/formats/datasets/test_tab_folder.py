@@ -333,7 +333,10 @@ def test_folders_that_hold_no_dataset(tmp_path):
     file = write(tmp_path, "a\tb\tc\n", "facts.tsv")
     assert rows_of(kgeval.read_dataset(file), "train") == [("a", "b", "c")]
     wanted = "DIR: expected train.txt, valid.txt or test.txt (or .tsv, .csv, .parquet); the folder contains"
-    assert failure(tmp_path) == f"{wanted} facts.tsv"
+    assert failure(tmp_path) == (
+        f"{wanted} facts.tsv. If these are the splits, name them: splits={{'train': ['facts.tsv']}} "
+        "(--splits train=facts.tsv)"
+    )
     (tmp_path / "in").mkdir()
     assert failure(tmp_path / "in") == f"{wanted} nothing"
     for name in ("b.txt", "train.json", "Test.txt", "a"):
@@ -466,7 +469,7 @@ def test_s6_an_unknown_header_is_an_error_until_the_caller_says_what_it_is(tmp_p
     write(tmp_path, line.replace(" ", "\t") + "\na\tr\tb\nb\tr\tc\n")
     shown, names = ", ".join(line.split()), ",".join(line.split())
     by_name = (
-        f"; as a header it needs columns={names!r} (--columns {names}) too: the columns of subject, relation and object"
+        f"; as a header, columns={names!r} (--columns {names}) alone says it: the columns of subject, relation, object"
         if line not in ("entity1 rel entity2", ":START_ID :TYPE :END_ID")
         else ""
     )

@@ -343,6 +343,19 @@ def test_faulty_checkpoints(dataset, tmp_path):
         folder = changed()
         (folder / name).write_text(text)
         assert said in failure(folder, dataset), said
+    for key, value, said in (
+        ("relations", [], "expected the configuration of PyTorch-BigGraph"),
+        ("entities", {"all": 3}, "expected the configuration of PyTorch-BigGraph"),
+        ("entities", {"all": {"num_partitions": "2"}}, "expected the configuration of PyTorch-BigGraph"),
+        ("entities", {"all": {"num_partitions": 10**9}}, "expected the configuration of PyTorch-BigGraph"),
+        ("max_norm", -1, "max_norm must be a number above 0, or null; got -1"),
+        ("max_norm", float("nan"), "max_norm must be a number above 0, or null; got nan"),
+        ("max_norm", 10**400, "max_norm must be a number above 0, or null; got 1000"),
+        ("max_norm", "1", "max_norm must be a number above 0, or null; got '1'"),
+    ):
+        assert said in failure(Checkpoint("diagonal", "dot", **{key: value}).write(tmp_path / "model"), dataset), said
+    (changed() / "config.json").write_text("[" * 100_000)
+    assert "config.json: not JSON (" in failure(tmp_path / "model", dataset)
     assert failure(changed(), dataset, model="complex").endswith(
         "its operator and comparator are those of distmult; got model='complex'"
     )

@@ -126,7 +126,8 @@ def test_what_the_file_does_not_say(dataset, tmp_path):
     write_torch(path, state("TransE"))
     assert failure(path, dataset) == (
         "its tensors may be those of TransE of OpenKE (model='transe') or DistMult of OpenKE (model='distmult') or "
-        "HolE of OpenKE (model='hole'), which score differently; set model= (--model-type)"
+        "HolE of OpenKE (model='hole'), which score differently; set model= (--model-type); transe "
+        "needs norm= (--norm) too"
     )
     asked = (
         "the file does not contain p_norm and norm_flag of OpenKE's TransE, which change the scores. Set norm=1 or "
@@ -177,6 +178,9 @@ def test_a_whole_module(dataset, tmp_path):
         "the model file says normalise='none'; the setting normalise='all-l2' replaced this"
         in load_model(path, dataset, normalise="all-l2").notes
     )
+    write_torch(path, fake_module("openke.module.model.TransE.TransE", CONSTANTS, modules=modules, p_norm=3))
+    said = "is OpenKE's TransE with p_norm=3, which is not among kgeval.models"
+    assert failure(path, dataset, norm=1, normalise="none").startswith(said)
     write_torch(path, fake_module("openke.module.model.TransR.TransR", CONSTANTS, modules=modules))
     assert failure(path, dataset).startswith("is OpenKE's TransR, which is not among kgeval.models")
 

@@ -122,7 +122,8 @@ def test_what_a_state_dict_does_not_say(dataset, tmp_path):
     path = saved(tmp_path)
     assert failure(path, dataset) == (
         "its tensors may be those of TransE of PyTorch Geometric (model='transe') or DistMult of PyTorch Geometric "
-        "(model='distmult'), which score differently; set model= (--model-type)"
+        "(model='distmult'), which score differently; set model= (--model-type); transe "
+        "needs norm= (--norm) too"
     )
     assert failure(path, dataset, model="transe") == (
         "TransE of PyTorch Geometric scores with the norm p_norm, which must be 1 or 2; a state dict does not contain "

@@ -255,7 +255,10 @@ def test_a_module_of_each_model(tmp_path, kind, inverse):
     assert model.inverse_relations == ("alternating" if inverse else None)
     assert_scores(model, dataset, by_side(loop_of(kind, tables), inverse))
     assert "the model was read as a model of PyKEEN" in model.notes
-    assert "the rows were read in the order of training_triples/{entity_to_id,relation_to_id}.tsv.gz" in model.notes
+    assert (
+        "the rows of the model were read in the order of training_triples/{entity_to_id,relation_to_id}.tsv.gz"
+        in model.notes
+    )
     assert recognised(folder) == recognised(folder / "trained_model.pkl") == ["pykeen"]
 
 
@@ -722,6 +725,7 @@ def test_state_dicts(tmp_path):
         if kind == "transe":
             assert "does not say norm, which changes the scores of TransE" in failure(folder, dataset, **settings)
             settings["norm"] = 1
+        assert "inverse relations are alternating" in failure(folder, dataset, inverse_relations="after", **settings)
         model = load_model(folder, dataset, **settings)
         assert_scores(model, dataset, by_side(loop_of(kind, tables), True))
         notes = " ".join(model.notes)

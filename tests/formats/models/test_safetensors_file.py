@@ -134,7 +134,7 @@ def test_bfloat16(dataset, tmp_path, t):
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"entity_labels": "["}, "metadata 'entity_labels': expected a JSON list of labels"),
+        ({"entity_labels": "["}, "metadata 'entity_labels': not JSON ("),
         ({"entity_labels": "[1, 2]"}, "metadata 'entity_labels': expected a JSON list of labels; found [1, 2]"),
         ({"entity_labels": '["a", "b"]'}, "entities has 8 rows, but entity_labels has 2 labels"),
     ],

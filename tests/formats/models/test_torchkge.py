@@ -103,7 +103,8 @@ def test_what_a_state_dict_does_not_say(dataset, tmp_path):
     write_torch(path, state("transe"))
     assert failure(path, dataset) == (
         "its tensors may be those of TransE of TorchKGE (model='transe') or DistMult of TorchKGE (model='distmult') or "
-        "HolE of TorchKGE (model='hole'), which score differently; set model= (--model-type)"
+        "HolE of TorchKGE (model='hole'), which score differently; set model= (--model-type); transe "
+        "needs norm= (--norm) too"
     )
     assert failure(path, dataset, model="transe") == (
         "does not contain the dissimilarity of TransE. Set norm=1 for dissimilarity_type='L1', or norm=2 for 'L2', the "
