@@ -33,8 +33,7 @@ from kgeval.formats.unpacking import plain_name
 PARQUET = (".parquet", ".pq")
 TABLE_SUFFIXES = (".txt", ".tsv", ".csv", *PARQUET)
 REMEDIES = (
-    "in a folder, use labelled=True (--labelled) if it does, or leave the column out "
-    "(columns='h,r,t,-')",
+    "in a folder, use labelled=True (--labelled) if it does, or leave the column out (columns='h,r,t,-')",
     "give one file per split, or leave the column out (columns='h,r,t,-')",
 )
 # Numbers that int and float keep exactly as they are written: no leading zeros, not too many digits.
