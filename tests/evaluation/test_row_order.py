@@ -22,7 +22,8 @@ N = 60
 RING = np.column_stack([np.arange(N), np.zeros(N, dtype=int), (np.arange(N) + 1) % N])
 ORDER = (
     "Are the rows of the model in the order of dataset.entities.labels and dataset.relations.labels, and are norm, "
-    "layout and inverse_relations right? If so, the model knows little of train: it is undertrained, or a simple baseline"
+    "layout and inverse_relations right? If so, the model knows little of train: it is undertrained, or a simple "
+    "baseline"
 )
 
 
