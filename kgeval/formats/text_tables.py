@@ -56,7 +56,7 @@ IS_IT_A_HEADER = "use header=True (--header) if it is one, header=False (--no-he
 N_TRIPLE = re.compile(rb'(<[^>\t]*>|_:\S+)[ \t]+<[^>\t]*>[ \t]+(<|_:|").*\.[ \t\r]*')
 TRUTH_LABELS = ({"1": True, "-1": False}, {"1": True, "0": False}, {"true": True, "false": False})
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
-_LATE_QUOTE = re.compile(r'[ \t]+"')
+_LATE_QUOTE = re.compile(r'[ \t]+"[^"]+"[ \t]*$')
 _MAX_N_TRIPLE = 100_000  # only this many bytes of a line are examined
 _ROWS = 1 << 16  # rows of quoted text that are turned into codes at a time
 
@@ -618,9 +618,15 @@ def _quoted_labels(text: _Text, names: Sequence[str], required: Sequence[int]) -
 def _check_no_late_quotes(text: _Text, known: Sequence[Iterable[str]]) -> None:
     """Raise a DataError if a space stands before the double quotes of a label: the quotes would belong to the label.
 
-    `known` holds the distinct labels of each column.
+    `known` holds the distinct labels of each column. A label that really starts with a space and quotes is itself in
+    quotes in the file, so the bytes before it are no separator.
     """
-    late = {label for column in known for label in column if _LATE_QUOTE.match(label)}
+
+    def is_bare(label: str) -> bool:
+        starts = (text.byte.encode(), b"\n", b"\r")
+        return text.raw.startswith(label.encode()) or any(start + label.encode() in text.raw for start in starts)
+
+    late = {label for column in known for label in column if _LATE_QUOTE.match(label) and is_bare(label)}
     if late:
         number, label = next((number, label) for number, row in text.rows() for label in row if label in late)
         raise DataError(
