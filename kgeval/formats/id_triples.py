@@ -6,7 +6,7 @@ The readers of OpenKE, LibKGE, RotatE, DGL-KE and OGB folders call these functio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from kgeval.data import SPLITS, Dataset, check_columns
 from kgeval.errors import DataError
 from kgeval.files import check_no_nul, one_line_end, read_bytes
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.folders import given_splits, ignored_names, names_in
+from kgeval.formats.folders import given_splits, ignored_names, names_in, unread_notes
 from kgeval.formats.split_files import find_split_files
 
 NO_TRAIN = "no train split: its triples are not filtered, and no entity counts as unseen"
@@ -26,6 +26,62 @@ OTHER_FILE_NAMED = "splits names another file; triples that only this one holds 
 MAX_DIGITS = 18  # every number of this many digits is an int64
 ORDERS = {"hrt": "head, relation, tail", "htr": "head, tail, relation"}
 _TAB, _NEWLINE, _SPACE, _ZERO, _NINE = b"\t\n 09"
+
+
+def read_id_folder(
+    folder: Path,
+    options: DatasetOptions,
+    tool: str,
+    order: str,
+    dictionaries: Sequence[str],
+    names: Mapping[str, str],
+    unread: Mapping[str, str],
+    read_labels: Callable[[Path], list[str]],
+    has_count: bool = False,
+) -> Dataset:
+    """Read a folder of two dictionaries and a file of ids for each split.
+
+    Parameters
+    ----------
+    folder : Path
+    options : DatasetOptions
+        `columns`, `splits` and `ignore` are used.
+    tool : str
+        The name of the tool, for notes.
+    order : str
+        The order of the columns that the tool documents, such as ``"htr"``.
+    dictionaries : sequence of two str
+        The names of the files that list entities and relations.
+    names : mapping of str to str
+        The name that the tool gives to the file of each split.
+    unread : mapping of str to str
+        What known files hold that are not read; see `unread_notes`.
+    read_labels : function
+        Takes the path of a dictionary and returns its labels in the order of the ids.
+    has_count : bool
+        Whether the first line of each file of triples is their number.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        In the cases that `id_split_files`, `column_order` and `read_id_triples` list.
+    """
+    files = id_split_files(folder, names, options)
+    entities, relations = (read_labels(folder / name) for name in dictionaries)
+    columns = column_order(options, order)
+    sizes = len(entities), len(relations)
+    splits = {
+        split: np.concatenate([read_id_triples(path, columns, *sizes, dictionaries, has_count) for path in paths])
+        for split, paths in files.items()
+    }
+    notes = [] if options.columns else order_note(splits, columns, *sizes, tool)
+    read = {*dictionaries, *(path.name for paths in files.values() for path in paths)}
+    notes += unread_notes(folder, read, unread, ignored_names(options))
+    return dataset_of_ids(splits, entities, relations, folder.resolve().name, notes)
 
 
 def id_split_files(folder: Path, names: Mapping[str, str], options: DatasetOptions) -> dict[str, list[Path]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kgeval.data import Dataset
 from kgeval.discovery import import_modules
@@ -101,26 +102,17 @@ def read_dataset(
         the first line looks like a header and `header` does not say so.
     """
     path = Path(folder)
+    options = DatasetOptions(header, columns, sep, splits, ignore, labelled)
+    given: dict[str, Any] = {**vars(options), "format": format}
     entry = None if path.exists() else find_registered(folder)
     if entry is not None:
-        given = {"header": header, "columns": columns, "sep": sep, "splits": splits or None, "ignore": tuple(ignore)}
-        return read_registered(entry, read_dataset, **given, labelled=labelled, format=format)
+        return read_registered(entry, read_dataset, **{**given, "splits": splits or None, "ignore": tuple(ignore)})
     if is_archive(path):
         with unpacked(path) as inner:
-            return read_dataset(
-                inner if splits else _only_table(inner),
-                header=header,
-                columns=columns,
-                sep=sep,
-                splits=splits,
-                ignore=ignore,
-                labelled=labelled,
-                format=format,
-            )
+            return read_dataset(inner if splits else _only_table(inner), **given)
     file_format = format_of(
         path, dataset_formats(), tab_folder.FORMAT, format, "format=NAME (on the command line: --dataset-format NAME)"
     )
-    options = DatasetOptions(header, columns, sep, splits, ignore, labelled)
     dataset: Dataset = file_format.read(path, options)
     dataset.id_format = file_format.name if dataset.dictionaries else ""
     read_as = [] if file_format is tab_folder.FORMAT else [f"read as {file_format.about}"]

@@ -13,22 +13,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
-
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.files import read_text
 from kgeval.formats.checkpoints import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, ignored_names, names_in, unread_notes
-from kgeval.formats.id_triples import (
-    OTHER_FILE_NAMED,
-    column_order,
-    dataset_of_ids,
-    id_split_files,
-    order_note,
-    read_id_triples,
-)
+from kgeval.formats.folders import AS_TABLES, check_folder, given_splits, names_in
+from kgeval.formats.id_triples import OTHER_FILE_NAMED, read_id_folder
 from kgeval.formats.registry import Format
 
 DICTIONARIES = ("entity_ids.del", "relation_ids.del")
@@ -58,18 +49,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     options.check_used("libkge", ("columns", "splits", "ignore"))
     check_folder(folder, DICTIONARIES)
     _check_configuration(folder, options)
-    files = id_split_files(folder, SPLIT_NAMES, options)
-    entities, relations = (read_ids(folder / name) for name in DICTIONARIES)
-    columns = column_order(options, "hrt")
-    sizes = len(entities), len(relations)
-    splits = {
-        split: np.concatenate([read_id_triples(path, columns, *sizes, DICTIONARIES) for path in paths])
-        for split, paths in files.items()
-    }
-    notes = [] if options.columns else order_note(splits, columns, *sizes, "LibKGE")
-    read = {*DICTIONARIES, *(path.name for paths in files.values() for path in paths)}
-    notes += unread_notes(folder, read, UNREAD, ignored_names(options))
-    return dataset_of_ids(splits, entities, relations, folder.resolve().name, notes)
+    return read_id_folder(folder, options, "LibKGE", "hrt", DICTIONARIES, SPLIT_NAMES, UNREAD, read_ids)
 
 
 def _check_configuration(folder: Path, options: DatasetOptions) -> None:

@@ -15,21 +15,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.formats.checkpoints import read_ids
 from kgeval.formats.dataset_options import DatasetOptions
-from kgeval.formats.folders import AS_TABLES, check_folder, first_lines, ignored_names, names_in, unread_notes
-from kgeval.formats.id_triples import (
-    OTHER_FILE_NAMED,
-    column_order,
-    dataset_of_ids,
-    id_split_files,
-    order_note,
-    read_id_triples,
-)
+from kgeval.formats.folders import AS_TABLES, check_folder, first_lines, names_in
+from kgeval.formats.id_triples import OTHER_FILE_NAMED, read_id_folder
 from kgeval.formats.registry import Format
 
 DICTIONARIES = ("entity2id.txt", "relation2id.txt")
@@ -53,18 +44,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     """Read the folder; see `kgeval.read_dataset`."""
     options.check_used("openke", ("columns", "splits", "ignore"))
     check_folder(folder, DICTIONARIES)
-    files = id_split_files(folder, SPLIT_NAMES, options)
-    entities, relations = (_labels(folder / name) for name in DICTIONARIES)
-    columns = column_order(options, "htr")
-    sizes = len(entities), len(relations)
-    splits = {
-        split: np.concatenate([read_id_triples(path, columns, *sizes, DICTIONARIES, has_count=True) for path in paths])
-        for split, paths in files.items()
-    }
-    notes = [] if options.columns else order_note(splits, columns, *sizes, "OpenKE")
-    read = {*DICTIONARIES, *(path.name for paths in files.values() for path in paths)}
-    notes += unread_notes(folder, read, UNREAD, ignored_names(options))
-    return dataset_of_ids(splits, entities, relations, folder.resolve().name, notes)
+    return read_id_folder(folder, options, "OpenKE", "htr", DICTIONARIES, SPLIT_NAMES, UNREAD, _labels, has_count=True)
 
 
 def _labels(file: Path) -> list[str]:
