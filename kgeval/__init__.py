@@ -4,9 +4,19 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kgeval import features, metrics, stats
+from kgeval import adapters, features, metrics, stats
 from kgeval._version import __version__
-from kgeval.data import Dataset, Protocol, TripleSet, Vocabulary, candidates, negatives, sample_negatives
+from kgeval.data import (
+    Dataset,
+    GivenRanks,
+    Predictions,
+    Protocol,
+    TripleSet,
+    Vocabulary,
+    candidates,
+    negatives,
+    sample_negatives,
+)
 from kgeval.errors import (
     DataError,
     KgevalError,
@@ -16,12 +26,12 @@ from kgeval.errors import (
     ProtocolError,
     ScoreError,
 )
-from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_scores
+from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_predictions, evaluate_scores
 from kgeval.results import EvaluationResult
 from kgeval.scorers import ScorerReport, check_scorer, models
 
 if TYPE_CHECKING:
-    from kgeval import report
+    from kgeval import integrations, report
     from kgeval.classification import classify
     from kgeval.comparison import compare
     from kgeval.formats import (
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
         read_candidates,
         read_dataset,
         read_negatives,
+        read_predictions,
         read_scores,
         registered_datasets,
     )
@@ -41,10 +52,12 @@ __all__ = [
     "Dataset",
     "EvaluationResult",
     "Evaluator",
+    "GivenRanks",
     "KgevalError",
     "KgevalWarning",
     "MetricError",
     "MissingExtra",
+    "Predictions",
     "Protocol",
     "ProtocolError",
     "ScoreError",
@@ -52,6 +65,7 @@ __all__ = [
     "TripleSet",
     "Vocabulary",
     "__version__",
+    "adapters",
     "candidates",
     "check_scorer",
     "check_table",
@@ -59,9 +73,11 @@ __all__ = [
     "compare",
     "evaluate",
     "evaluate_candidates",
+    "evaluate_predictions",
     "evaluate_scores",
     "features",
     "inspect",
+    "integrations",
     "load_model",
     "load_result",
     "metrics",
@@ -70,6 +86,7 @@ __all__ = [
     "read_candidates",
     "read_dataset",
     "read_negatives",
+    "read_predictions",
     "read_scores",
     "registered_datasets",
     "report",
@@ -89,6 +106,7 @@ _LOADED_LATER = {
     "read_candidates": "kgeval.formats",
     "read_dataset": "kgeval.formats",
     "read_negatives": "kgeval.formats",
+    "read_predictions": "kgeval.formats",
     "read_scores": "kgeval.formats",
     "registered_datasets": "kgeval.formats",
 }
@@ -101,8 +119,8 @@ sys.modules |= {f"{__name__}.candidates": candidates, f"{__name__}.models": mode
 
 def __getattr__(name: str) -> Any:
     """Load a public name at its first use."""
-    if name == "report":
-        return import_module("kgeval.report")
+    if name in ("integrations", "report"):
+        return import_module(f"kgeval.{name}")
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "load_result":

@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant("C6", "nan_in_a_curve_is_the_highest_score", "metrics/pointwise/examples.py", POINTS,
         "if is_nan.any():",
         "if False:"),
-    Mutant("C6", "nan_in_classification_is_called_false", "scorers/adapters.py", CLASSIFIED,
+    Mutant("C6", "nan_in_classification_is_called_false", "scorers/row_scorers.py", CLASSIFIED,
         'np.isnan(scores) if rows.kind != "geometry" else ~np.isfinite(scores)',
         "np.zeros(len(scores), dtype=bool)"),
     Mutant("C7", "filtered_answers_are_masked_by_minus_infinity", "ranking/counts.py", TIES,
@@ -292,7 +292,7 @@ MUTANTS = (
         "entities = np.arange(len(dataset.entities)) if all_kept else",
         "entities = np.unique(triples[:, [0, 2]]) if all_kept else"),
     Mutant("C19", "chance_ignores_the_filter", "results/rank_table.py", "results/test_evaluation_result.py",
-        "return metric.chance(counts.rivals)",
+        "return metric.chance(self.counts(key.setting, rows).rivals)",
         'return metric.chance(self.counts("raw", rows).rivals)'),
     Mutant("C20", "nothing_in_the_filter_is_a_crash", "data/known.py", FILTER,
         "return np.concatenate(parts) if parts else",
@@ -319,13 +319,13 @@ MUTANTS = (
     Mutant("C22", "places_of_candidates_are_taken_for_ids", "ranking/tasks.py", FILTER,
         "return np.searchsorted(self.candidates, ids)",
         "return np.minimum(ids, len(self.candidates) - 1)"),
-    Mutant("C22", "columns_of_candidates_are_the_first_ones", "scorers/adapters.py", FILTER,
+    Mutant("C22", "columns_of_candidates_are_the_first_ones", "scorers/row_scorers.py", FILTER,
         "else scores[:, candidates]",
         "else scores[:, : len(candidates)]"),
-    Mutant("C22", "functions_are_given_places_for_ids", "scorers/adapters.py", FILTER,
+    Mutant("C22", "functions_are_given_places_for_ids", "scorers/row_scorers.py", FILTER,
         "self._block(side, given[r], relation[r], candidates[c])",
         "self._block(side, given[r], relation[r], np.arange(len(candidates))[c])"),
-    Mutant("C22", "vectors_of_candidates_are_the_first_ones", "scorers/adapters.py", FILTER,
+    Mutant("C22", "vectors_of_candidates_are_the_first_ones", "scorers/row_scorers.py", FILTER,
         "return raw if _are_all(candidates, self.n_entities) else raw[candidates]",
         "return raw[: len(candidates)]"),
     Mutant("C22", "results_are_paired_by_id_not_by_label", "comparison/alignment.py", COMPARED,
@@ -404,11 +404,12 @@ MUTANTS = (
         "_tree_sum(terms), np.sqrt",
         "terms.sum(axis=1), np.sqrt"),
     Mutant("C32", "both_is_the_mean_of_the_sides", "results/rank_table.py", FILTER,
-        "return metric.compute(counts.better, counts.tied, counts.rivals, key.ties)",
+        "if isinstance(metric, QueryLevel):\n            values =",
         "parts = [rows[(self.frame['side'] == side).to_numpy()[rows]] for side in self.protocol.sides]\n"
-        "found = [self.counts(key.setting, part) for part in parts if len(part)] or [counts]\n"
-        "values = [metric.compute(part.better, part.tied, part.rivals, key.ties) for part in found]\n"
-        "return values[0] if len(values) < 2 else MetricValue(float(np.mean([value.value for value in values])))"),
+        "parts = [part for part in parts if len(part)]\n"
+        "if isinstance(metric, RankMetric) and len(parts) > 1:\n"
+        "    return MetricValue(float(np.mean([self.value(key, part).value for part in parts])))\n"
+        "if isinstance(metric, QueryLevel):\n    values ="),
     Mutant("C32", "macro_weighs_groups_by_their_size", "stats/intervals.py", "results/test_breakdowns.py",
         "value = float(np.mean(values)) if parts else nan",
         "value = float(np.average(values, weights=[len(part) for part in parts])) if parts else nan"),

@@ -30,7 +30,7 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("report",),
     ("audit", "comparison", "classification"),
     ("evaluation",),
-    ("results",),
+    ("results", "adapters"),
     ("ranking",),
     ("formats",),
     ("scorers",),
@@ -53,6 +53,7 @@ WITHOUT_EXAMPLE = {
     "read_candidates": "needs a file of lists",
     "read_dataset": "needs a folder of files",
     "read_negatives": "needs a folder of files",
+    "read_predictions": "needs a file of predictions",
     "read_scores": "needs a file of scores",
 }
 

@@ -50,7 +50,7 @@ FAULTS = {
         "formats/models/test_npz.py::test_weights_that_are_normalised_when_they_are_scored",
     ],
     "S11 batch norm of TuckER under new names": ["formats/models/test_npz.py::test_batch_normalisation"],
-    "S12 score_* of PyKEEN with inverse triples": ["scorers/test_libraries.py::test_models_of_other_libraries"],
+    "S12 score_* of PyKEEN with inverse triples": ["adapters/test_pykeen.py::test_ids_relations_and_sides"],
     "S13 a part of test as the test split": ["evaluation/test_sample.py::test_the_rest_of_test_stays_in_the_filter"],
     "S14 a model is live in part": ["scorers/models/test_base.py::test_all_parts_follow_their_arrays"],
     "S15 extra arrays in a model file": ["formats/models/test_npz.py::test_arrays_that_the_model_does_not_use"],
@@ -92,12 +92,12 @@ FAULTS = {
         "cli/test_evaluate.py::test_g8_observations_of_the_dataset_stand_on_standard_error",
     ],
     "G9 --overwrite replaces devices and links": ["test_files.py::test_only_regular_files_are_replaced"],
-    "G10 sys.exit in a scorer": ["scorers/test_adapters.py::test_leaving_the_program_is_an_error"],
+    "G10 sys.exit in a scorer": ["scorers/test_row_scorers.py::test_leaving_the_program_is_an_error"],
     "G11 very wide lines": [
         "formats/datasets/test_tab_folder.py::test_g11_a_very_wide_line_is_refused_before_it_is_parsed",
     ],
     "G12 tracebacks": ["cli/test_evaluate.py::test_output_that_cannot_be_written_is_one_line"],
-    "G13 unusual tensors": ["scorers/test_adapters.py::test_unreadable_tensors"],
+    "G13 unusual tensors": ["scorers/test_row_scorers.py::test_unreadable_tensors"],
     "G14 big-endian arrays and long doubles": ["formats/models/test_npz.py::test_other_number_types"],
     "G15 faults of entities reported as faults of labels": [
         "formats/models/test_npz.py::test_faults_of_tables_are_not_those_of_labels",
@@ -123,7 +123,7 @@ FAULTS = {
     "G25 float ids in with_columns": [
         "results/test_breakdowns.py::test_keys_that_are_neither_labels_nor_ids_are_refused"
     ],
-    "G26 an exception midway": ["scorers/test_adapters.py::test_an_exception_midway_names_its_queries"],
+    "G26 an exception midway": ["scorers/test_row_scorers.py::test_an_exception_midway_names_its_queries"],
     "G27 a very long label": ["scorers/test_check.py::test_a_long_label_is_cut"],
 }
 

@@ -20,7 +20,14 @@ COMMANDS = [
     "pip install . && kgeval evaluate data/countries --model data/countries/complex.npz",
     'pip install ".[test]" && pytest',
 ]
-EXTRAS = {"report": ("matplotlib", "plotly"), "sklearn": ("sklearn",), "torch": ("torch",), "parquet": ("pyarrow",)}
+EXTRAS = {
+    "report": ("matplotlib", "plotly"),
+    "sklearn": ("sklearn",),
+    "torch": ("torch",),
+    "parquet": ("pyarrow",),
+    "torchmetrics": ("torch", "torchmetrics"),
+    "peers": ("pykeen", "torch"),
+}
 
 
 def blocks(text, *languages):

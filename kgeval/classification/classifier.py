@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.checks import Bools, Ids, Reals, check_one_of, check_positive_int, counted
+from kgeval.checks import Bools, Ids, Reals, check_one_of, check_positive_int, counted, cut_label
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
 from kgeval.data import Dataset
@@ -36,14 +36,15 @@ from kgeval.scorers import (
     Limits,
     RowScorer,
     as_row_scorer,
+    bound,
     check_missing,
     check_triple_scores,
     missing_ids,
     pair_side,
     probe,
     score_triples,
+    scorer_notes,
 )
-from kgeval.scorers.models import EmbeddingModel
 
 NO_VECTOR = "the model has no vector for an entity or relation"
 WORSE_THAN_CHANCE = -4.0  # z-score of the validation AUC under random scores; a lower z-score gives a warning
@@ -133,6 +134,7 @@ def classify(
     """
     _check_settings(dataset, threshold_at, calibrate, prior)
     negative_sets = NegativeSets.of(dataset, negatives, seed)
+    scorer = bound(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits(max_pairs=check_positive_int("max_pairs", max_pairs)))
     check_missing(scorer, dataset)
     valid, test = (_Examples.of(dataset, part, negative_sets.triples[part], scorer) for part in PARTS)
@@ -230,7 +232,10 @@ class _Examples:
 def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any) -> None:
     """Raise a DataError or ProtocolError if an argument of `classify` is not valid."""
     if not isinstance(dataset, Dataset):
-        raise DataError(f"expected a Dataset; got {dataset!r}. kgeval.read_dataset reads a folder")
+        raise DataError(
+            f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
+            "kgeval.Dataset.of takes objects of other libraries"
+        )
     for part in PARTS:
         if part not in dataset:
             raise ProtocolError(
@@ -251,7 +256,7 @@ def _check_scorer(scorer: Any, rows: RowScorer, dataset: Dataset, examples: _Exa
     """Check that different calls give the same scores for a few queries (see `probe`); return notes on the scorer."""
     candidates = np.setdiff1d(np.arange(len(dataset.entities)), missing_ids(scorer, "entities"))
     report = probe(rows, dataset, examples.triples, candidates, (pair_side(rows),))
-    return [*report.notes, *(scorer.notes if isinstance(scorer, EmbeddingModel) else ())]
+    return [*report.notes, *scorer_notes(scorer)]
 
 
 def _test_table(test: _Examples, chosen: GroupThresholds, calibrator: Calibrator | None) -> pd.DataFrame:

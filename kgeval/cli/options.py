@@ -17,14 +17,16 @@ from typing import Any
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.comparison import check_names
-from kgeval.data import ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, Protocol
+from kgeval.data import FILTERED, ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, GivenRanks, Predictions, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
+from kgeval.evaluation import MISSING
 from kgeval.files import check_source, check_target
-from kgeval.formats import dataset_formats, has_named_header, model_formats, read_candidates
+from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
 from kgeval.report import printable
 from kgeval.results import EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
 
+MATCHING = ("exact", "alias", "substring")
 MODEL_SETTINGS = (
     "norm",
     "layout",
@@ -45,7 +47,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     ----------
     parser : argparse.ArgumentParser
     with_scores : bool
-        Whether a table of scores (``--scores``) may be given in place of a scorer.
+        Whether a table of scores (``--scores``) or predictions (``--predictions``) may be given in place of a scorer.
     with_side : bool
         Whether to add ``--side``.
     """
@@ -59,14 +61,24 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     )
     if with_scores:
         scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
+        scorer.add_argument(
+            "--predictions",
+            metavar="FILE",
+            help="ranked answers, or ranks, that another tool wrote: a file, or a folder with one file for each side",
+        )
     model = parser.add_argument_group("model settings (needed only if the model file does not contain them)")
+    of_predictions = f"; of predictions: {', '.join(prediction_formats())}" if with_scores else ""
     model.add_argument(
-        "--from", dest="model_format", metavar="NAME", help="format of the checkpoint: " + ", ".join(model_formats())
+        "--from",
+        dest="model_format",
+        metavar="NAME",
+        help=f"format of the checkpoint: {', '.join(model_formats())}{of_predictions}",
     )
     model.add_argument(
         "--ids",
         metavar="FILES",
-        help="id files of the training, which name the rows of the checkpoint: a folder, or ENTITIES,RELATIONS",
+        help="id files of the training, which name the rows of the checkpoint: a folder, or ENTITIES,RELATIONS"
+        + ("; also for predictions that hold ids (the word dataset: ids of the dataset)" if with_scores else ""),
     )
     model.add_argument("--model-type", choices=sorted(MODELS), help="class of the model")
     model.add_argument("--norm", type=int, choices=(1, 2), help="norm of the distance, for transe and rotate")
@@ -156,6 +168,41 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
 
 
+PREDICTION_OPTIONS = ("filtered", "missing", "names", "relation_names", "matching")
+
+
+def add_predictions(parser: argparse.ArgumentParser) -> None:
+    """Add the options for ``--predictions``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
+    predictions = parser.add_argument_group("predictions (with --predictions; needed only if the file does not say it)")
+    predictions.add_argument(
+        "--filtered",
+        choices=FILTERED,
+        help="whether known answers were removed: no; after: from the final ranking; before: from lists that a "
+        "re-ranker then ordered",
+    )
+    predictions.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="what happens to triples without a prediction; drop: they are left out and counted; bound: their rank is "
+        "anywhere between 1 and the last (default: an error)",
+    )
+    predictions.add_argument(
+        "--names", metavar="FILE", help="names of entities: lines of label, tab, name, such as entity2text.txt"
+    )
+    predictions.add_argument("--relation-names", metavar="FILE", help="names of relations: lines of label, tab, name")
+    predictions.add_argument(
+        "--matching",
+        choices=MATCHING,
+        help="how generated text names an entity; exact: the whole text is its label or first name; alias: any of its "
+        "names, in any case; substring: the text contains the names of exactly one entity",
+    )
+
+
 def add_protocol(parser: argparse.ArgumentParser) -> None:
     """Add the options of the protocol. These options change the computed numbers.
 
@@ -196,13 +243,21 @@ def check_options(options: argparse.Namespace) -> None:
     model_options = ("model_type", "model_format", "ids", *MODEL_SETTINGS, "device")
     scorer_options = ("batch_size", "block_size", "max_pairs", "threads", "candidates", "sample")
     ignored: tuple[str, ...] = () if options.model is not None else model_options
-    if getattr(options, "scores", None) is not None:
+    is_predicted = getattr(options, "predictions", None) is not None
+    if is_predicted:
+        ignored = tuple(name for name in ignored if name not in ("model_format", "ids"))
+    if getattr(options, "scores", None) is not None or is_predicted:
         ignored += scorer_options
     for name in ignored:
         if getattr(options, name, None) is not None:
             kind = "--model" if name in model_options else "--model or --score"
+            if name in ("model_format", "ids") and hasattr(options, "predictions"):
+                kind = "--model or --predictions"
             option = "--from" if name == "model_format" else f"--{name.replace('_', '-')}"
             raise ProtocolError(f"{option} needs {kind}")
+    for name in PREDICTION_OPTIONS if hasattr(options, "predictions") and not is_predicted else ():
+        if getattr(options, name) is not None:
+            raise ProtocolError(f"--{name.replace('_', '-')} needs --predictions")
     if getattr(options, "lists", None) is not None and options.scores is None:
         raise ProtocolError("--lists needs --scores")
     if hasattr(options, "sample") and options.seed is not None and options.sample is None:
@@ -414,6 +469,37 @@ def scorer_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Any:
     return getattr(module, name)
 
 
+def predictions_of(options: argparse.Namespace, dataset: kgeval.Dataset) -> Predictions | GivenRanks:
+    """Read the predictions that the options name.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    dataset : Dataset
+
+    Raises
+    ------
+    ProtocolError
+        If ``--split`` names several splits.
+    """
+    split = words(options.split or "test")
+    if len(split) != 1:
+        raise ProtocolError("--predictions needs one split to rank; --split names several")
+    ids = words(options.ids or "")
+    return kgeval.read_predictions(
+        options.predictions,
+        dataset,
+        format=options.model_format,
+        split=split[0],
+        names=options.names,
+        relation_names=options.relation_names,
+        matching=options.matching,
+        side=None if options.side == "both" else options.side,
+        ids=ids if len(ids) > 1 else options.ids,
+    )
+
+
 def _module(name: str) -> Any:
     """Import and return a module.
 
@@ -449,7 +535,8 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
         if len(split) != 1:
             raise ProtocolError("--candidates needs one split to rank; --split names several")
         # Files whose first lines contain known column names have a header, even if the files of the dataset have none.
-        header = True if all(has_named_header(file) for file in options.candidates) else None
+        are_texts = not any(str(file).endswith(".npz") for file in options.candidates)
+        header = True if are_texts and all(has_named_header(file) for file in options.candidates) else None
         if header is None and options.header is False:
             header = False
         settings["candidates"] = read_candidates(options.candidates, dataset, split=split[0], header=header)

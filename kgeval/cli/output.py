@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult
@@ -20,9 +22,11 @@ from kgeval.results import (
     CONFIDENCE,
     DEFAULT_METRICS,
     EvaluationResult,
+    header_lines,
     interval_notes,
     metric_cautions,
     says_splits,
+    unknown_lines,
 )
 
 
@@ -173,10 +177,10 @@ def result_text(
             "protocol": result.protocol.to_dict(),
             "protocol_fingerprint": result.protocol.fingerprint,
             "ties": ties,
-            "tie_rate": result.tie_rate,
+            "tie_rate": None if np.isnan(result.tie_rate) else result.tie_rate,
             "n_read": result.about["n_read"],
             "dropped": result.dropped,
-            "notes": [*result.notes, *metric_cautions(result, metrics), *said],
+            "notes": [*result.notes, *metric_cautions(result, metrics, options.ties), *said],
             "metrics": frame_records(frame),
         }
         if groups is not None:
@@ -185,11 +189,12 @@ def result_text(
     reasons = undefined_lines(frame)
     if options.format != "table":
         dropped = [f"dropped: {n:,} ranks, {reason}" for reason, n in result.dropped.items()]
+        dropped += unknown_lines(result)
         observations = [f"dataset: {observation}" for observation in result.about["observations"]]
-        notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics), *said)]
+        notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics, options.ties), *said)]
         say_aside([*dropped, *observations, *notes, *reasons])
         return format_frame(frame if groups is None else groups, options.format)
-    parts = ["\n".join(printable(line) for line in result.header(ties)), *further, format_frame(frame, "table")]
+    parts = ["\n".join(printable(line) for line in header_lines(result, ties)), *further, format_frame(frame, "table")]
     if groups is not None:
         parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
@@ -199,7 +204,7 @@ def result_text(
                 f"note: {', '.join(split_columns)}: computed from all splits; to use train only: --means-from train"
             )
     reasons += [f"note: {note}" for note in said]
-    cautions = [f"note: {note}" for note in metric_cautions(result, metrics)]
+    cautions = [f"note: {note}" for note in metric_cautions(result, metrics, options.ties)]
     if cautions or reasons:
         parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))
     return "\n\n".join([*parts, last] if last else parts)

@@ -17,7 +17,7 @@ from kgeval.checks import Ids, check_one_of
 from kgeval.comparison.names import listed
 from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Vocabulary, group_rows
 from kgeval.errors import ProtocolError
-from kgeval.results import EvaluationResult, Key
+from kgeval.results import UNKNOWN_COUNT, EvaluationResult, Key
 
 OVERRIDES = {
     "queries": "compares only the rows that all results have",
@@ -421,14 +421,16 @@ def _rival_mismatches(
     for setting in SETTINGS:
         # One array per result, shape (shared,): the number of rivals of each shared row.
         rivals = [result.table[f"rivals_{setting}"].to_numpy()[rows] for result, rows in zip(results, shared.T)]
+        known = [n_rivals for n_rivals in rivals if len(shared) and n_rivals[0] != UNKNOWN_COUNT]
         is_different = np.zeros(len(shared), dtype=bool)
-        for n_rivals in rivals[1:]:
-            is_different |= n_rivals != rivals[0]
+        for n_rivals in known[1:]:
+            is_different |= n_rivals != known[0]
         if is_different.any():
             differing_rows = np.flatnonzero(is_different)
             # The differing row that comes first in the table of the first result.
             first = differing_rows[shared[differing_rows, 0].argmin()]
-            values = _values_by_name([f"{n_rivals[first]:,}" for n_rivals in rivals], names)
+            shown = [n_rivals[first] for n_rivals in rivals]
+            values = _values_by_name([f"{n:,}" if n != UNKNOWN_COUNT else "unknown" for n in shown], names)
             row = describe_row(results[0], int(shared[first, 0]))
             counted = (
                 f"{len(differing_rows):,} of {len(shared):,} shared rows have different numbers of {setting} rivals"
@@ -453,9 +455,17 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     """
     texts = []
     rates = [result.tie_rate for result in results]
-    if max(rates) - min(rates) > TIE_RATES_APART:
-        values = _values_by_name([f"{rate:.1%}" for rate in rates], names)
+    known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
+    if max(known_rates) - min(known_rates) > TIE_RATES_APART:
+        values = _values_by_name(["unknown" if np.isnan(rate) else f"{rate:.1%}" for rate in rates], names)
         texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
+    for setting in SETTINGS:
+        without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
+        if without:
+            texts.append(
+                f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked that the "
+                "results have the same"
+            )
     if any(result.protocol.candidates == Recorded("listed") for result in results):
         texts.append(
             "files of version 0.1.0 do not contain the listed negatives; only the number of negatives per row was "

@@ -22,6 +22,7 @@ from kgeval.comparison.differences import (
     entity_notes,
     relation_table,
     samples_of,
+    undecided_notes,
     value_table,
 )
 from kgeval.comparison.names import listed, name_results
@@ -44,11 +45,11 @@ class Comparison:
         (first minus second) with its interval ``low, high``; ``p``, the p-value of the paired randomization test, and
         ``p_holm``, the same p-value corrected by Holm's method for all tests of the table; ``detectable``, the minimum
         detectable difference at a power of 0.8; ``wins, ties, losses``, the number of observations (ranks or queries)
-        in which the metric of the first model is better than, equal to, or worse than that of the second; ``n``, the
-        number of observations; ``n_clusters``, the number of clusters; ``n_effective``, their effective
-        number (see `Interval`); ``test``, ``"swaps"`` (randomization test) or ``"t"`` (Student's t test, where clusters
-        overlap); ``better``, the name of the better model if
-        ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
+        in which the metric of the first model is better than, equal to, or worse than that of the second (those that
+        depend on undecided ranks are in none of the three); ``n``, the number of observations; ``n_clusters``, the
+        number of clusters; ``n_effective``, their effective number (see `Interval`); ``test``, ``"swaps"``
+        (randomization test) or ``"t"`` (Student's t test, where clusters overlap); ``better``, the name of the better
+        model if ``p_holm`` is at most `alpha`, else ``"undecided"``; ``reason``, why values are NaN.
     values : pandas.DataFrame
         One row per model. Columns: each metric under its key, the limits of its interval ``"<metric> low"`` and
         ``"<metric> high"``, and ``reason``.
@@ -102,13 +103,23 @@ class Comparison:
         Raises
         ------
         MetricError
-            If the metric was not compared, or is undefined for all models.
+            If the metric was not compared, if it is undefined for all models, or if a model with undecided ranks may
+            have a better value than all others.
         """
         label = self._label(metric)
-        values = self.values[label].to_numpy()
+        key, values = self.keys[label], self.values[label].to_numpy()
         if np.isnan(values).all():
             raise MetricError(f"no model has a value for {label} ({self.values['reason'].iloc[0]})")
-        return self.names[int(np.nanargmax(values) if self.keys[label].higher_is_better else np.nanargmin(values))]
+        best = int(np.nanargmax(values) if key.higher_is_better else np.nanargmin(values))
+        sample = self._sample(key)
+        for i in np.flatnonzero(np.isnan(values)):
+            low, high = sample.bounds(self.results[i], int(i), key)
+            if high > values[best] if key.higher_is_better else low < values[best]:
+                raise MetricError(
+                    f"{self.names[best]} has the best known value of {label}, {values[best]:.4f}, but that of "
+                    f"{self.names[i]} lies between {low:.4f} and {high:.4f}, since ranks are undecided"
+                )
+        return self.names[best]
 
     def significant(self, alpha: float | None = None) -> pd.DataFrame:
         """Return the rows of `table` whose corrected p-value ``p_holm`` is at most `alpha`.
@@ -154,9 +165,12 @@ class Comparison:
         """
         i, j = self._model_indices(first, second)
         key = self.keys[self._label(metric)]
+        return relation_table(self.results, self._sample(key), key, (i, j), self.terms.confidence)
+
+    def _sample(self, key: Key) -> Sample:
+        """Return the observations of a metric."""
         row_clusters = self.results[0].rank_table.row_clusters(self.terms.cluster)
-        sample = Sample.of(self.results, self.alignment.rows, key, row_clusters)
-        return relation_table(self.results, sample, key, (i, j), self.terms.confidence)
+        return Sample.of(self.results, self.alignment.rows, key, row_clusters)
 
     def _model_indices(self, first: str | None, second: str | None) -> tuple[int, int]:
         """Return the indices of two models, given their names."""
@@ -351,7 +365,7 @@ def compare(
     samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
     values = value_table(results, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
-    notes = cautions(results, names)
+    notes = [*cautions(results, names), *undecided_notes(results, names, samples, keys)]
     if terms.cluster_name in ("triple", "query"):
         notes = [*notes, *entity_notes(results, names, alignment.rows, keys, table, confidence)]
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))

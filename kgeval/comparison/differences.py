@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,18 @@ import pandas as pd
 from kgeval.checks import Ids, Reals
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
-from kgeval.metrics import AgainstChance, Cell, QueryLevel, mean_over_range, metric_frame
-from kgeval.results import MAX_ENTITY_RATIO, EvaluationResult, Key, RowClusters, query_columns
+from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, mean_over_range, metric_frame, ranks_under
+from kgeval.metrics.retrieval import Lists
+from kgeval.ranking import RankCounts
+from kgeval.results import (
+    EXTREMES,
+    MAX_ENTITY_RATIO,
+    EvaluationResult,
+    Key,
+    RowClusters,
+    query_columns,
+    unknown_reason,
+)
 from kgeval.stats import Clusters, Difference, Interval, Moments, compare_paired, holm, influences, paired_interval
 
 COLUMNS = (
@@ -163,35 +173,61 @@ class Sample:
     def count_wins(self, results: Sequence[EvaluationResult], i: int, j: int, key: Key) -> tuple[int, int, int]:
         """Return three counts: observations in which result `i` is better, both are equal, or result `j` is better.
 
-        Each observation (rank or query) is compared by its values of the metric `key`.
+        Each observation (rank or query) is compared by its values of the metric `key`. An observation is in none of the
+        counts if undecided ranks decide which result is better in it.
         """
-        signs = np.sign(self.merit(results[i], i, key) - self.merit(results[j], j, key))
-        return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
+        (low_i, high_i), (low_j, high_j) = self.merits(results[i], i, key), self.merits(results[j], j, key)
+        is_tie = (low_i == high_j) & (low_j == high_i)
+        return int((low_i > high_j).sum()), int(is_tie.sum()), int((high_i < low_j).sum())
 
-    def merit(self, result: EvaluationResult, i: int, key: Key) -> Reals:
-        """Return the value of the metric in each observation (rank or query), with a sign such that higher is better.
+    def merits(self, result: EvaluationResult, i: int, key: Key) -> tuple[Reals, Reals]:
+        """Return bounds of the value of `key` in each observation (rank or query); the sign makes higher values better.
 
         `result` is the compared result with index `i`. If lower values of the metric are better, the values are
         negated. For an adjusted metric or a z-score, the values are those of the plain metric, before adjustment. For a
-        micro average over queries, a value is the numerator of the query. Returns float64, shape (observations,);
-        zeros if the metric is undefined.
+        micro average over queries, a value is the numerator of the query. Returns two float64 arrays, shape
+        (observations,), which are equal except where ranks are undecided or unknown; zeros if the metric is undefined.
         """
+        metric = key.metric.metric if isinstance(key.metric, AgainstChance) else key.metric
+        plain, table, zeros = replace(key, metric=metric), result.rank_table, np.zeros(len(self))
+        if unknown_reason(table.unknown, plain):
+            return zeros - np.inf, zeros + np.inf
+        if table.lacking(plain) or (isinstance(metric, RankMetric) and plain.ties not in metric.tie_policies):
+            return zeros, zeros  # undefined; the column `reason` of the table contains the reason
+        values = [self._case_merits(case, i, plain) for case in table.cases(plain, self.rows[i])]
+        return np.minimum(values[0], values[-1]), np.maximum(values[0], values[-1])
+
+    def _case_merits(self, case: RankCounts | Lists, i: int, key: Key) -> Reals:
+        """Return the value of a metric in each observation for one element of `RankTable.cases`; higher is better."""
         metric = key.metric
-        if isinstance(metric, QueryLevel):
+        if isinstance(metric, QueryLevel):  # for every query-level metric, higher is better
             try:
-                values = self.moments(result, i, key).values[:, 0]
-            except MetricError:  # undefined; the column `reason` of the table contains the reason
-                values = np.zeros(len(self))
-            return np.asarray(values)  # for every query-level metric, higher is better
-        metric = metric.metric if isinstance(metric, AgainstChance) else metric
-        counts = result.rank_table.counts(key.setting, self.rows[i])
-        if key.ties not in metric.tie_policies:
-            return np.zeros(len(counts))
+                values = metric.moments_of(case, key.ties).values[:, 0]  # type: ignore[arg-type]
+            except MetricError:
+                return np.zeros(len(self))
+            return np.asarray(values if self.orders is None else values[self.orders[i]])
+        counts: RankCounts = case  # type: ignore[assignment]
         if key.ties == "expected":
             values = mean_over_range(metric.value, counts.better + 1, counts.better + counts.tied + 1)
         else:
-            values = metric.value(result.rank_table.ranks(key.setting, key.ties, self.rows[i]))
+            values = metric.value(ranks_under(key.ties, counts.better, counts.tied))
         return np.asarray(values * (1 if metric.higher_is_better else -1))
+
+    def bounds(self, result: EvaluationResult, i: int, key: Key) -> tuple[float, float]:
+        """Return the least and the greatest value of the metric `key`, whatever the undecided ranks are.
+
+        `result` is the compared result with index `i`. Optimistic and pessimistic keys have the same bounds: the least
+        and the greatest value under these two tie policies.
+        """
+        if not len(self):
+            return np.nan, np.nan
+        keys = [replace(key, ties=ties) for ties in EXTREMES] if key.ties in EXTREMES else [key]
+        ends = [end for key in keys for end in result.rank_table.bounds(key, self.rows[i])]
+        return min(ends), max(ends)
+
+    def has_undecided(self, result: EvaluationResult, i: int, key: Key) -> bool:
+        """Return whether a rank is undecided in the setting of the key; `result` is the compared result `i`."""
+        return bool(result.rank_table.is_undecided(key.setting, self.rows[i]).any())
 
 
 def _observation_kind(key: Key) -> tuple[str, bool]:
@@ -285,12 +321,18 @@ def difference_table(
     """
     pairs = list(itertools.combinations(range(len(results)), 2))
     moments, reasons = _moments(results, keys, samples)
-    n_tests = max(1, len(pairs) * len(moments))
+    n_tests = max(1, sum((i, label) in moments and (j, label) in moments for i, j in pairs for label in keys))
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
-    for kind in dict.fromkeys(_observation_kind(keys[label]) for label in moments):
-        labels = [label for label in moments if _observation_kind(keys[label]) == kind]
+    for kind in dict.fromkeys(_observation_kind(key) for key in keys.values()):
         for i, j in pairs:
-            firsts, seconds = ([moments[label][number] for label in labels] for number in (i, j))
+            labels = [
+                label
+                for label, key in keys.items()
+                if _observation_kind(key) == kind and (i, label) in moments and (j, label) in moments
+            ]
+            if not labels:
+                continue
+            firsts, seconds = ([moments[number, label] for label in labels] for number in (i, j))
             clusters = samples[labels[0]].clusters
             differences = compare_paired(
                 firsts,
@@ -308,8 +350,9 @@ def difference_table(
             record = _record(label, [values[label].iloc[i] for i in pair], [values.index[i] for i in pair])
             wins, ties, losses = samples[label].count_wins(results, *pair, key)
             record |= {"wins": wins, "ties": ties, "losses": losses, "n": len(samples[label])}
-            record |= {"n_clusters": samples[label].clusters.count, "reason": reasons.get(label, ""), "test": ""}
-            records.append(record | (_columns_of(tested[pair, label], key) if label in moments else {}))
+            reason = _joined({values.index[i]: reasons.get((i, label), "") for i in pair})
+            record |= {"n_clusters": samples[label].clusters.count, "reason": reason, "test": ""}
+            records.append(record | (_columns_of(tested[pair, label], key) if (pair, label) in tested else {}))
     frame = pd.DataFrame(records, columns=list(COLUMNS)).astype(dict.fromkeys(NUMBERS, np.float64))
     frame["p_holm"] = holm(frame["p"].to_numpy())
     return frame.assign(better=better_models(frame, keys, terms.alpha))
@@ -342,12 +385,14 @@ def entity_notes(
     label = str(with_interval.iloc[0])
     key, by_entity = keys[label], results[0].rank_table.row_clusters("entity")
     sample = Sample.of(results, rows, key, by_entity)
-    moments = [sample.moments(result, i, key) for i, result in enumerate(results)]
     notes = []
     for i, j in itertools.combinations(range(len(results)), 2):
         is_row = (table["first"] == names[i]) & (table["second"] == names[j]) & (table["metric"] == label)
         row = table[is_row].iloc[0]
-        wide = paired_interval(moments[i], moments[j], sample.clusters, confidence)
+        if np.isnan(row["low"]):
+            continue
+        moments = [sample.moments(results[number], number, key) for number in (i, j)]
+        wide = paired_interval(moments[0], moments[1], sample.clusters, confidence)
         ratio = (wide.high - wide.low) / (row["high"] - row["low"])
         if ratio > MAX_ENTITY_RATIO:
             notes.append(
@@ -357,21 +402,75 @@ def entity_notes(
     return notes
 
 
+def undecided_notes(
+    results: Sequence[EvaluationResult], names: Sequence[str], samples: Mapping[str, Sample], keys: Mapping[str, Key]
+) -> list[str]:
+    """Return one note for each pair of results and each metric whose difference depends on undecided ranks.
+
+    Parameters
+    ----------
+    results : sequence of EvaluationResult
+    names : sequence of str
+    samples : mapping of str to Sample
+        From `samples_of`.
+    keys : mapping of str to Key
+
+    Returns
+    -------
+    list of str
+        Each note contains the least and the greatest difference, and the name of the better model if it is better in
+        all cases.
+    """
+    notes = []
+    for i, j in itertools.combinations(range(len(results)), 2):
+        for label, key in keys.items():
+            sample = samples[label]
+            if not any(sample.has_undecided(results[number], number, key) for number in (i, j)):
+                continue
+            (low_i, high_i), (low_j, high_j) = (sample.bounds(results[number], number, key) for number in (i, j))
+            low, high = low_i - high_j, high_i - low_j
+            if not low < high:  # also if a bound is NaN
+                continue
+            texts = [f"{names[i]} and {names[j]}: the difference in {label} depends on undecided ranks"]
+            if key.ties in EXTREMES:
+                ends = EXTREMES[::-1] if key.higher_is_better else EXTREMES
+                texts = [
+                    f"{names[i]} and {names[j]}: ranks are undecided, so the difference in {label} is no bound of the "
+                    f"difference in {replace(key, ties='')}",
+                    f"it lies between {low:+.4f} ({ends[0]} {names[i]} - {ends[1]} {names[j]}) and {high:+.4f} "
+                    f"({ends[1]} {names[i]} - {ends[0]} {names[j]})",
+                ]
+            else:
+                texts.append(f"it lies between {low:+.4f} and {high:+.4f}")
+            if low > 0 or high < 0:
+                better = names[i] if (low > 0) == key.higher_is_better else names[j]
+                texts.append(f"{better} is better, whatever these ranks are")
+            notes.append("; ".join(texts))
+    return notes
+
+
 def _moments(
     results: Sequence[EvaluationResult], keys: Mapping[str, Key], samples: Mapping[str, Sample]
-) -> tuple[dict[str, list[Moments]], dict[str, str]]:
-    """Return the moments of all metrics as a dict, and the reasons for metrics without moments as a second dict.
+) -> tuple[dict[tuple[int, str], Moments], dict[tuple[int, str], str]]:
+    """Return the moments of each result and metric as a dict, and the reasons where there are none as a second dict.
 
-    The first dict maps the text of a key to a list with one `Moments` per result. The second dict maps the text of a
-    key to the reason why its metric has no moments. Each key is in one of the two dicts.
+    The keys of both dicts are the index of the result and the text of the metric's key; each is in one of the dicts.
     """
     moments, reasons = {}, {}
-    for label, key in keys.items():
-        try:
-            moments[label] = [samples[label].moments(result, i, key) for i, result in enumerate(results)]
-        except MetricError as error:  # noqa: PERF203
-            reasons[label] = str(error)
+    for i, result in enumerate(results):
+        for label, key in keys.items():
+            try:
+                moments[i, label] = samples[label].moments(result, i, key)
+            except MetricError as error:  # noqa: PERF203
+                reasons[i, label] = str(error)
     return moments, reasons
+
+
+def _joined(reasons: Mapping[str, str]) -> str:
+    """Return the reasons of both models as one text; with the names of the models if the reasons differ."""
+    if len(set(reasons.values())) == 1:
+        return next(iter(reasons.values()))
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
 
 
 def better_models(table: pd.DataFrame, keys: Mapping[str, Key], alpha: float) -> list[str]:

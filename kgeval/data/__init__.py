@@ -30,7 +30,9 @@ from kgeval.data.frames import (
     with_labels,
 )
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
+from kgeval.data.library_objects import LibraryLabels, library_labels
 from kgeval.data.lists import Lists, joined_ranges
+from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
 from kgeval.data.protocol import UNSEEN, Protocol, Sample
 from kgeval.data.queries import (
     SIDE_NAMES,
@@ -49,6 +51,7 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 
 __all__ = [
     "COLUMN_NAMES",
+    "FILTERED",
     "ONE_FILE",
     "PER_POSITIVE",
     "SETTINGS",
@@ -56,14 +59,18 @@ __all__ = [
     "SIDE_NAMES",
     "SPLITS",
     "TRUTH_NAMES",
+    "UNMAPPED",
     "UNSEEN",
     "All",
     "Candidates",
     "ColumnChoice",
     "Dataset",
+    "GivenRanks",
     "KnownIndex",
+    "LibraryLabels",
     "Listed",
     "Lists",
+    "Predictions",
     "Protocol",
     "Queries",
     "Recorded",
@@ -90,6 +97,7 @@ __all__ = [
     "group_rows",
     "joined_ranges",
     "known_triples",
+    "library_labels",
     "named_columns",
     "negatives",
     "parse_columns",

@@ -7,7 +7,7 @@ The field `candidates` of a `Protocol` is an instance of a class in this module;
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Bools, Ids, check_one_of
+from kgeval.data.dataset import Dataset
 from kgeval.data.lists import Lists
+from kgeval.data.ogb_negatives import ogb_lists
 from kgeval.data.queries import SIDES, Queries
 from kgeval.errors import ProtocolError
 
@@ -234,6 +236,51 @@ class Listed(Candidates):
                     )
                 given[f"{side}s"] = np.split(ids[order], np.cumsum(counts)[:-1])
         return cls(**given, duplicates=duplicates)
+
+    @classmethod
+    def from_ogb(
+        cls,
+        negatives: Mapping[str, Any],
+        dataset: Dataset,
+        *,
+        splits: Sequence[str] = ("test",),
+        duplicates: str = "keep",
+        source: str = "negatives",
+    ) -> Listed:
+        """Make a `Listed` from a split dictionary of OGB (ogbl-wikikg2, ogbl-biokg), or from one of the same layout.
+
+        Parameters
+        ----------
+        negatives : mapping of str to int array or tensor
+            ``head``, ``relation`` and ``tail``, shape (n,): the triples of the ranked splits, in their order.
+            ``head_neg`` and ``tail_neg``, shape (n, m), or one of them: the entities that replace the head and the tail
+            of each triple. Where the ids count within types of entities (ogbl-biokg), also ``head_type`` and
+            ``tail_type``, shape (n,).
+        dataset : Dataset
+            The ids of the dictionary are the ids of the dataset, or those of the OGB folder that the dataset was read
+            from. The triples decide which: each must be the triple in the same row of the ranked splits.
+        splits : sequence of str
+            The ranked splits (`Protocol.splits`).
+        duplicates : str
+            As for `Listed`; OGB counts an entity that a list contains twice as two rivals.
+        source : str
+            What the dictionary is called in messages.
+
+        Raises
+        ------
+        DataError
+            If an array is missing or has a wrong shape, if an id is out of range, or if a triple is not the triple in
+            the same row of the ranked splits; the message names the first such row.
+
+        Examples
+        --------
+        >>> import kgeval
+        >>> dataset = kgeval.Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=5, n_relations=1)
+        >>> split = {"head": [0, 0], "relation": [0, 0], "tail": [1, 2], "tail_neg": [[3, 4], [3, 1]]}
+        >>> Listed.from_ogb(split, dataset).describe()
+        'a list of 2 negatives for each object'
+        """
+        return cls(**ogb_lists(negatives, dataset, splits, source), duplicates=duplicates)
 
     def to_json(self) -> Any:
         """Return kind, digest and description."""

@@ -27,6 +27,7 @@ from kgeval.data.frames import (
     further_notes,
     has_names,
 )
+from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
@@ -172,6 +173,79 @@ class Dataset:
             for_ids = "use Dataset.from_arrays with n_entities= and n_relations="
             check_integers(f"{split} frame", frame, positions, vocabularies, for_ids)
         return dataset
+
+    @classmethod
+    def of(
+        cls,
+        x: Any,
+        *,
+        split: str | None = None,
+        n_entities: int | Mapping[str, int] | None = None,
+        n_relations: int | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Make a dataset from an object of another library; the ids of the dataset are those of the library.
+
+        Parameters
+        ----------
+        x : object
+            A PyKEEN `Dataset` or `TriplesFactory`; a TorchKGE `KnowledgeGraph`, or a tuple of them (train, test or
+            train, valid, test, as `split_kg` returns them); a LibKGE `Dataset`; an OGB dataset (ogbl-biokg,
+            ogbl-wikikg2) or the dict of its ``get_edge_split()``; a table of labels, as `from_frames` takes it. Or a
+            dict from ``"train"``, ``"valid"`` and ``"test"`` to such objects of one split, or None. The first split
+            with ids gives the ids; other splits are mapped by label. A `Dataset` is returned unchanged.
+        split : str, optional
+            The split of the triples, if `x` holds one split.
+        n_entities, n_relations : int, optional
+            The numbers of ids, for OGB's dicts, which do not tell them: ``n_entities=dataset.graph["num_nodes"]``, or
+            ``dataset.graph["num_nodes_dict"]`` if the entities have types.
+        name : str, optional
+            By default the name that `x` has, or ``"dataset"``.
+
+        Returns
+        -------
+        Dataset
+            The labels of the library come first, in the order of its ids, and are the `dictionaries`; `id_format` is
+            ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"ogb"``. Labels that only other splits contain come after
+            them. Rows keep their order. Inverse triples that PyKEEN adds in training are not part of it. Notes tell
+            what was assumed.
+
+        Raises
+        ------
+        DataError
+            If `x` is a path or of an unknown type, if it does not tell its splits or labels, if the library's ids are
+            not 0 .. n - 1 with one label each, or if an id is not an integer or is out of range.
+
+        Examples
+        --------
+        >>> class Factory:
+        ...     entity_to_id, relation_to_id = {"Rome": 0, "Jack": 1}, {"likes": 0}
+        ...     mapped_triples, num_entities = np.array([[1, 0, 0]]), 2
+        >>> dataset = Dataset.of({"train": Factory(), "test": [("Ann", "likes", "Rome")]})
+        >>> dataset.entities.labels, dataset["test"].array.tolist()
+        (('Rome', 'Jack', 'Ann'), [[2, 0, 0]])
+        """
+        if isinstance(x, Dataset):
+            if (split, n_entities, n_relations, name) != (None, None, None, None):
+                raise DataError(
+                    "x is a kgeval.Dataset already; split=, n_entities=, n_relations= and name= are for others"
+                )
+            return x
+        pieces = pieces_of(x, SPLITS, split)
+        found = library_triples(x, pieces, n_entities, n_relations)
+        if found is None:
+            return cls.from_frames(**pieces, name=name or "dataset")
+        n = len(found.entities), len(found.relations)
+        return cls(
+            found.entities,
+            found.relations,
+            {part: TripleSet(triples, *n, name=part) for part, triples in found.triples.items()},
+            name=name or found.name,
+            notes=found.notes,
+            columns=found.columns,
+            dictionaries={"entities": found.labels.entities, "relations": found.labels.relations},
+            id_format=found.labels.library,
+        )
 
     @classmethod
     def from_labels(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,10 @@ class Positives:
         for setting in SETTINGS:
             for name in ("better", "tied", "rivals"):
                 columns[f"{name}_{setting}"] = np.concatenate([getattr(part.counts[setting], name) for part in ranked])
+        for setting in SETTINGS:
+            undecided = [part.undecided_in(setting) for part in ranked]
+            if any(is_undecided.any() for is_undecided in undecided):
+                columns[f"undecided_{setting}"] = np.concatenate(undecided)
         return pd.DataFrame(columns)
 
 
@@ -91,11 +95,21 @@ class RankedSide:
         The score of each ranked positive.
     counts : dict of str to RankCounts
         The keys are ``"raw"`` and ``"filtered"``; each value holds the counts of the ranked positives, shape (ranked,).
+        What is unknown is `kgeval.results.UNKNOWN_COUNT`; see `assemble`.
+    undecided : dict of str to bool array, shape (ranked,), optional
+        For ``"raw"`` and ``"filtered"``: where the rank is only bounded; see the table of `EvaluationResult`. A setting
+        that is not a key has no such rank.
     """
 
     rows: Ids
     scores: npt.NDArray[Any]
     counts: dict[str, RankCounts]
+    undecided: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+
+    def undecided_in(self, setting: str) -> npt.NDArray[np.bool_]:
+        """Return where the rank in a setting is only bounded: bool array, shape (ranked,)."""
+        none = np.zeros(len(self.rows), dtype=np.bool_)
+        return np.asarray(self.undecided.get(setting, none), dtype=np.bool_)
 
     @classmethod
     def of(cls, rows: Ids, scores: npt.NDArray[Any], counts: dict[str, RankCounts]) -> RankedSide:
@@ -138,6 +152,7 @@ def assemble(
     notes: Sequence[str] = (),
     chosen: Ids | None = None,
     cautions: Sequence[str] = (),
+    unknown: Mapping[str, str] | None = None,
 ) -> EvaluationResult:
     """Build the result from the ranks of each side; each caution becomes a note of the result and a warning.
 
@@ -163,6 +178,9 @@ def assemble(
         The indices of the positives of the protocol's sample; by default all positives.
     cautions : sequence of str
         Cautions besides those that follow from the ranks.
+    unknown : mapping of str to str, optional
+        What is not known of the ranks, and why: the entry ``unknown`` of `EvaluationResult.about`. The counts that it
+        says to be unknown must be `kgeval.results.UNKNOWN_COUNT`.
 
     Returns
     -------
@@ -193,6 +211,7 @@ def assemble(
             "n_triples": len(is_seen),
             "n_unseen": int((~is_seen).sum()),
             "n_read": n_read,
+            **({"unknown": dict(unknown)} if unknown else {}),
         },
         dropped={reason: n for reason, n in reasons.items() if n},
         notes=notes,

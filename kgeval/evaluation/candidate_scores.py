@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from kgeval.data import (
 )
 from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble, check_given_scores, list_notes
+from kgeval.files import read_arrays
 from kgeval.ranking import ListTask, count_lists
 from kgeval.results import EvaluationResult
 from kgeval.scorers import as_scores
@@ -34,14 +36,16 @@ NO_IDS = (
     "the ids of the negatives were not given (negatives=), so known triples among them cannot be removed: the filtered "
     "setting equals the raw setting"
 )
+EVALUATOR_KEYS = ("y_pred_pos", "y_pred_neg")  # the input of the evaluators of OGB and TGB
+METRIC_KEY = "eval_metric"  # names the metrics that TGB's evaluator computes
 
 
 def evaluate_candidates(
     dataset: Dataset,
     *,
-    objects: tuple[Any, Any] | None = None,
-    subjects: tuple[Any, Any] | None = None,
-    negatives: Listed | Mapping[str, Any] | None = None,
+    objects: Any = None,
+    subjects: Any = None,
+    negatives: Listed | Mapping[str, Any] | str | Path | None = None,
     protocol: Protocol | None = None,
 ) -> EvaluationResult:
     """Rank every positive among its own negatives, by scores that are already computed.
@@ -50,16 +54,22 @@ def evaluate_candidates(
     ----------
     dataset : Dataset
         Its splits define the positives and the known triples.
-    objects : tuple (positive scores, negative scores), optional
-        The scores of the positives: one array of shape (n,). The scores of the negatives with another object: one array
-        of shape (n, m), or n arrays of any length. Row i of both belongs to row i of the ranked split, duplicate rows
-        included. Higher is better.
-    subjects : tuple (positive scores, negative scores), optional
+    objects : tuple (positive scores, negative scores), mapping, list of mappings, or path, optional
+        The scores of the positives: one array or tensor of shape (n,). The scores of the negatives with another object:
+        one array or tensor of shape (n, m), or n arrays of any length. Row i of both belongs to row i of the ranked
+        split, duplicate rows included. Higher is better.
+
+        Also the input of the evaluators of OGB and TGB: a dict with the keys ``"y_pred_pos"`` and ``"y_pred_neg"``; a
+        list of such dicts, one for each call of the evaluator, in the order of the rows (a call with one positive may
+        have negatives of shape (m,)); or the path of an ``.npz`` file with these two arrays.
+    subjects : like `objects`, optional
         The same for the negatives with another subject.
-    negatives : Listed or dict, optional
-        The ids of the negatives: `kgeval.candidates.Listed`, or ``{"objects": ids, "subjects": ids}`` with one id for
-        each score of a negative, in the same order. The filtered setting needs the ids; without ids, the filtered ranks
-        equal the raw ranks, and a note of the result says so.
+    negatives : Listed, mapping or path, optional
+        The ids of the negatives, one for each score of a negative, in the same order: `kgeval.candidates.Listed`;
+        ``{"objects": ids, "subjects": ids}``; a split dictionary of OGB with ``head``, ``relation``, ``tail`` and
+        ``head_neg``, ``tail_neg`` or both (`kgeval.candidates.Listed.from_ogb`); or the path of a file that
+        `kgeval.read_candidates` reads. The filtered setting needs the ids; without ids, the filtered ranks equal the
+        raw ranks, and a note of the result says so.
     protocol : Protocol, optional
         Names the split that is ranked (by default test) and the splits whose triples are known (by default all).
 
@@ -70,11 +80,20 @@ def evaluate_candidates(
     Raises
     ------
     DataError
-        If no side is given, or no positive has a negative.
+        If no side is given, if no positive has a negative, if a file cannot be read, or if the triples of a split
+        dictionary are not those of the ranked split.
     ProtocolError
         If the numbers of rows or the lengths of the lists do not match, or if the protocol contradicts the scores.
     ScoreError
         If a score is NaN or not a number, or if positives and negatives have dtypes that cannot be compared exactly.
+
+    Notes
+    -----
+    OGB's and TGB's evaluators place a positive in the middle of the negatives with the same score, as ``realistic``,
+    kgeval's default, does; they remove no negative. So their MRR and hits@k are those of the raw setting: ``raw.mrr``,
+    or ``mrr`` where no ids are given. With ids, a negative that is the answer of its own positive is left out in both
+    settings. The mean over both sides is the mean of the concatenated lists of OGB's evaluator. OGB and TGB average
+    float32 numbers; kgeval averages float64 numbers.
 
     Examples
     --------
@@ -85,12 +104,18 @@ def evaluate_candidates(
     >>> result["object.mrr"], result["hits@1"]
     (0.75, 0.5)
     """
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"expected a kgeval.Dataset first; got {type(dataset).__name__}. Scores are given by name: "
+            "evaluate_candidates(dataset, objects=..., subjects=...)"
+        )
     given = {side: pair for side, pair in (("subject", subjects), ("object", objects)) if pair is not None}
     if not given:
         raise DataError("evaluate_candidates needs scores: objects=(positives, negatives), subjects=..., or both")
     scored = {side: _scores_of(side, pair) for side, pair in given.items()}
-    listed = _listed(negatives, scored)
-    resolved = _resolved(protocol or Protocol(), dataset, scored, listed)
+    protocol = protocol or Protocol()
+    listed = _listed(negatives, scored, dataset, protocol.splits)
+    resolved = _resolved(protocol, dataset, scored, listed)
     positives = Positives.of(dataset, resolved)
     known = known_triples(dataset, resolved.filter_splits or ())
     rows = np.arange(len(positives.triples))
@@ -166,42 +191,99 @@ class ListSource:
         return candidates[order], np.append(scores.part(i, i + 1).values, scored.positives[i])[order]
 
 
-def _scores_of(side: str, pair: Any) -> tuple[Scores, Lists]:
+def _scores_of(side: str, given: Any) -> tuple[Scores, Lists]:
     """Check scores; return those of the positives, shape (n,), and those of the negatives as `Lists`, in one dtype."""
     name = f"{side}s"
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise ScoreError(f"{name} must be a pair (scores of the positives, scores of the negatives)")
-    for i, values in enumerate(pair):
+    if isinstance(given, (str, Path)):
+        name = f"{name} ({given})"
+        given = read_arrays(given)
+    if isinstance(given, (list, tuple)) and given and all(isinstance(part, Mapping) for part in given):
+        return _checked_scores(name, f"{name}, y_pred_pos", f"{name}, y_pred_neg", *_joined_calls(name, given))
+    if isinstance(given, Mapping):
+        positives, negatives = _evaluator_input(name, given)
+        return _checked_scores(name, f"{name}['y_pred_pos']", f"{name}['y_pred_neg']", positives, negatives)
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise ScoreError(
+            f"{name} must be a pair (scores of the positives, scores of the negatives), or a dict with y_pred_pos and "
+            f"y_pred_neg; got {type(given).__name__}"
+        )
+    return _checked_scores(name, f"{name}[0]", f"{name}[1]", *given)
+
+
+def _evaluator_input(name: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the two arrays of the input of an evaluator; negatives of shape (m,) of one positive get shape (1, m)."""
+    if not set(EVALUATOR_KEYS) <= set(given) <= {*EVALUATOR_KEYS, METRIC_KEY}:
+        raise ScoreError(
+            f"{name} must have the keys y_pred_pos, shape (n,), and y_pred_neg, shape (n, m); got "
+            f"{', '.join(map(str, given)) or 'none'}"
+        )
+    positives, negatives = (given[key] for key in EVALUATOR_KEYS)
+    if isinstance(negatives, (list, tuple)) and all(np.ndim(part) == 0 for part in negatives):
+        negatives = as_scores(negatives, f"{name}['y_pred_neg']")
+    is_ragged = isinstance(negatives, np.ndarray) and negatives.dtype == object  # an array of arrays
+    if getattr(negatives, "ndim", 0) != 1 or is_ragged:
+        return positives, negatives
+    if np.ndim(positives) and len(positives) != 1:
+        raise ScoreError(
+            f"{name}['y_pred_neg'] has shape {tuple(negatives.shape)} for {len(positives):,} positives: negatives that "
+            "all positives share, as in ogbl-ppa and ogbl-collab. kgeval ranks each positive among its own list: give "
+            "shape (n, m)"
+        )
+    return positives, negatives[None]
+
+
+def _joined_calls(name: str, calls: Sequence[Mapping[str, Any]]) -> tuple[Scores, list[Scores]]:
+    """Return the scores of several calls of an evaluator, one call after another: those of positives, and lists."""
+    positives: list[Scores] = []
+    negatives: list[Scores] = []
+    for i, call in enumerate(calls):
+        own, others = _evaluator_input(f"{name}[{i}]", call)
+        own = np.atleast_1d(as_scores(own, f"{name}[{i}]['y_pred_pos']"))
+        if own.ndim != 1 or len(own) != len(others):
+            raise ScoreError(
+                f"{name}[{i}]: y_pred_pos has shape {own.shape} and y_pred_neg has {len(others):,} rows; expected (n,) "
+                "and n rows"
+            )
+        others = others if isinstance(others, (list, tuple)) else as_scores(others, f"{name}[{i}]['y_pred_neg']")
+        positives.append(own)
+        negatives += list(others)
+    return np.concatenate(_in_one_dtype(f"{name}, y_pred_pos", positives)), negatives
+
+
+def _checked_scores(
+    name: str, positives_name: str, negatives_name: str, positives: Any, negatives: Any
+) -> tuple[Scores, Lists]:
+    """Check the scores of one side; `name` and the names of both arrays are for messages. See `_scores_of`."""
+    for array_name, values in ((positives_name, positives), (negatives_name, negatives)):
         if hasattr(values, "iloc"):
             raise ScoreError(
-                f"{name}[{i}] is a {type(values).__name__}, whose index would be ignored; pass .to_numpy()"
+                f"{array_name} is a {type(values).__name__}, whose index would be ignored; pass .to_numpy()"
             )
-    positives = as_scores(pair[0], f"{name}[0]")
+    positives = as_scores(positives, positives_name)
     if positives.ndim != 1:
-        raise ScoreError(f"{name}[0] must have shape (n,), one score per positive; got shape {positives.shape}")
-    negatives = pair[1]
+        raise ScoreError(f"{positives_name} must have shape (n,), one score per positive; got shape {positives.shape}")
     if hasattr(negatives, "detach") or (isinstance(negatives, np.ndarray) and negatives.ndim == 2):
-        negatives = as_scores(negatives, f"{name}[1]")
+        negatives = as_scores(negatives, negatives_name)
         if negatives.ndim != 2:
-            raise ScoreError(f"{name}[1] must have shape (n, m); got shape {negatives.shape}")
+            raise ScoreError(f"{negatives_name} must have shape (n, m); got shape {negatives.shape}")
         positives, negatives = _in_one_dtype(name, [positives, negatives])
         lists = Lists.of_rows(negatives)
     else:
         if not hasattr(negatives, "__len__"):
             raise ScoreError(
-                f"{name}[1] must have shape (n, m), or be n arrays of scores; got {type(negatives).__name__}"
+                f"{negatives_name} must have shape (n, m), or be n arrays of scores; got {type(negatives).__name__}"
             )
-        parts = [as_scores(part, f"{name}[1][{i}]") for i, part in enumerate(negatives)]
+        parts = [as_scores(part, f"{negatives_name}[{i}]") for i, part in enumerate(negatives)]
         if any(part.ndim != 1 for part in parts):
-            raise ScoreError(f"{name}[1] must have shape (n, m), or be n arrays of scores")
+            raise ScoreError(f"{negatives_name} must have shape (n, m), or be n arrays of scores")
         positives, *parts = _in_one_dtype(name, [positives, *parts])
         lists = Lists.of(parts)
     if np.isnan(positives).any():
-        raise ScoreError(f"{name}[0]: the score of positive {int(np.argmax(np.isnan(positives)))} is NaN")
+        raise ScoreError(f"{positives_name}: the score of positive {int(np.argmax(np.isnan(positives)))} is NaN")
     if np.isnan(lists.values).any():
         position = int(np.argmax(np.isnan(lists.values)))
         i = int(lists.list_of[position])
-        raise ScoreError(f"{name}[1]: negative {position - int(lists.offsets[i])} of positive {i} has score NaN")
+        raise ScoreError(f"{negatives_name}: negative {position - int(lists.offsets[i])} of positive {i} has score NaN")
     if len(lists) != len(positives):
         raise ScoreError(f"{name}: {len(positives):,} positives, but {len(lists):,} lists of negatives")
     return positives, lists
@@ -234,19 +316,37 @@ def _in_one_dtype(name: str, parts: list[Scores]) -> list[Scores]:
     return converted
 
 
-def _listed(negatives: Any, scored: Mapping[str, tuple[Scores, Lists]]) -> Listed | None:
+def _listed(
+    negatives: Any, scored: Mapping[str, tuple[Scores, Lists]], dataset: Dataset, splits: Sequence[str]
+) -> Listed | None:
     """Check and return the ids of the negatives, one for each score; None if the user gave no ids."""
     if negatives is None:
         return None
-    if isinstance(negatives, Mapping):
+    if isinstance(negatives, (str, Path)):
+        from kgeval.formats import read_candidates  # here, because most evaluations read no file of negatives
+
+        if len(splits) != 1:
+            raise ProtocolError(
+                f"a file of negatives is for one split, but the protocol ranks {', '.join(splits)}; pass Listed"
+            )
+        negatives = read_candidates(negatives, dataset, split=splits[0])
+    elif isinstance(negatives, Mapping) and {"head", "relation", "tail", "head_neg", "tail_neg"} & set(negatives):
+        # A split dictionary has the negatives of both sides; those of sides without scores are not needed.
+        without = {"subject": "head_neg", "object": "tail_neg"}.items()
+        needed = set(negatives) - {key for side, key in without if side not in scored}
+        negatives = Listed.from_ogb({key: negatives[key] for key in negatives if key in needed}, dataset, splits=splits)
+    elif isinstance(negatives, Mapping):
         unknown = set(negatives) - {"objects", "subjects"}
         if unknown:
-            raise ProtocolError(f"negatives has the key {min(unknown)!r}; expected 'objects', 'subjects'")
+            raise ProtocolError(
+                f"negatives has the key {min(unknown)!r}; expected 'objects', 'subjects', or the keys of a split "
+                "dictionary of OGB: 'head', 'relation', 'tail', 'head_neg', 'tail_neg'"
+            )
         negatives = Listed(**negatives)
     if not isinstance(negatives, Listed):
         raise ProtocolError(
-            "negatives must be kgeval.candidates.Listed, or a dict with the keys 'objects', 'subjects'; got "
-            f"{type(negatives).__name__}"
+            "negatives must be kgeval.candidates.Listed, a dict with the keys 'objects', 'subjects', or a split "
+            f"dictionary of OGB; got {type(negatives).__name__}"
         )
     if set(negatives.lists) != set(scored):
         raise ProtocolError(
@@ -294,9 +394,14 @@ def _lengths_alone(scored: Mapping[str, tuple[Scores, Lists]]) -> Recorded:
 
 def _check_rows(side: str, found: int, expected: int, protocol: Protocol) -> None:
     if found != expected:
+        both = (
+            "; the rows of both sides in one array, as OGB's evaluator takes them, are two arrays here: subjects= and "
+            "objects="
+        )
         raise ProtocolError(
             f"{side}s has {found:,} positives, but split {'+'.join(protocol.splits)} has {expected:,} triples; give "
             "one row per triple, in the order of the triples, including duplicate triples"
+            f"{both if found == 2 * expected else ''}"
         )
 
 

@@ -36,8 +36,17 @@ from kgeval.evaluation.row_order import KeptTasks, check_row_order
 from kgeval.evaluation.sources import ScorerSource
 from kgeval.ranking import ListTask, RankCounts, Task, TaskCounts, available_threads, rank, rank_lists
 from kgeval.results import EvaluationResult, explain_triple
-from kgeval.scorers import MAX_PAIRS, Limits, RowScorer, as_row_scorer, check_missing, missing_ids, probe
-from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers import (
+    MAX_PAIRS,
+    Limits,
+    RowScorer,
+    as_row_scorer,
+    bound,
+    check_missing,
+    missing_ids,
+    probe,
+    scorer_notes,
+)
 
 MAX_PLANS = 8  # plans that an Evaluator keeps, for example of several samples
 
@@ -63,8 +72,9 @@ def evaluate(
     scorer : function, object or model
         A function ``score(s, p, o)``, which gets three int64 id arrays of equal length and returns one score per
         triple; an object whose methods ``score_objects(s, p)`` and ``score_subjects(p, o)`` return numpy or torch
-        arrays of shape (n, entities); or a model of `kgeval.models` (any object with ``geometry``, ``query_vectors``
-        and ``candidate_vectors``). Higher scores are always better.
+        arrays of shape (n, entities); a model of `kgeval.models` (any object with ``geometry``, ``query_vectors``
+        and ``candidate_vectors``); or a live model of PyKEEN, TorchKGE, PyTorch Geometric, LibKGE or AmpliGraph (see
+        `kgeval.adapters`). Higher scores are always better.
     dataset : Dataset
     protocol : Protocol, optional
         By default ``Protocol()``.
@@ -194,7 +204,10 @@ class Evaluator:
     def __init__(self, dataset: Dataset, protocol: Protocol | None = None) -> None:
         self.dataset = dataset
         if not isinstance(dataset, Dataset):
-            raise DataError(f"expected a Dataset; got {dataset!r}. kgeval.read_dataset reads a folder")
+            raise DataError(
+                f"expected a kgeval.Dataset; got {cut_label(repr(dataset))}. kgeval.read_dataset reads a folder, "
+                "kgeval.Dataset.of takes objects of other libraries"
+            )
         if protocol is not None and not isinstance(protocol, Protocol):
             raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
         self.protocol = protocol or Protocol()
@@ -223,6 +236,7 @@ class Evaluator:
                 check_positive_int(name, value)
         limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
         threads = threads or available_threads()
+        scorer = bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer), triples, seed)
@@ -260,6 +274,7 @@ class Evaluator:
         -------
         pandas.DataFrame
         """
+        scorer = bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities))
         check_missing(scorer, self.dataset)
         plan = self._plan(self._protocol_for(scorer))
@@ -272,7 +287,7 @@ class Evaluator:
 
     def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
         """Return notes about the scorer: how its file was read, missing vectors, infinite scores."""
-        notes = list(scorer.notes) if isinstance(scorer, EmbeddingModel) else []
+        notes = scorer_notes(scorer)
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
             lacks = {kind: len(missing_ids(scorer, kind)) for kind in ("entities", "relations")}
             counted = " and ".join(f"{n:,} {kind}" for kind, n in lacks.items() if n)

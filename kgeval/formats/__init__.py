@@ -4,6 +4,7 @@ from kgeval.formats.candidate_files import read_candidates
 from kgeval.formats.datasets import dataset_formats, read_dataset, read_negatives
 from kgeval.formats.inspection import Inspection, inspect
 from kgeval.formats.models import load_model, model_formats
+from kgeval.formats.predictions import prediction_formats, read_predictions
 from kgeval.formats.registered import cache_home, describe_registered, registered_datasets, registered_files
 from kgeval.formats.scores import NUMBER, has_named_header, read_scores
 
@@ -17,9 +18,11 @@ __all__ = [
     "inspect",
     "load_model",
     "model_formats",
+    "prediction_formats",
     "read_candidates",
     "read_dataset",
     "read_negatives",
+    "read_predictions",
     "read_scores",
     "registered_datasets",
     "registered_files",

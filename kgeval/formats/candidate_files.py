@@ -1,4 +1,4 @@
-"""read_candidates() reads lists of negatives from files of blocks, the format of GraIL and BERTRL."""
+"""read_candidates() reads lists of negatives: files of blocks (GraIL, BERTRL) and split dictionaries of OGB."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from kgeval.checks import Ids, cut_label
 from kgeval.data import Dataset, Listed, group_rows, triple_labels
 from kgeval.errors import DataError
+from kgeval.files import read_arrays
 from kgeval.formats.text_tables import read_columns
 
 
@@ -21,17 +22,20 @@ def read_candidates(
     duplicates: str = "keep",
     header: bool | None = None,
 ) -> Listed:
-    """Read lists of negatives, one per positive, from files of blocks of 1 + m lines.
+    """Read lists of negatives, one per positive, from files of blocks of 1 + m lines, or from an ``.npz`` file.
 
     Each block holds a positive, then m negatives that differ from this positive in one entity; each line is
     ``s<TAB>p<TAB>o``. All blocks of a file have the same number of lines. The side of a file is the side on which the
     negatives differ from their positives. File names do not count, as they can mislead: the lines of GraIL's
     ``ranking_head.txt`` differ in the tail.
 
+    An ``.npz`` file holds the arrays of a split dictionary of OGB: ``head``, ``relation``, ``tail``, and ``head_neg``,
+    ``tail_neg`` or both; see `kgeval.candidates.Listed.from_ogb`.
+
     Parameters
     ----------
     files : str or path, or sequence of these
-        One file for each side.
+        One file of blocks for each side; or one ``.npz`` file.
     dataset : Dataset
     split : str
         The split whose triples are the positives; it has one block per triple, in any order.
@@ -49,9 +53,16 @@ def read_candidates(
     ------
     DataError
         If a file cannot be divided into equal blocks, if a line differs from its positive in more than one entity, if a
-        label is not in `dataset`, or if two files are for the same side. The message names file and line.
+        label is not in `dataset`, or if two files are for the same side. The message names file and line. For an
+        ``.npz`` file, see `kgeval.candidates.Listed.from_ogb`.
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
+    archives = [path for path in paths if path.suffix == ".npz"]
+    if archives and len(paths) > 1:
+        raise DataError(f"{archives[0]}: holds the negatives of all sides; give this file alone")
+    if archives:
+        arrays = read_arrays(archives[0])
+        return Listed.from_ogb(arrays, dataset, splits=(split,), duplicates=duplicates, source=str(archives[0]))
     lists: dict[str, Ids] = {}
     for path in paths:
         side, ids = _read_blocks(path, dataset, split, header)

@@ -83,6 +83,8 @@ class Metric:
     has_moments : bool
         Whether the metric can be computed from means over the positives or queries. If so, the method `moments` returns
         the terms of these means; confidence intervals and tests are computed from the terms.
+    needs_candidates : bool
+        Whether the numbers of candidates are needed in addition to the ranks.
     """
 
     name: ClassVar[str]
@@ -97,6 +99,7 @@ class Metric:
     tie_policies: ClassVar[tuple[str, ...]] = TIE_POLICIES
     default_ties: ClassVar[str] = "realistic"
     has_moments: ClassVar[bool] = False
+    needs_candidates: ClassVar[bool] = False
 
     def __str__(self) -> str:
         options, cut_off = [], ""

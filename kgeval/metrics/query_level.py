@@ -49,6 +49,11 @@ class QueryLevel(Metric):
     default_ties: ClassVar[str] = "expected"
     has_moments: ClassVar[bool] = True
 
+    @property
+    def needs_candidates(self) -> bool:  # type: ignore[override]
+        """Whether the wrapped metric needs the lengths of the lists."""
+        return self.metric.needs_candidates
+
     def __post_init__(self) -> None:
         if not isinstance(self.metric, ListMetric):
             raise MetricError(f"QueryLevel(...) wraps a list metric such as MAP(); got {self.metric!r}")

@@ -36,12 +36,9 @@ class RankMetric(Metric):
     ----------
     has_chance_level : bool
         Whether the chance level (the expectation under random ranking) has a closed form.
-    needs_candidates : bool
-        Whether the numbers of candidates are needed in addition to the ranks.
     """
 
     has_chance_level: ClassVar[bool] = True
-    needs_candidates: ClassVar[bool] = False
     has_moments: ClassVar[bool] = True
     undefined_when: ClassVar[str] = "there is no triple"
 

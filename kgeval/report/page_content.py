@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from kgeval.checks import Ids
 from kgeval.comparison import Comparison, mismatches
 from kgeval.data import SIDES, Dataset
 from kgeval.errors import DataError, MetricError
@@ -23,8 +24,10 @@ from kgeval.results import (
     CONFIDENCE,
     DEFAULT_METRICS,
     N_EXAMPLES,
+    UNKNOWN_COUNT,
     EvaluationResult,
     extreme_rows,
+    header_lines,
     interval_notes,
     kept_rivals,
     metric_cautions,
@@ -64,7 +67,7 @@ def page_data(
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
         `kgeval.report.tables.printable`. A number with an interval is a list of four items: the value, the low
         end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
-        why, and may be empty.
+        why, and may be empty. In the summary, a number that depends on undecided ranks has two more items: its bounds.
 
     Raises
     ------
@@ -140,7 +143,7 @@ def _head(results: Sequence[EvaluationResult], notes: Sequence[Sequence[str]]) -
     """
     lines = [
         [
-            *result.header(),
+            *header_lines(result),
             *(f"note: {caution}" for caution in metric_cautions(result, DEFAULT_METRICS)),
             *(f"note: {caution}" for caution in cautions),
         ]
@@ -184,7 +187,9 @@ def _described(metric: Metric) -> dict[str, Any]:
 def _cell(result: EvaluationResult, key: str) -> list[Any]:
     interval = result.interval(key, confidence=CONFIDENCE)
     if not math.isfinite(interval.value):
-        return [None, None, None, result.value(key).reason or interval.reason or "not finite"]
+        bounds = result.bounds(key)
+        reason = result.value(key).reason or interval.reason or "not finite"
+        return [None, None, None, reason, *(bounds if bounds[0] < bounds[1] else ())]
     return [interval.value, interval.low, interval.high, interval.reason]
 
 
@@ -262,53 +267,88 @@ def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _max_candidates(results: Sequence[EvaluationResult]) -> int:
-    return max((int(r.table["rivals_filtered"].max()) + 1 for r in results if len(r.table)), default=1)
+    """Return the largest number of candidates; if a result does not know it, its largest known rank counts."""
+    sizes = [1]
+    for result in results:
+        ranks = result.rank_table.ranks("filtered")
+        sizes += [math.ceil(rank) for rank in ranks[~np.isnan(ranks)].max(initial=1.0, keepdims=True)]
+        sizes.append(int(result.table["rivals_filtered"].max()) + 1 if len(result.table) else 1)
+    return max(sizes)
 
 
 def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return bins of ranks (1, 2, 3-4, 5-9, ...) and, for each model and side, the number of ranks in each bin.
 
-    The ranks are filtered.
+    The ranks are filtered. ``"left_out"`` holds, for each model and side, the number of ranks that are in no bin,
+    because they are undecided or unknown.
     """
     max_rank = _max_candidates(results)
     starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
     starts = sorted({start for start in starts if start <= max_rank})
     ends = [*(start - 1 for start in starts[1:]), max_rank]
-    counts = []
+    counts, left_out = [], []
     for result in results:
-        bins = np.searchsorted(starts, result.rank_table.ranks("filtered"), side="right") - 1
+        ranks = result.rank_table.ranks("filtered")
+        is_known = ~np.isnan(ranks)
+        bins = np.searchsorted(starts, ranks[is_known], side="right") - 1
         sides = result.table["side"].to_numpy().astype(str)
         counts.append(
-            {side: np.bincount(bins[sides == side], minlength=len(starts)).tolist() for side in result.protocol.sides}
+            {
+                side: np.bincount(bins[sides[is_known] == side], minlength=len(starts)).tolist()
+                for side in result.protocol.sides
+            }
         )
+        left_out.append({side: int((~is_known[sides == side]).sum()) for side in result.protocol.sides})
     labels = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends)]
-    return {"bins": labels, "counts": counts}
+    return {"bins": labels, "counts": counts, "left_out": left_out}
 
 
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k."""
+    """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
+
+    A value that depends on undecided ranks is NaN. ``"bounds"`` holds, for each model, the least and the greatest
+    values for each k; None if the model has no undecided ranks.
+    """
     cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
-    return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results]}
+    bounds = [
+        [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_undecided(result) else None
+        for result in results
+    ]
+    return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results], "bounds": bounds}
 
 
-def _frame_cells(frame: pd.DataFrame, metrics: Sequence[str]) -> list[list[list[Any]]]:
+def _has_undecided(result: EvaluationResult) -> bool:
+    return bool(result.rank_table.is_undecided("filtered").any())
+
+
+def _frame_cells(
+    frame: pd.DataFrame, metrics: Sequence[str], result: EvaluationResult, rows_of: Mapping[Any, Ids]
+) -> list[list[list[Any]]]:
     """Return four lists for each metric: values, low ends and high ends of the intervals, and reasons.
 
     Each list has one item per row of `frame`. A reason says why a value or an end is undefined; it is empty if all
-    three are defined.
+    three are defined. If ranks are undecided, there are two more lists: the least and the greatest values of the
+    metric, None where they are equal. `rows_of` maps the labels of the frame to rows of the result.
     """
     cells = []
+    has_undecided = _has_undecided(result)
     for key in metrics:
         ends = frame[[key, f"{key} low", f"{key} high"]]
         reasons = frame[REASON].fillna(NOT_RANKED).where(ends.isna().any(axis=1), "")
         cells.append([*(ends[name].tolist() for name in ends), reasons.tolist()])
+        if has_undecided:
+            bounds = [
+                result.rank_table.bounds(key, rows_of[label]) if label in rows_of else (np.nan, np.nan)
+                for label in frame.index
+            ]
+            cells[-1] += [[pair[i] if pair[0] < pair[1] else None for pair in bounds] for i in (0, 1)]
     return cells
 
 
 def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return the metrics of the `MAX_RELATIONS` relations with the most ranks, for each model.
 
-    ``values[i][j]`` holds the four lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number
+    ``values[i][j]`` holds the lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number
     of all relations.
     """
     metrics = _metrics(RELATION_METRICS)
@@ -324,8 +364,16 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
         "n_all": len(order),
         "metrics": metrics,
         "n": [frame["n"].fillna(0).astype(np.int64).tolist() for frame in frames],
-        "values": [_frame_cells(frame, [metric["key"] for metric in metrics]) for frame in frames],
+        "values": [
+            _frame_cells(frame, [metric["key"] for metric in metrics], result, _rows_of(result, "relation"))
+            for frame, result in zip(frames, results)
+        ],
     }
+
+
+def _rows_of(result: EvaluationResult, column: str) -> dict[str, Ids]:
+    """Return the rows of each group of a column, if they are needed: if ranks are undecided."""
+    return {label: rows for (label,), rows in rank_groups(result, [column])} if _has_undecided(result) else {}
 
 
 def _breakdowns(results: Sequence[EvaluationResult]) -> dict[str, Any]:
@@ -370,7 +418,7 @@ def _breakdown(results: Sequence[EvaluationResult], column: str) -> dict[str, An
             "share_left": sum(map(len, groups.values())) / max(1, len(result.table)) - sum(shares),
             "n": frame["n"].tolist(),
             "share": shares,
-            "values": _frame_cells(frame, [str(metric) for metric in parsed]),
+            "values": _frame_cells(frame, [str(metric) for metric in parsed], result, _rows_of(result, column)),
         }
     return {"name": column, "groups": [shown_label(group) for (group,) in order], "models": models}
 
@@ -403,12 +451,13 @@ def _triples(result: EvaluationResult) -> dict[str, Any]:
     """Return the triples with the worst and with the best filtered ranks, and the best rivals of each.
 
     ``"rivals"`` is ``"kept"`` if the result contains rivals, ``"not kept"`` if it does not, and ``"none"`` if no triple
-    has a rival.
+    has a rival. ``"left_out"`` is the number of undecided or unknown ranks, which are not among these triples.
     """
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
     shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
-    rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] > 0).any() else "none"
-    return {"hardest": shown[:N_EXAMPLES], "easiest": shown[N_EXAMPLES:], "rivals": rivals}
+    rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] != 0).any() else "none"
+    left_out = int(np.isnan(result.rank_table.ranks("filtered")).sum())
+    return {"hardest": shown[:N_EXAMPLES], "easiest": shown[N_EXAMPLES:], "rivals": rivals, "left_out": left_out}
 
 
 def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[str, Any]:
@@ -420,7 +469,7 @@ def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[st
         "o": shown_label(entities[int(values["o"])]),
         "side": str(values["side"]),
         "rank": result.rank_table.ranks("filtered", rows=np.array([row]))[0],
-        "of": int(values["rivals_filtered"]) + 1,
+        "of": None if values["rivals_filtered"] == UNKNOWN_COUNT else int(values["rivals_filtered"]) + 1,
         "tied": int(values["tied_filtered"]),
         "score": _score(values["score"]),
         "rivals": [

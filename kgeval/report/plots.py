@@ -54,7 +54,8 @@ GroupTables = EvaluationResult | pd.DataFrame | Sequence[EvaluationResult | pd.D
 def rank_distribution(results: Results, names: Sequence[str] | None = None) -> Figure:
     """Draw the distribution of ranks: for each model and each rank r, the share of the ranks that are at most r.
 
-    The ranks are filtered, with realistic ties. The rank axis is logarithmic.
+    The ranks are filtered, with realistic ties. The rank axis is logarithmic. Undecided and unknown ranks are not
+    drawn, but count in the shares, so their line ends below 1; the title contains their number.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     Raises
     ------
     MetricError
-        If a result has no ranks.
+        If a result has no ranks, or only undecided or unknown ranks.
     MissingExtra
         If matplotlib is not installed.
     """
@@ -79,10 +80,11 @@ def rank_distribution(results: Results, names: Sequence[str] | None = None) -> F
     axes = figure.subplots()
     worst = max(float(values.max()) for _, values in ranks.values())
     handles = []
-    for i, (_, values) in enumerate(ranks.values()):
+    for i, (result, values) in enumerate(ranks.values()):
         distinct, counts = np.unique(values, return_counts=True)
         x = np.concatenate([distinct[:1], distinct, [worst]])
-        share = np.concatenate([[0.0], np.cumsum(counts) / len(values), [1.0]])
+        shares = np.cumsum(counts) / len(result.table)
+        share = np.concatenate([[0.0], shares, shares[-1:]])
         every = max(1, len(x) // 10)
         handles += axes.plot(x, share, drawstyle="steps-post", markevery=(0, every), markersize=4, **line_style(i))
     axes.set_xscale("log")
@@ -107,7 +109,8 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int 
     Returns
     -------
     matplotlib.figure.Figure
-        One line per model through the points (k, hits@k), and one line for the chance level of the first result.
+        One line per model through the points (k, hits@k), and one line for the chance level of the first result. There
+        is no point where hits@k depends on undecided ranks, and no chance level if the numbers of rivals are unknown.
     """
     check_positive_int("limit", limit, MetricError)
     ranks = _ranks_of_results("hits_curve", results, names)
@@ -115,16 +118,21 @@ def hits_curve(results: Results, names: Sequence[str] | None = None, limit: int 
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
     handles = []
-    for i, (_, values) in enumerate(ranks.values()):
-        hits = np.searchsorted(np.sort(values), k, side="right") / len(values)
+    for i, (result, values) in enumerate(ranks.values()):
+        hits = np.searchsorted(np.sort(values), k, side="right") / len(result.table)
+        if len(values) < len(result.table):
+            hits = np.array([result[f"hits@{cut}"] for cut in k.tolist()])
         every = max(1, limit // 10)
         handles += axes.plot(k, hits, markevery=(0, every), markersize=4, **line_style(i))
     result, _ = next(iter(ranks.values()))
-    sizes, counts = np.unique(result.table["rivals_filtered"].to_numpy() + 1, return_counts=True)
-    chance = (np.minimum(k[:, None], sizes) / sizes) @ counts / counts.sum()
-    handles += axes.plot(k, chance, color=GREY, linestyle=(0, (1, 3)), linewidth=1.5)
+    has_chance = not result.chance("mr").reason
+    if has_chance:
+        sizes, counts = np.unique(result.table["rivals_filtered"].to_numpy() + 1, return_counts=True)
+        chance = (np.minimum(k[:, None], sizes) / sizes) @ counts / counts.sum()
+        handles += axes.plot(k, chance, color=GREY, linestyle=(0, (1, 3)), linewidth=1.5)
     axes.set_ylim(0.0, 1.02)
-    _label_results(axes, "Hits", "k (candidates)", "hits@k (filtered, realistic ties)", ranks, handles, ["chance"])
+    more = ["chance"] if has_chance else []
+    _label_results(axes, "Hits", "k (candidates)", "hits@k (filtered, realistic ties)", ranks, handles, more)
     return figure
 
 
@@ -256,15 +264,18 @@ def difference_plot(table: pd.DataFrame | Comparison, *, limit: int = 30) -> Fig
 def _ranks_of_results(
     plot: str, results: Results, names: Sequence[str] | None
 ) -> dict[str, tuple[EvaluationResult, Reals]]:
-    """Return a dict from name to (result, filtered ranks of the result with realistic ties).
+    """Return a dict from name to (result, known filtered ranks of the result with realistic ties).
 
     Raises a MetricError if a result has no ranks; its message names `plot`, the function that needs the ranks.
     """
     named = name_results(results, names)
-    empty = [name for name, result in named.items() if not len(result.table)]
-    if empty:
-        raise MetricError(f"{plot} needs ranks; result {empty[0]!r} has no ranks")
-    return {name: (result, result.rank_table.ranks("filtered")) for name, result in named.items()}
+    ranks = {name: result.rank_table.ranks("filtered") for name, result in named.items()}
+    known = {name: values[~np.isnan(values)] for name, values in ranks.items()}
+    for name, values in known.items():
+        if not len(values):
+            ranks_are = "has no ranks" if not len(ranks[name]) else "has only undecided or unknown ranks"
+            raise MetricError(f"{plot} needs ranks; result {name!r} {ranks_are}")
+    return {name: (result, known[name]) for name, result in named.items()}
 
 
 def _label_results(
@@ -288,6 +299,8 @@ def _label_results(
     n = f"n = {len(results[0].table):,} ranks" if is_same_size else "n in the legend"
     dataset = shorten(str(results[0].about.get("dataset", "")))
     caution = f"\nnot comparable: the results differ in {differing}" if differing else ""
+    n_unknown = sum(len(result.table) - len(values) for result, values in ranks.values())
+    caution += f"\n{n_unknown:,} ranks are undecided or unknown, not drawn" if n_unknown else ""
     set_labels(axes, f"{title} on {dataset}: {n}{caution}", x, y)
     n_of = {name: "" if is_same_size else f" (n = {len(result.table):,})" for name, (result, _) in ranks.items()}
     add_legend(axes, handles, [*(shorten(name, 24) + size if size else name for name, size in n_of.items()), *more])

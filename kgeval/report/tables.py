@@ -261,11 +261,12 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
             of_model = (compared.table["first"] == name) | (compared.table["second"] == name)
             rows = compared.table.loc[of_model & (compared.table["metric"] == metric), "p_holm"]
             p_values.loc[name, metric] = rows.max(skipna=False)
-    directions = {metric: key.higher_is_better for metric, key in compared.keys.items()}
+    best = {metric: _best_model(compared, metric) for metric in compared.keys}
+    directions = {metric: key.higher_is_better for metric, key in compared.keys.items() if best[metric]}
     marks, legend = significance_marks(p_values, against="every other model", alpha=alpha)
     table = format_comparison(compared.values, style, best=directions, marks=marks, legend=legend)
     has_value = [metric for metric in compared.keys if compared.values[metric].notna().any()]
-    undecided = [metric for metric in has_value if (compared.best(metric), metric) not in marks]
+    undecided = [metric for metric in has_value if (best[metric], metric) not in marks]
     if not undecided:
         return table
     escape, _, _ = _STYLES[style]
@@ -274,6 +275,14 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
         f"differ significantly from every other model (p <= {alpha:g}, Holm)"
     )
     return table + {"table": f"\n{note}", "markdown": f"\n\n{note}", "latex": f"\n\\par\\noindent {note}"}[style]
+
+
+def _best_model(compared: Comparison, metric: str) -> str:
+    """Return the name of the model with the best value; empty if it is not known."""
+    try:
+        return compared.best(metric)
+    except MetricError:
+        return ""
 
 
 def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,15 +13,16 @@ from kgeval.results.columns import (
 from kgeval.results.display import show_html, show_text, with_headings
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
-    CONFIDENCE,
     DEFAULT_METRICS,
     MAX_ENTITY_RATIO,
     EvaluationResult,
     have_same_ranks,
+    header_lines,
     interval_notes,
     kept_rivals,
     metric_cautions,
     rank_groups,
+    unknown_lines,
     with_all_features,
     with_dataset_columns,
 )
@@ -38,17 +39,20 @@ from kgeval.results.files import (
 )
 from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
-from kgeval.results.rank_table import RankTable
+from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.results.undecided import EXTREMES, UNKNOWN_COUNT, unknown_reason
 
 __all__ = [
     "BREAKDOWNS",
     "CLUSTERS",
     "CONFIDENCE",
     "DEFAULT_METRICS",
+    "EXTREMES",
     "MAX_ENTITY_RATIO",
     "N_EXAMPLES",
     "PURPOSES",
     "READERS",
+    "UNKNOWN_COUNT",
     "EvaluationResult",
     "Key",
     "RankTable",
@@ -62,6 +66,7 @@ __all__ = [
     "group_labels",
     "group_names",
     "have_same_ranks",
+    "header_lines",
     "interval_notes",
     "join_columns",
     "kept_rivals",
@@ -75,6 +80,8 @@ __all__ = [
     "says_splits",
     "show_html",
     "show_text",
+    "unknown_lines",
+    "unknown_reason",
     "unpack_columns",
     "unpack_vocabularies",
     "with_all_features",

@@ -22,6 +22,7 @@ from kgeval.data import (
     Vocabulary,
     check_side,
     given_and_asked_where,
+    group_rows,
     triple_ids,
     with_labels,
 )
@@ -59,16 +60,25 @@ from kgeval.results.display import show_html, show_text
 from kgeval.results.explanations import Source, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
-from kgeval.results.lists import no_lists, query_lists
-from kgeval.results.rank_table import INTERVALS, RankTable
+from kgeval.results.lists import no_lists, query_columns, query_lists
+from kgeval.results.rank_table import CONFIDENCE, INTERVALS, RankTable
+from kgeval.results.undecided import (
+    EXTREMES,
+    UNDECIDED_COLUMNS,
+    UNKNOWN,
+    check_undecided,
+    shown_bounds,
+    unknown_counts,
+    where_equal,
+)
 from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
 
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
-CONFIDENCE = 0.95
 # A caution is given if clusters by entity make an interval more than this many times as wide.
 MAX_ENTITY_RATIO = 2.0
 BREAKDOWNS = ("relation", "side", "split")
-RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON)  # names that users' columns must not have
+# Names that users' columns must not have.
+RESERVED = ("rank_raw", "rank_filtered", "n", "share", N_EFFECTIVE, REASON, *UNDECIDED_COLUMNS)
 
 
 class EvaluationResult:
@@ -84,12 +94,24 @@ class EvaluationResult:
         One row per (triple, side): ``s, p, o`` (ids), ``side``, ``split``, ``score`` of the positive, and counts of
         rivals: with a higher score (``better``), with the same score (``tied``), and all rivals (``rivals``). There
         are two columns for each count, for example ``better_raw`` and ``better_filtered``.
+
+        Two more bool columns are optional: ``undecided_raw`` and ``undecided_filtered``, True where a rank is only
+        bounded, for example because a list of predictions ends before the positive. In such a row, ``better`` rivals
+        surely rank above the positive, and the ``tied`` ones stand somewhere: the rank lies between ``better + 1``
+        (optimistic) and ``better + tied + 1`` (pessimistic).
     entities, relations : Vocabulary
     protocol : Protocol
     about : dict
         Facts that JSON can store: name, fingerprint and observations of the dataset, name of the scorer, version of
         kgeval, and counts. The count ``n_read`` is the number of (triple, side) rows that were read: the ranked rows
         plus the dropped rows.
+
+        The entry ``unknown``, if there is one, is a dict that tells what is not known of the ranks, and why; the
+        numbers that need it are NaN with this reason. Its possible keys: ``"raw"``, ``"filtered"``: all ranks of this
+        setting are unknown, and its columns ``better``, ``tied`` and ``rivals`` hold -1 (`UNKNOWN_COUNT`) in all rows;
+        ``"rivals"``: the number of rivals is unknown, and the columns ``rivals_raw`` and ``rivals_filtered`` hold -1 in
+        all rows; ``"ties"``: it is unknown which rivals tie, and ``better + 1 + tied / 2`` is the realistic rank;
+        ``"queries"``: the positives of a query were ranked by different lists, so a query has no list.
     dropped : dict of str to int
         For each reason, the number of (triple, side) rows that were read but not ranked.
     notes : sequence of str
@@ -132,7 +154,7 @@ class EvaluationResult:
         rivals: pd.DataFrame | None = None,
         source: Source | None = None,
     ) -> None:
-        self.rank_table = RankTable(by_position(table), protocol)
+        self.rank_table = RankTable(by_position(table), protocol, about.get("unknown", {}))
         self.entities, self.relations = entities, relations
         self.dropped: dict[str, int] = dict(dropped or {})
         self.about = {"n_read": len(table) + sum(self.dropped.values()), **about}
@@ -142,7 +164,7 @@ class EvaluationResult:
         self._check_counts()
 
     def _check_counts(self) -> None:
-        """Raise a DataError if the numbers of rows contradict each other."""
+        """Raise a DataError if the numbers of rows, or the counts of rivals, contradict each other."""
         n_read, n = self.about["n_read"], len(self.table)
         counts = [*self.dropped.values(), n_read]
         if any(isinstance(count, bool) or not isinstance(count, int) or count < 0 for count in counts):
@@ -156,6 +178,7 @@ class EvaluationResult:
             raise DataError(f"columns has {len(self.columns)} rows; the table has {n}")
         if self._rivals is not None and (self._rivals["row"] >= n).any():
             raise DataError(f"rivals: row {self._rivals['row'].max()} does not exist; the table has {n} rows")
+        check_undecided(self.table, self.rank_table.unknown)
 
     def __replace__(self, **changes: Any) -> EvaluationResult:
         """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
@@ -189,7 +212,7 @@ class EvaluationResult:
 
     @property
     def tie_rate(self) -> float:
-        """Share of rows whose positive has the same score as at least one rival, in the filtered setting."""
+        """Share of rows whose positive has the same score as at least one rival; see `RankTable.tie_rate`."""
         return self.rank_table.tie_rate
 
     def __getitem__(self, key: str | Metric) -> float:
@@ -197,6 +220,10 @@ class EvaluationResult:
 
     def value(self, key: str | Metric) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
+
+        If ranks are undecided (see the table of `EvaluationResult`), optimistic ties put them at their best and
+        pessimistic ties at their worst. Under other ties, the metric has a value only if it does not depend on them;
+        `bounds` gives its least and its greatest value.
 
         Parameters
         ----------
@@ -210,6 +237,43 @@ class EvaluationResult:
             If the key is not valid, or its side was not ranked.
         """
         return self.rank_table.value(key)
+
+    def bounds(self, key: str | Metric) -> tuple[float, float]:
+        """Return the least and the greatest value that the metric `key` can have, whatever the undecided ranks are.
+
+        Parameters
+        ----------
+        key : str or Metric
+            As in `value`. The tie policy holds for the other ranks: in ``bounds("mrr")``, they have realistic ties.
+
+        Returns
+        -------
+        low, high : float
+            Each bound is attained, with all undecided ranks at their worst or at their best. Both are the value of the
+            metric if it does not depend on undecided ranks, and NaN if it has no bounds; the reason of `value` then
+            says why.
+
+        Raises
+        ------
+        MetricError
+            If the key is not valid, or its side was not ranked.
+
+        Examples
+        --------
+        The first of two answers has rank 1. The second is not among the first two; 2 other candidates remain.
+
+        >>> import kgeval as kg
+        >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+        >>> result = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
+        >>> counts = {f"{name}_{setting}": n for setting in ("raw", "filtered")
+        ...           for name, n in [("better", [0, 2]), ("tied", [0, 1]), ("undecided", [False, True])]}
+        >>> bounded = result.__replace__(table=result.table.assign(**counts))
+        >>> bounded["mr"], bounded.bounds("mr"), bounded.bounds("hits@2")
+        (nan, (2.0, 2.5), (0.5, 0.5))
+        >>> bounded.value("mr").reason
+        'the value lies between 2.00 and 2.50, since 1 of 2 ranks is undecided'
+        """
+        return self.rank_table.bounds(key)
 
     def chance(self, key: str | Metric) -> MetricValue:
         """Return the expected value of the metric `key` for a random ranking.
@@ -302,7 +366,8 @@ class EvaluationResult:
         MetricError
             If the number of weights is wrong, if a weight is negative or not finite, if all weights of the side are 0,
             if the largest weight is above 1e100 or below 1e-100 (sums would overflow or lose digits),
-            if the weights are a Series with another index than `table`, or if the metric has no weighted form.
+            if the weights are a Series with another index than `table`, if the metric has no weighted form, or if it is
+            undefined, for example because it depends on undecided ranks; the message then has its bounds.
 
         Examples
         --------
@@ -334,7 +399,7 @@ class EvaluationResult:
             raise MetricError(
                 f"{parsed.metric} under {parsed.ties} ties has no weighted form: it depends on the number of ranks"
             )
-        moments = self.rank_table.moments(parsed, rows).weighted(row_weights[rows])
+        moments = self.rank_table.moments(parsed, rows, weights=row_weights[rows])
         clusters = self.rank_table.row_clusters(cluster)
         sampled_share = self.rank_table.sampled_share_of(parsed, clusters)
         return robust_interval(moments, clusters.among([rows]), confidence, parsed.bounds, sampled_share)
@@ -464,7 +529,7 @@ class EvaluationResult:
         counts = [len(self.table), len(groups)]
         return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
 
-    def lists(self, side: str = "both", setting: str = "filtered") -> Lists:
+    def lists(self, side: str = "both", setting: str = "filtered", undecided: str | None = None) -> Lists:
         """Return one ranked list per query, for the metrics and curves of `kgeval.metrics.retrieval`.
 
         The relevant items of a list are the ranked answers of its query. In the raw setting, the other items are all
@@ -476,6 +541,9 @@ class EvaluationResult:
             ``"both"``, ``"subject"`` or ``"object"``.
         setting : str
             ``"filtered"`` or ``"raw"``.
+        undecided : str, optional
+            Where answers with an undecided rank stand: ``"optimistic"``: before, or ``"pessimistic"``: after all items
+            with which they share a range of ranks. Results without such ranks do not need it.
 
         Returns
         -------
@@ -485,16 +553,27 @@ class EvaluationResult:
         Raises
         ------
         MetricError
-            If the side was not ranked; or if the setting is filtered, and the filter of the protocol contains some
-            splits, but not all ranked splits.
+            If the side was not ranked; if the setting is filtered, and the filter of the protocol contains some splits,
+            but not all ranked splits; if ranks are undecided, and `undecided` is None; or if the lists are unknown.
         """
         check_one_of("setting", setting, SETTINGS, MetricError)
         check_one_of("side", side, SIDE_WORDS, MetricError)
-        reason = no_lists(self.protocol, setting)
+        rows_of_side = self.rank_table.rows_of(SIDE_WORDS[side])
+        unknown = (self.rank_table.unknown.get(name, "") for name in (setting, "ties", "rivals", "queries"))
+        reason = no_lists(self.protocol, setting) or next(filter(None, unknown), "")
         if reason:
             raise MetricError(reason)
-        rows_of_side = self.table.iloc[self.rank_table.rows_of(SIDE_WORDS[side])]
-        lists, rows = query_lists(rows_of_side, self.protocol, setting)
+        n_undecided = int(self.rank_table.is_undecided(setting, rows_of_side).sum())
+        if undecided is not None:
+            check_one_of("undecided", undecided, EXTREMES, MetricError)
+        elif n_undecided:
+            raise MetricError(
+                f"{n_undecided:,} of {len(rows_of_side):,} ranks are undecided, so their places in the lists are not "
+                "known; choose lists(undecided='optimistic') or lists(undecided='pessimistic')"
+            )
+        _, rows = query_lists(self.table.iloc[rows_of_side], self.protocol, setting)
+        lists, *bounded = self.rank_table.bounded_lists(setting, rows_of_side)
+        lists = bounded[undecided == "optimistic"] if bounded else lists
         is_subject = (rows["side"] == "subject").to_numpy()
         given, _ = given_and_asked_where(rows[["s", "p", "o"]].to_numpy(), is_subject)
         columns = [
@@ -526,12 +605,16 @@ class EvaluationResult:
         -------
         pandas.DataFrame
             Indexed by side, relation and given entity (labels). Columns: ``n`` (number of ranked answers of the query),
-            the metrics, and ``reason``.
+            the metrics, and ``reason``. With ties ``"expected"``, a value that depends on undecided ranks is NaN.
         """
-        lists = self.lists(side, setting)
         specs = split_list(metrics)
         plain = [metric.removeprefix("query.") if isinstance(metric, str) else metric for metric in specs]
+        rows = self.rank_table.rows_of(SIDE_WORDS[check_one_of("side", side, SIDE_WORDS, MetricError)])
+        has_undecided = ties not in EXTREMES and bool(self.rank_table.is_undecided(setting, rows).any())
+        lists = self.lists(side, setting, undecided="pessimistic" if ties == "pessimistic" else "optimistic")
         frame = tabulate(lists, plain, ties, average=None)
+        if has_undecided:
+            frame = where_equal(frame, tabulate(self.lists(side, setting, "pessimistic"), plain, ties, average=None))
         frame.insert(0, "n", lists.n_relevant)
         return frame
 
@@ -636,44 +719,22 @@ class EvaluationResult:
         """
         if self._source is None:
             raise DataError(
-                "this result has no scorer: it was loaded from a file. Evaluate again, or run kgeval explain"
+                "this result has no scorer: it was loaded from a file, or made without a model. Evaluate again, or run "
+                "kgeval explain"
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 
     def labelled(self) -> pd.DataFrame:
-        """Return the table with labels instead of ids, and with the realistic ranks ``rank_raw``, ``rank_filtered``."""
+        """Return the table with labels instead of ids, and with the realistic ranks ``rank_raw``, ``rank_filtered``.
+
+        Undecided ranks, unknown ranks and unknown counts are NaN.
+        """
         frame = with_labels(self.table, self.entities, self.relations)
+        for name in unknown_counts(self.rank_table.unknown):
+            frame[name] = np.nan
         for setting in SETTINGS:
             frame[f"rank_{setting}"] = self.rank_table.ranks(setting)
         return frame
-
-    def header(self, ties: str = "realistic") -> list[str]:
-        """Return the lines to show above a table of metrics: dataset, protocol, dropped rows, notes.
-
-        Parameters
-        ----------
-        ties : str
-            The tie policy of the values in the table; the lines name it.
-
-        Raises
-        ------
-        MetricError
-            If the tie policy is unknown.
-        """
-        check_one_of("ties", ties, TIE_POLICIES, MetricError)
-        about, dropped = self.about, sum(self.dropped.values())
-        lines = [
-            f"{about['dataset']}: {counted(len(self.entities), 'entity')}, "
-            f"{counted(len(self.relations), 'relation')}; {'+'.join(self.protocol.splits)} "
-            f"{counted(about['n_triples'], 'triple')}, {counted(about['n_queries'], 'query')}; "
-            f"{about['n_unseen']:,} unseen, {dropped:,} dropped",
-            f"{self.protocol.describe()}, {ties} ties (tie rate {self.tie_rate:.1%}); "
-            f"protocol {self.protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
-            f"kgeval {about['version']}",
-        ]
-        lines += [f"dropped: {counted(n, 'rank')}, {reason}" for reason, n in self.dropped.items()]
-        lines += [f"dataset: {observation}" for observation in about["observations"]]
-        return lines + [f"note: {note}" for note in self.notes]
 
     def save(self, path: str | Path, *, details: bool = True, overwrite: bool = False) -> None:
         """Write the result to one file, by convention with the ending ``.kgeval``; `kgeval.load_result` reads it.
@@ -735,24 +796,79 @@ class EvaluationResult:
             )
         return int(np.argmax(is_match))
 
-    def _lines(self) -> list[str]:
-        """Return the header lines and the cautions of the default metrics."""
-        return [*self.header(), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
+    def _shown(self) -> tuple[list[str], pd.DataFrame]:
+        """Return the lines above the shown table, and the table: header, cautions of the default metrics, summary."""
+        lines = [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
+        frame = self.summary()
+        ranks = self.rank_table
+        if ranks.unknown or any(ranks.is_undecided(setting).any() for setting in SETTINGS):
+            # The reasons contain bounds and are too long for a column.
+            reasons = zip(frame.index, frame[REASON])
+            lines += [f"undefined in {setting} {side}: {reason}" for (setting, side), reason in reasons if reason]
+            frame = frame.drop(columns=REASON)
+        return lines, frame
 
     def __repr__(self) -> str:
-        return show_text(self._lines(), self.summary())
+        return show_text(*self._shown())
 
     def _repr_html_(self) -> str:
-        return show_html(self._lines(), self.summary())
+        return show_html(*self._shown())
 
 
-def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | str) -> list[str]:
+def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]:
+    """Return the lines to show above a table of metrics: dataset, protocol, dropped rows, notes.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    ties : str
+        The tie policy of the values in the table; the lines name it.
+
+    Raises
+    ------
+    MetricError
+        If the tie policy is unknown.
+    """
+    check_one_of("ties", ties, TIE_POLICIES, MetricError)
+    about, protocol, dropped = result.about, result.protocol, sum(result.dropped.values())
+    lines = [
+        f"{about['dataset']}: {counted(len(result.entities), 'entity')}, "
+        f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "
+        f"{counted(about['n_triples'], 'triple')}, {counted(about['n_queries'], 'query')}; "
+        f"{about['n_unseen']:,} unseen, {dropped:,} dropped",
+        f"{protocol.describe()}, {ties} ties (tie rate {_share(result.tie_rate)}); "
+        f"protocol {protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
+        f"kgeval {about['version']}",
+    ]
+    lines += [f"dropped: {counted(n, 'rank')}, {reason}" for reason, n in result.dropped.items()]
+    lines += unknown_lines(result)
+    lines += [f"dataset: {observation}" for observation in about["observations"]]
+    return lines + [f"note: {note}" for note in result.notes]
+
+
+def unknown_lines(result: EvaluationResult) -> list[str]:
+    """Return the lines of the header that say what is unknown of the ranks, and why.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    """
+    return [f"unknown: {UNKNOWN[name]}: {reason}" for name, reason in result.rank_table.unknown.items()]
+
+
+def metric_cautions(
+    result: EvaluationResult, metrics: Sequence[str | Metric] | str, ties: str | None = None
+) -> list[str]:
     """Return cautions about metrics of a result, for example about hits@10 if some queries have 10 candidates or fewer.
+
+    If ranks are undecided, there is one line for each metric that depends on them, with its least and greatest value.
 
     Parameters
     ----------
     result : EvaluationResult
     metrics : sequence of str or Metric, or one string with commas
+    ties : str, optional
+        The tie policy of the shown values; by default the default policy of each metric.
 
     Returns
     -------
@@ -761,9 +877,11 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
     """
     rivals = result.rank_table.counts("filtered").rivals
     parsed = parse_all(metrics)
-    cautions = [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
+    cautions = _undecided_cautions(result, parsed, ties)
+    if not {"filtered", "rivals"} & set(result.rank_table.unknown):
+        cautions += [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
     if any(isinstance(metric, QueryLevel) for metric in parsed):
-        n_queries = len(query_lists(result.table, result.protocol, "raw")[0])
+        n_queries = len(group_rows(*query_columns(result.table))[1]) - 1
         cautions.append(
             f"query. metrics count each of the {n_queries:,} queries once, with all its ranked answers as relevant "
             "items; expected ties unless another tie policy is given"
@@ -773,6 +891,26 @@ def metric_cautions(result: EvaluationResult, metrics: Sequence[str | Metric] | 
                 "query. metrics of a sample of triples do not estimate those of the split: queries have fewer answers"
             )
     return list(dict.fromkeys(caution for caution in cautions if caution))
+
+
+def _undecided_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
+    """Return the cautions about undecided ranks: how many they are, and the bounds of the metrics."""
+    ranks = result.rank_table
+    # A side or setting may have undecided ranks while the filtered ranks of both sides have none.
+    counts = {setting: int(ranks.is_undecided(setting).sum()) for setting in reversed(SETTINGS)}
+    if not any(counts.values()):
+        return []
+    parts = [f"{n:,} of {len(ranks):,} {setting} ranks" for setting, n in counts.items() if n]
+    text = f"{' and '.join(parts)} are undecided: only bounds of them are known"
+    if ties in EXTREMES:
+        return [f"{text}; {ties} ties put them at their {'best' if ties == 'optimistic' else 'worst'}"]
+    lines = [text]
+    for metric in metrics:
+        key = Key.parse(metric) if ties is None else Key(Key.parse(metric).metric, ties=ties)
+        low, high = ranks.bounds(key)
+        if low < high:
+            lines.append(f"{key} lies between {shown_bounds(key, low, high)}")
+    return lines
 
 
 def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, cluster: Any = "triple") -> list[str]:
@@ -815,6 +953,10 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
                 "(clusters by entity)"
             )
     return lines
+
+
+def _share(share: float) -> str:
+    return "unknown" if np.isnan(share) else f"{share:.1%}"
 
 
 def have_same_ranks(one: EvaluationResult, other: EvaluationResult) -> bool:

@@ -24,7 +24,11 @@ N_EXAMPLES, N_RIVALS = 10, 5  # a saved result contains 5 rivals for each of the
 
 
 class Source(typing.Protocol):
-    """The dataset and the scorer from which a result was computed, while they are in memory."""
+    """The dataset and the scorer from which a result was computed, while they are in memory.
+
+    A source with the attribute ``is_stored = True`` looks up the lists of a file: nothing is scored again, so no counts
+    are compared.
+    """
 
     @property
     def dataset(self) -> Dataset:
@@ -238,7 +242,8 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
     """Return the indices of the rows with the `n` worst and the `n` best filtered ranks.
 
     The worst ranks come first, starting with the worst; the best ranks follow, starting with the best. Of two equal
-    ranks, the rank among more rivals counts as better. Rows without a score are left out.
+    ranks, the rank among more rivals counts as better. Rows without a score are left out, and rows without a rank: a
+    rank may be undecided or unknown.
 
     Parameters
     ----------
@@ -252,8 +257,9 @@ def extreme_rows(ranks: RankTable, n: int = N_EXAMPLES) -> Ids:
     """
     counts = ranks.counts("filtered")
     # Indices of the rows, from the best rank to the worst; the last key of `lexsort` is the first sort criterion.
-    order = np.lexsort((-counts.rivals, ranks.ranks("filtered")))
-    order = order[~np.isnan(ranks.frame["score"].to_numpy().astype(np.float64)[order])]
+    values = ranks.ranks("filtered")
+    order = np.lexsort((-counts.rivals, values))
+    order = order[~np.isnan(ranks.frame["score"].to_numpy().astype(np.float64)[order] + values[order])]
     return np.concatenate([order[::-1][:n], order[: min(n, max(0, len(order) - n))]])
 
 
@@ -264,12 +270,16 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
     """
     stored = ranks.frame.iloc[row]
     side, triple = stored["side"], np.array([stored["s"], stored["p"], stored["o"]], dtype=np.int64)
+    if getattr(source, "is_stored", False):
+        return _ScoredQuery.of(source, side, triple, row)
     labels = triple_labels(source.dataset, *triple)
     if stored["score"] != stored["score"]:
         raise DataError(
             f"{labels} was not scored on the {side} side: it contains an entity or relation that does not occur in "
             "train"
         )
+    if ranks.is_undecided("raw", np.array([row]))[0]:
+        raise DataError(f"the rank of {labels} on the {side} side is undecided: it is only known to lie between bounds")
     query = _ScoredQuery.of(source, side, triple, row)
     stored_counts = int(stored["better_raw"]), int(stored["tied_raw"])
     new_counts = len(query.order.above), len(query.order.tied)

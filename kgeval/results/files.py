@@ -19,13 +19,16 @@ from kgeval.data import PER_POSITIVE, SETTINGS, Protocol, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
 from kgeval.files import Arrays, pack_labels, read_archive, unpack_labels, write_archive
 from kgeval.results.columns import text_codes
+from kgeval.results.undecided import COUNTS, UNDECIDED_COLUMNS, unknown_counts
 
 TABLE_COLUMNS = (
     "s", "p", "o", "side", "split", "score",
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
-VERSION = 2  # version of the file format; kgeval 0.1.0 wrote version 1
+# Versions of the file format: kgeval 0.1.0 wrote version 1. A file has version 3 if some ranks in it are undecided or
+# unknown, because earlier versions of kgeval would read them as known.
+VERSION, VERSION_OF_KNOWN = 3, 2
 # Kind of result -> function that makes the result from the arrays, the header and the version of the format.
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
 _HEADER_KEYS = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
@@ -47,7 +50,9 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
     overwrite : bool
         Whether to replace an existing file.
     """
-    write_archive(path, arrays, {**header, "format": f"kgeval {kind} {VERSION}"}, overwrite=overwrite)
+    is_known = "unknown" not in header["about"] and not set(UNDECIDED_COLUMNS) & set(arrays)
+    version = VERSION_OF_KNOWN if is_known else VERSION
+    write_archive(path, arrays, {**header, "format": f"kgeval {kind} {version}"}, overwrite=overwrite)
 
 
 def load_result(path: str | Path) -> Any:
@@ -113,6 +118,7 @@ def pack_ranks(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
             header[f"categories_{column}"] = [str(category) for category in values.cat.categories]
             values = values.cat.codes
         arrays[column] = values.to_numpy()
+    arrays |= {name: table[name].to_numpy() for name in UNDECIDED_COLUMNS if name in table.columns}
     column_arrays, column_header = pack_columns(columns)
     arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
     if rivals is not None:
@@ -207,7 +213,7 @@ def unpack_ranks(arrays: Arrays, header: dict[str, Any], version: int) -> dict[s
     check_about(header["about"], _ABOUT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
     _check_table(arrays, header, len(entities), len(relations))
-    columns: dict[str, Any] = {name: arrays[name] for name in TABLE_COLUMNS}
+    columns: dict[str, Any] = {name: arrays[name] for name in (*TABLE_COLUMNS, *UNDECIDED_COLUMNS) if name in arrays}
     for name in ("side", "split"):
         columns[name] = pd.Categorical.from_codes(arrays[name], header[f"categories_{name}"])
     return {
@@ -291,7 +297,7 @@ def _kind(protocol: dict[str, Any]) -> str:
 
 def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_relations: int) -> None:
     """Raise a DataError if lengths, ids or counts in the columns of a saved table are not consistent."""
-    lengths = {name: arrays[name].shape for name in TABLE_COLUMNS}
+    lengths = {name: arrays[name].shape for name in (*TABLE_COLUMNS, *UNDECIDED_COLUMNS) if name in arrays}
     if len(set(lengths.values())) > 1 or arrays["s"].ndim != 1:
         raise DataError(f"columns differ in length: {lengths}")
     TripleSet(np.column_stack([arrays[name] for name in "spo"]), n_entities, n_relations, "columns s, p, o")
@@ -301,12 +307,20 @@ def _check_table(arrays: Arrays, header: dict[str, Any], n_entities: int, n_rela
     # then exceed the number of entities.
     lists_repeat = isinstance(header["protocol"], dict) and _kind(header["protocol"]) == PER_POSITIVE
     most = np.iinfo(np.int64).max if lists_repeat else n_entities
+    are_unknown = unknown_counts(header["about"].get("unknown", {}))
     for setting in SETTINGS:
-        better, tied, rivals = (
-            check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], most, (None,))
-            for name in ("better", "tied", "rivals")
-        )
-        if (better + tied > rivals).any():
+        known = {
+            name: check_ids(f"{name}_{setting}", arrays[f"{name}_{setting}"], most, (None,))
+            for name in COUNTS
+            if f"{name}_{setting}" not in are_unknown
+        }
+        if "rivals" in known and (known["better"] + known["tied"] > known["rivals"]).any():
             raise DataError(f"better_{setting} + tied_{setting} exceeds rivals_{setting}")
-    if any((arrays[f"{name}_filtered"] > arrays[f"{name}_raw"]).any() for name in ("better", "tied", "rivals")):
-        raise DataError("filtered counts exceed raw counts")
+    for name in COUNTS:
+        if {f"{name}_raw", f"{name}_filtered"} & set(are_unknown):
+            continue
+        # In an undecided row, `tied` counts what is not known to be above or below the positive, which may be more in
+        # the filtered setting.
+        is_compared = ~arrays.get("undecided_filtered", np.zeros(len(arrays["s"]), bool)) | (name != "tied")
+        if (arrays[f"{name}_filtered"] > arrays[f"{name}_raw"])[is_compared].any():
+            raise DataError("filtered counts exceed raw counts")

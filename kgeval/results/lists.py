@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +14,7 @@ from kgeval.checks import Ids
 from kgeval.data import Protocol, given_and_asked_where, group_rows
 from kgeval.metrics import lists_of_counts
 from kgeval.metrics.retrieval import Lists
+from kgeval.results.undecided import UNKNOWN_COUNT, undecided_rows
 
 
 def no_lists(protocol: Protocol, setting: str) -> str:
@@ -81,19 +84,55 @@ def query_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[
     rows : pandas.DataFrame
         For each query, one row of `table` that contains the side, relation and given entity of the query.
     """
+    distinct, query, first = _distinct_answers(table)
+    better, tied, rivals = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied", "rivals"))
+    is_removed = setting == "filtered" and bool(protocol.filter_splits)
+    lists = lists_of_counts(query, len(first) - 1, better, tied, rivals, is_removed)
+    if (rivals == UNKNOWN_COUNT).any():
+        # The length of a list is unknown: it is at least the number of items up to the last answer.
+        length = np.zeros_like(lists.length)
+        np.maximum.at(length, lists.query, lists.before + lists.size)
+        lists = replace(lists, length=length)
+    return lists, table.iloc[distinct[first[:-1]]]
+
+
+def bounded_lists(table: pd.DataFrame, protocol: Protocol, setting: str) -> tuple[Lists, ...]:
+    """Return the lists of `query_lists`; if ranks are undecided, also the lists with these ranks at both bounds.
+
+    Parameters
+    ----------
+    table, protocol, setting
+        As in `query_lists`.
+
+    Returns
+    -------
+    tuple of Lists
+        Either one element; or three: the lists in which undecided ranks are ties, the lists with all undecided ranks at
+        their worst, and the lists with all of them at their best.
+    """
+    lists, _ = query_lists(table, protocol, setting)
+    is_undecided = undecided_rows(table, setting)
+    if not is_undecided.any():
+        return (lists,)
+    distinct, query, _ = _distinct_answers(table)
+    better, tied = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied"))
+    # (answers,): the row of each item of `lists`; `lists_of_counts` sorts the answers by the same keys.
+    row_of_item = distinct[np.lexsort((tied, better, query))]
+    return (lists, *(lists.under(ties, among=is_undecided[row_of_item]) for ties in ("pessimistic", "optimistic")))
+
+
+def _distinct_answers(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
+    """Return the rows, queries and bounds of the distinct answers: an answer that a query has twice counts once.
+
+    Three int64 arrays: one row for each distinct pair of query and answer, shape (answers,), sorted by query and
+    answer; the number 0, 1, ... of the query of each of them, shape (answers,); and the index in the first array at
+    which the answers of each query start, shape (queries + 1,), whose last element is the number of answers.
+    """
     side = table["side"].cat.codes.to_numpy().astype(np.int64)
     is_subject = (table["side"] == "subject").to_numpy()
     triples = table[["s", "p", "o"]].to_numpy()
     given, answer = given_and_asked_where(triples, is_subject)
-    # distinct (answers,): one row for each distinct pair of query and answer, sorted by query and answer.
     order, starts = group_rows(side, triples[:, 1], given, answer)
     distinct = order[starts[:-1]]
-    # first (queries + 1,): the index in `distinct` at which the answers of each query start; the last element is the
-    # number of answers.
     _, first = group_rows(side[distinct], triples[distinct, 1], given[distinct])
-    n_queries = len(first) - 1
-    # query (answers,): the number (0, 1, ...) of the query to which each answer belongs.
-    query = np.repeat(np.arange(n_queries), np.diff(first))
-    better, tied, rivals = (table[f"{name}_{setting}"].to_numpy()[distinct] for name in ("better", "tied", "rivals"))
-    is_removed = setting == "filtered" and bool(protocol.filter_splits)
-    return lists_of_counts(query, n_queries, better, tied, rivals, is_removed), table.iloc[distinct[first[:-1]]]
+    return distinct, np.repeat(np.arange(len(first) - 1), np.diff(first)), first

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from kgeval.checks import Ids, Reals
@@ -31,7 +32,8 @@ from kgeval.metrics.retrieval import Lists
 from kgeval.ranking import RankCounts
 from kgeval.results.clustering import RowClusters
 from kgeval.results.keys import Key
-from kgeval.results.lists import no_lists, query_lists
+from kgeval.results.lists import bounded_lists, no_lists
+from kgeval.results.undecided import EXTREMES, at_extremes, between_reason, undecided_rows, unknown_reason
 from kgeval.stats import (
     BOOTSTRAPS,
     CROSSED,
@@ -45,6 +47,7 @@ from kgeval.stats import (
 )
 
 INTERVALS = ("robust", *BOOTSTRAPS)
+CONFIDENCE = 0.95
 NO_CHANCE = (
     "with unseen='worst' the ranks of unseen triples are not random, and unseen entities never win, so no chance level "
     "is defined; use unseen='drop' or 'rank'"
@@ -60,6 +63,10 @@ class RankTable:
     methods, ``key`` is a metric with setting, side and tie policy; ``rows`` are indices of rows, by default all rows of
     the key's side.
 
+    A rank may be undecided, that is, only bounded; `EvaluationResult` describes the columns that say so. Optimistic and
+    pessimistic ties put undecided ranks at their best and at their worst. Under other tie policies, a metric has a
+    value only if it is the same for all undecided ranks at their best and for all of them at their worst.
+
     Parameters
     ----------
     frame : pandas.DataFrame
@@ -68,10 +75,13 @@ class RankTable:
         count, for example ``better_raw`` and ``better_filtered``.
     protocol : Protocol
         The protocol under which the rivals were counted.
+    unknown : mapping of str to str
+        What is not known of the ranks, and why: the entry ``unknown`` of `EvaluationResult.about`.
     """
 
     frame: pd.DataFrame
     protocol: Protocol
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -84,8 +94,14 @@ class RankTable:
 
     @property
     def tie_rate(self) -> float:
-        """Share of rows whose positive has the same score as at least one rival, in the filtered setting."""
-        return float((self.frame["tied_filtered"] > 0).mean()) if len(self) else float("nan")
+        """Share of rows whose positive has the same score as at least one rival, in the filtered setting.
+
+        Undecided rows are left out; NaN if the ties are unknown, or if there are no other rows.
+        """
+        if "filtered" in self.unknown or "ties" in self.unknown:
+            return float("nan")
+        tied = self.frame["tied_filtered"].to_numpy()[~self.is_undecided("filtered")]
+        return float((tied > 0).mean()) if len(tied) else float("nan")
 
     @property
     def sampled_share(self) -> float:
@@ -141,6 +157,21 @@ class RankTable:
         counts = RankCounts(*(self.frame[f"{name}_{setting}"].to_numpy() for name in ("better", "tied", "rivals")))
         return counts if rows is None else counts.take(rows)
 
+    def is_undecided(self, setting: str, rows: Ids | None = None) -> npt.NDArray[np.bool_]:
+        """Return for each of `rows`, by default all rows, whether its rank is only bounded.
+
+        Parameters
+        ----------
+        setting : str
+            ``"raw"`` or ``"filtered"``.
+        rows : int64 array, optional
+
+        Returns
+        -------
+        bool array, shape (rows,)
+        """
+        return undecided_rows(self.frame, setting, rows)
+
     def ranks(self, setting: str = "filtered", ties: str = "realistic", rows: Ids | None = None) -> Reals:
         """Return the ranks of `rows`, by default of all rows.
 
@@ -155,14 +186,72 @@ class RankTable:
         Returns
         -------
         float64 array, shape (rows,)
-            1 is the best rank.
+            1 is the best rank; NaN for an unknown rank, and under realistic ties for an undecided rank.
         """
         counts = self.counts(setting, rows)
-        return ranks_under(ties, counts.better, counts.tied)
+        ranks = ranks_under(ties, counts.better, counts.tied)
+        if setting in self.unknown or ("ties" in self.unknown and ties != "realistic"):
+            return np.full(len(ranks), np.nan)
+        is_undecided = self.is_undecided(setting, rows)
+        return np.where(is_undecided, np.nan, ranks) if ties not in EXTREMES and is_undecided.any() else ranks
 
-    def lists(self, setting: str, rows: Ids) -> Lists:
-        """Return one ranked list per query of `rows`, for the raw or filtered setting; see `query_lists`."""
-        return query_lists(self.frame.iloc[rows], self.protocol, setting)[0]
+    def lacking(self, key: Key, at_chance: bool = False) -> str:
+        """Return why the table gives no value for the metric `key`, whatever the ranks are; else an empty string.
+
+        Parameters
+        ----------
+        key : Key
+        at_chance : bool
+            As in `value`.
+        """
+        reason = no_lists(self.protocol, key.setting) if isinstance(key.metric, QueryLevel) else ""
+        if not reason and self.protocol.unseen == "worst" and (at_chance or isinstance(key.metric, AgainstChance)):
+            reason = NO_CHANCE
+        return reason or unknown_reason(self.unknown, key, at_chance)
+
+    def bounded_lists(self, setting: str, rows: Ids) -> tuple[Lists, ...]:
+        """Return one ranked list per query of `rows`, for the raw or filtered setting.
+
+        Returns
+        -------
+        tuple of Lists
+            The lists, in which undecided ranks are ties. If there are undecided ranks, also the lists with all of them
+            at their worst, and the lists with all of them at their best.
+        """
+        return bounded_lists(self.frame.iloc[rows], self.protocol, setting)
+
+    def cases(
+        self, key: Key, rows: Ids, lists: tuple[Lists, ...] | None = None, *, at_bounds: bool = False
+    ) -> tuple[RankCounts, ...] | tuple[Lists, ...]:
+        """Return the counts, or the lists of a query-level metric, from which the metric `key` is computed.
+
+        Parameters
+        ----------
+        key : Key
+        rows : int64 array
+        lists : tuple of Lists, optional
+            As in `value`.
+        at_bounds : bool
+            If True, optimistic and pessimistic ties do not decide undecided ranks.
+
+        Returns
+        -------
+        tuple of RankCounts or tuple of Lists
+            One element if no rank is undecided, or if the tie policy decides them; else two: with all undecided ranks
+            at their worst, and with all of them at their best.
+        """
+        is_decided = key.ties in EXTREMES and not at_bounds
+        if isinstance(key.metric, QueryLevel):
+            lists = self.bounded_lists(key.setting, rows) if lists is None else lists
+            return lists[:1] if is_decided else lists[1:] or lists
+        counts = self.counts(key.setting, rows)
+        is_undecided = self.is_undecided(key.setting, rows)
+        return (counts,) if is_decided or not is_undecided.any() else at_extremes(counts, is_undecided)
+
+    def _between(self, key: Key, rows: Ids, values: Sequence[float]) -> str:
+        """Return the reason of a metric that has other values with all undecided ranks at their worst and best."""
+        n_undecided = int(self.is_undecided(key.setting, rows).sum())
+        return between_reason(key, min(values), max(values), n_undecided, len(rows))
 
     def value(
         self,
@@ -170,7 +259,8 @@ class RankTable:
         rows: Ids | None = None,
         *,
         at_chance: bool = False,
-        lists: Lists | None = None,
+        lists: tuple[Lists, ...] | None = None,
+        cases: tuple[Any, ...] | None = None,
     ) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
@@ -180,32 +270,61 @@ class RankTable:
         rows : int64 array, optional
         at_chance : bool
             If True, return the expected value of the metric for a random ranking.
-        lists : Lists, optional
-            The ranked lists of `rows`, if the caller has computed them already; only query-level metrics use them.
+        lists : tuple of Lists, optional
+            The `bounded_lists` of `rows`, if the caller has computed them already; only query-level metrics use them.
+        cases : tuple of RankCounts or tuple of Lists, optional
+            By default the `cases` of the key.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
         metric = key.metric
-        reason = no_lists(self.protocol, key.setting) if isinstance(metric, QueryLevel) else ""
-        if not reason and self.protocol.unseen == "worst" and (at_chance or isinstance(metric, AgainstChance)):
-            reason = NO_CHANCE
+        reason = self.lacking(key, at_chance)
         if reason:
             return MetricValue.undefined(reason)
+        if at_chance and isinstance(metric, RankMetric):
+            return metric.chance(self.counts(key.setting, rows).rivals)
+        if at_chance and isinstance(metric, QueryLevel):
+            return metric.chance_of((self.bounded_lists(key.setting, rows) if lists is None else lists)[0])
+        found: tuple[Any, ...] = self.cases(key, rows, lists) if cases is None else cases
         if isinstance(metric, QueryLevel):
-            lists = self.lists(key.setting, rows) if lists is None else lists
-            return metric.chance_of(lists) if at_chance else metric.compute_lists(lists, key.ties)
-        counts = self.counts(key.setting, rows)
-        if at_chance:
-            return metric.chance(counts.rivals)
-        return metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
+            values = [metric.compute_lists(case, key.ties) for case in found]
+        else:
+            values = [metric.compute(case.better, case.tied, case.rivals, key.ties) for case in found]
+        if any(value.reason for value in values) or values[0].value == values[-1].value:
+            return values[0]
+        return MetricValue.undefined(self._between(key, rows, [value.value for value in values]))
 
-    def moments(self, key: str | Metric | Key, rows: Ids | None = None, lists: Lists | None = None) -> Moments:
+    def bounds(self, key: str | Metric | Key, rows: Ids | None = None) -> tuple[float, float]:
+        """Return the least and the greatest value that the metric `key` can have; see `EvaluationResult.bounds`.
+
+        Parameters
+        ----------
+        key, rows
+            As in `value`.
+        """
+        key = Key.parse(key)
+        rows = self.rows_of(key.side) if rows is None else rows
+        if self.lacking(key):
+            return np.nan, np.nan
+        ends = self.cases(key, rows, at_bounds=True)
+        values = [self.value(key, rows, cases=(case,)).value for case in ends]
+        return min(values), max(values)
+
+    def moments(
+        self,
+        key: str | Metric | Key,
+        rows: Ids | None = None,
+        lists: tuple[Lists, ...] | None = None,
+        weights: Reals | None = None,
+    ) -> Moments:
         """Return the terms whose means give the metric `key`, for intervals, tests and other statistics.
 
         Parameters
         ----------
         key, rows, lists
             As in `value`.
+        weights : float64 array, shape (rows,), optional
+            A weight for each rank, for a metric of ranks; see `Moments.weighted`.
 
         Returns
         -------
@@ -219,16 +338,15 @@ class RankTable:
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
-        metric = key.metric
-        if self.protocol.unseen == "worst" and isinstance(metric, AgainstChance):
-            raise MetricError(NO_CHANCE)
-        if isinstance(metric, QueryLevel):
-            reason = no_lists(self.protocol, key.setting)
-            if reason:
-                raise MetricError(reason)
-            return metric.moments_of(self.lists(key.setting, rows) if lists is None else lists, key.ties)
-        counts = self.counts(key.setting, rows)
-        return metric.moments(counts.better, counts.tied, counts.rivals, key.ties)
+        reason = self.lacking(key)
+        if reason:
+            raise MetricError(reason)
+        moments = [_moments_of(key, case) for case in self.cases(key, rows, lists)]
+        if weights is not None:
+            moments = [part.weighted(weights) for part in moments]
+        if len(moments) > 1 and not np.array_equal(moments[0].values, moments[1].values):
+            raise MetricError(self._between(key, rows, [float(part.number) for part in moments]))
+        return moments[0]
 
     def row_clusters(self, cluster: Any = "triple") -> RowClusters:
         """Return the cluster labels of all rows.
@@ -255,7 +373,7 @@ class RankTable:
         confidence: float,
         clusters: RowClusters | None = None,
         method: str = "robust",
-        lists: Lists | None = None,
+        lists: tuple[Lists, ...] | None = None,
         n_resamples: int = 2000,
         seed: int = 0,
     ) -> Interval:
@@ -309,12 +427,21 @@ class RankTable:
             return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=median.reason)
         if method == "bca":
             raise MetricError(f"{key.metric} has robust and percentile intervals; got method {method!r}")
-        ranks, among = self.ranks(key.setting, key.ties, rows), clusters.among([rows])
-        if method == "robust":
-            return quantile_interval(ranks, among, 0.5, confidence)
-        if among.is_crossed:
+        among = clusters.among([rows])
+        if among.is_crossed and method != "robust":
             raise MetricError(f"{key}, method {method!r}: {CROSSED}")
-        return quantile_bootstrap(ranks, among, 0.5, confidence, n_resamples, seed)
+        intervals = []
+        for case in self.cases(key, rows):
+            ranks = ranks_under(key.ties, case.better, case.tied)  # type: ignore[union-attr]
+            if method == "robust":
+                intervals.append(quantile_interval(ranks, among, 0.5, confidence))
+            else:
+                intervals.append(quantile_bootstrap(ranks, among, 0.5, confidence, n_resamples, seed))
+        ends = [(interval.low, interval.high) for interval in intervals]
+        if not np.array_equal(ends[0], ends[-1], equal_nan=True):
+            reason = "the limits depend on undecided ranks"
+            return Interval(median.value, np.nan, np.nan, confidence, method, 0, reason=reason)
+        return intervals[0]
 
     def metric_frame(
         self,
@@ -351,7 +478,10 @@ class RankTable:
         clusters = self.row_clusters(cluster)
         records: list[dict[str, Cell]] = []
         for setting, rows in groups.values():
-            lists = self.lists(setting, rows) if has_lists and not no_lists(self.protocol, setting) else None
+            is_listed = (
+                has_lists and not no_lists(self.protocol, setting) and not {setting, "queries"} & {*self.unknown}
+            )
+            lists = self.bounded_lists(setting, rows) if is_listed else None
             record = {}
             for metric in metrics:
                 key = Key(metric, setting=setting, ties=ties or "")
@@ -393,7 +523,28 @@ class RankTable:
             If the metric is undefined in a group, or if it is not a function of means (such as the median).
         """
         rows_of_groups = list(groups)
-        parts = [self.moments(key, rows) for rows in rows_of_groups]
+        try:
+            parts = [self.moments(key, rows) for rows in rows_of_groups]
+        except MetricError:
+            reason = self._macro_between(key, rows_of_groups)
+            if not reason:
+                raise
+            raise MetricError(reason) from None
         among = clusters.among(rows_of_groups, isinstance(key.metric, QueryLevel))
         sampled_share = self.sampled_share_of(key, clusters)
         return macro_interval(parts, among, confidence, key.bounds, sampled_share)
+
+    def _macro_between(self, key: Key, groups: Sequence[Ids]) -> str:
+        """Return the bounds of a macro average as a reason; empty if undecided ranks are not why it has no value."""
+        bounds = [self.bounds(key, rows) for rows in groups]
+        low, high = (float(np.mean(ends)) for ends in zip(*bounds))
+        n_undecided = sum(int(self.is_undecided(key.setting, rows).sum()) for rows in groups)
+        if not low < high:  # also if a bound is NaN
+            return ""
+        return between_reason(key, low, high, n_undecided, sum(map(len, groups)))
+
+
+def _moments_of(key: Key, case: RankCounts | Lists) -> Moments:
+    if isinstance(key.metric, QueryLevel):
+        return key.metric.moments_of(case, key.ties)  # type: ignore[arg-type]
+    return key.metric.moments(case.better, case.tied, case.rivals, key.ties)  # type: ignore[union-attr]

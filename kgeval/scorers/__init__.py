@@ -4,7 +4,9 @@
 """
 
 from kgeval.scorers import models
-from kgeval.scorers.adapters import (
+from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES, ScorerReport, check_missing, check_scorer, probe
+from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
+from kgeval.scorers.row_scorers import (
     MAX_PAIRS,
     GeometryRows,
     Limits,
@@ -17,7 +19,6 @@ from kgeval.scorers.adapters import (
     row_batch,
     score_triples,
 )
-from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES, ScorerReport, check_missing, check_scorer, probe
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
 __all__ = [
@@ -28,8 +29,10 @@ __all__ = [
     "Limits",
     "RowScorer",
     "ScorerReport",
+    "adapter_of",
     "as_row_scorer",
     "as_scores",
+    "bound",
     "check_dimensions",
     "check_missing",
     "check_no_nan",
@@ -40,6 +43,8 @@ __all__ = [
     "models",
     "pair_side",
     "probe",
+    "register_adapter",
     "row_batch",
     "score_triples",
+    "scorer_notes",
 ]

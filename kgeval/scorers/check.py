@@ -15,8 +15,9 @@ import numpy as np
 from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data import SIDES, Dataset, Queries, check_sides, given_and_asked
 from kgeval.errors import ScoreError
-from kgeval.scorers.adapters import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
+from kgeval.scorers.libraries import bound
 from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.row_scorers import FunctionRows, Limits, MatrixRows, RowScorer, as_row_scorer, missing_ids
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
 PROBED_CANDIDATES = 256
@@ -77,6 +78,7 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     'int64'
     """
     sides = check_sides(sides)
+    scorer = bound(scorer, dataset)
     check_missing(scorer, dataset)
     rows = as_row_scorer(scorer, len(dataset.entities), Limits())
     triples = np.concatenate([split.array for split in reversed(dataset.splits.values())])

@@ -1,16 +1,18 @@
-"""Models of other libraries: `as_row_scorer` refuses them with a message that says how to wrap them.
+"""Models of other libraries: `bound` makes scorers of them, and `as_row_scorer` refuses what has no adapter.
 
 These models can be called, but not as ``score(s, p, o)``: the order of the arguments, the sign of the scores, the ids
 and the handling of inverse relations differ from library to library. A model is recognised by the name of the module
-that defines its class, so that kgeval need not import the library.
+that defines its class, so that kgeval need not import the library. `kgeval.adapters` registers the adapters.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kgeval.data import Dataset
 from kgeval.errors import ScoreError
 
 
@@ -25,7 +27,7 @@ class Library:
     module : str
         The start of the names of the modules that define the library's models.
     remedy : str
-        How a scorer calls a model of the library, for messages.
+        What to do instead, for messages.
     """
 
     name: str
@@ -33,42 +35,122 @@ class Library:
     remedy: str
 
 
+PASS_THE_MODEL = (
+    "Pass the model itself, as in kgeval.evaluate(model, dataset), or kg.adapters.from_model(model, ids=...) to say "
+    "the labels of its ids"
+)
 LIBRARIES = (
     Library(
         "PyKEEN",
         "pykeen.models",
-        "write a class whose score_objects(s, p) returns model.predict_t(pairs of s and p) and whose "
-        "score_subjects(p, o) returns model.predict_h(pairs of p and o). Do not call score_t, score_h or score_hrt: "
-        "they expect other relation ids if the model was trained with inverse triples",
+        f"{PASS_THE_MODEL}. score_t, score_h and score_hrt expect other relation ids if the model was trained with "
+        "inverse triples",
     ),
-    Library(
-        "TorchKGE",
-        "torchkge.models",
-        "write a function score(s, p, o) that returns model.scoring_function(s, o, p), which expects the relation last",
-    ),
-    Library(
-        "PyTorch Geometric",
-        "torch_geometric.nn.kge",
-        "write a function score(s, p, o) that returns model(s, p, o); call model.eval() first",
-    ),
-    Library(
-        "LibKGE",
-        "kge.model.kge_model",
-        "write a class whose score_objects(s, p) returns model.score_sp(s, p) and whose score_subjects(p, o) returns "
-        "model.score_po(p, o), which also serve reciprocal relations; call model.eval() first",
-    ),
-    Library(
-        "AmpliGraph",
-        "ampligraph.latent_features",
-        "write a function score(s, p, o) that returns model.predict(triples), an array of labels of shape (n, 3)",
-    ),
+    Library("TorchKGE", "torchkge.models", f"{PASS_THE_MODEL}. scoring_function expects the relation last"),
+    Library("PyTorch Geometric", "torch_geometric.nn.kge", PASS_THE_MODEL),
+    Library("LibKGE", "kge.model.kge_model", f"{PASS_THE_MODEL}. score_spo does not serve reciprocal relations"),
+    Library("AmpliGraph", "ampligraph.latent_features", f"{PASS_THE_MODEL}. Its methods take labels"),
     Library(
         "OpenKE",
         "openke.module.model",
-        "write a function score(s, p, o) that returns -model.predict({'batch_h': s, 'batch_r': p, 'batch_t': o, "
-        "'mode': 'normal'}): the scores of predict are lower for more plausible triples",
+        "Wrap it in a function score(s, p, o) that returns -model.predict({'batch_h': s, 'batch_r': p, 'batch_t': o, "
+        "'mode': 'normal'}): the scores of predict are lower for more plausible triples, and their ids are those of "
+        "entity2id.txt and relation2id.txt",
     ),
 )
+
+WRAPPED = ("module", "_orig_mod")  # where DataParallel and torch.compile keep the model
+
+# The start of the names of a library's modules, and a function that makes an adapter (an object with `for_dataset`) of
+# one of its models.
+_ADAPTERS: dict[str, Callable[[Any, Any], Any]] = {}
+
+
+def register_adapter(module: str, adapt: Callable[[Any, Any], Any]) -> None:
+    """Register the function that makes an adapter of the models of a library.
+
+    Parameters
+    ----------
+    module : str
+        The start of the names of the modules that define the library's models: ``"pykeen.models"``.
+    adapt : function
+        Takes a model and `ids` of `kgeval.adapters.from_model`, and returns an adapter: an object with
+        ``for_dataset(dataset)``, which returns a scorer.
+    """
+    _ADAPTERS[module] = adapt
+
+
+def adapter_of(scorer: Any, ids: Any = None) -> Any:
+    """Return the adapter of a live model of another library; None if `scorer` is something else.
+
+    A class that inherits from a model of the library but says itself how kgeval calls it is no model of the library
+    any more: it defines ``__call__``, ``score_objects``, ``score_subjects`` or ``query_vectors``.
+
+    Parameters
+    ----------
+    scorer : object
+    ids : object, optional
+        See `kgeval.adapters.from_model`.
+    """
+    if any(hasattr(scorer, name) for name in ("score_objects", "score_subjects", "query_vectors")):
+        return None
+    for base in type(scorer).__mro__:
+        for module, adapt in _ADAPTERS.items():
+            if f"{base.__module__}.".startswith(f"{module}."):
+                return adapt(scorer, ids)
+        if "__call__" in vars(base):
+            return None
+    return None
+
+
+def bound(scorer: Any, dataset: Dataset) -> Any:
+    """Return the scorer that scores with the ids of a dataset.
+
+    Parameters
+    ----------
+    scorer : object
+        An adapter (an object with ``for_dataset``), a live model of a library that has an adapter, or any scorer.
+    dataset : Dataset
+
+    Returns
+    -------
+    object
+        A scorer made for `dataset`; `scorer` itself if it is neither an adapter nor such a model.
+
+    Raises
+    ------
+    ScoreError
+        If nothing says which id of the model belongs to which label of the dataset.
+    """
+    if isinstance(scorer, type):
+        return scorer
+    _refuse_wrapper(scorer)
+    adapter = scorer if hasattr(scorer, "for_dataset") else adapter_of(scorer)
+    return scorer if adapter is None else adapter.for_dataset(dataset)
+
+
+def _refuse_wrapper(scorer: Any) -> None:
+    """Raise a ScoreError if `scorer` is a wrapper of torch, such as DataParallel, of a model that has an adapter."""
+    if not type(scorer).__module__.startswith("torch."):
+        return
+    for attribute in WRAPPED:
+        wrapped = getattr(scorer, attribute, None)
+        if adapter_of(wrapped) is not None:
+            raise ScoreError(
+                f"{type(scorer).__name__} wraps a {type(wrapped).__name__}; give the model itself: model.{attribute}"
+            )
+
+
+def scorer_notes(scorer: Any) -> list[str]:
+    """Return the notes of a scorer: its attribute ``notes``, if this is a tuple or a list of str.
+
+    Parameters
+    ----------
+    scorer : object
+    """
+    notes = getattr(scorer, "notes", ())
+    is_text = isinstance(notes, (tuple, list)) and all(isinstance(note, str) for note in notes)
+    return list(notes) if is_text else []
 
 
 def refuse_library_model(scorer: Any) -> None:
@@ -92,8 +174,7 @@ def refuse_library_model(scorer: Any) -> None:
         name = f"{type(scorer.__self__).__name__}.{scorer.__name__}" if is_method else type(scorer).__name__
         raise ScoreError(
             f"{name} is {'a method of ' if is_method else ''}a model of {library.name}, which kgeval cannot call as "
-            f"score(s, p, o). Wrap it: {library.remedy}. kgeval passes ids as numpy arrays, numbered by the dataset's "
-            "labels; `kgeval help models` shows how to convert them"
+            f"score(s, p, o). {library.remedy} (kgeval help models)"
         )
 
 

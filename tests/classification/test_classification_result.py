@@ -504,8 +504,8 @@ def test_damaged_files_are_refused(tmp_path, changes):
 
 def test_the_version_of_a_file_is_read(tmp_path):
     """A file of a later version is refused as that; one of a kind that is unknown, as no result."""
-    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("2", "3"))
-    with pytest.raises(DataError, match="the file has version 3 of the format, but this kgeval reads versions up to 2"):
+    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("2", "4"))
+    with pytest.raises(DataError, match="the file has version 4 of the format, but this kgeval reads versions up to 3"):
         kg.load_result(path)
     path = rewritten(tmp_path / "odd.kgeval", format=lambda _: "kgeval classes 2")
     with pytest.raises(DataError, match="expected a result of kgeval"):
@@ -513,6 +513,7 @@ def test_the_version_of_a_file_is_read(tmp_path):
     assert kg.load_result(rewritten(tmp_path / "whole.kgeval"))["accuracy"] == 4 / 6
 
 
+@pytest.mark.thorough
 def test_a_fresh_interpreter_reads_a_saved_classification(tmp_path):
     """`kgeval.classification` is loaded at its first use, so a program that only reads results must load it too."""
     path = rewritten(tmp_path / "whole.kgeval")

@@ -104,7 +104,7 @@ def test_seeds_that_are_wrong():
 
 
 def test_no_dataset():
-    refused(DataError, "expected a Dataset; got 'folder'", by_object, "folder", NEGATIVES)
+    refused(DataError, "expected a kgeval.Dataset; got 'folder'", by_object, "folder", NEGATIVES)
 
 
 def nan_for(entity):

@@ -553,7 +553,7 @@ def test_errors_of_a_table_of_scores(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("evaluate", "graph"), "one of the arguments --model --score --scores is required"),
+        (("evaluate", "graph"), "one of the arguments --model --score --scores --predictions is required"),
         (("evaluate", "graph", "--model", "x", "--score", "y"), "argument --score: not allowed with argument --model"),
         (("evaluate", "graph", "--score", "y", "--ties", "best"), "argument --ties: invalid choice: 'best'"),
         (

@@ -13,6 +13,7 @@ import kgeval as kg
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import group_rows
+from kgeval.results import header_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -42,7 +43,7 @@ def test_c16_the_filter_holds_the_declared_splits(kind, filter_splits, better):
     assert counts(result, "filtered")[0] == (better, 0, better + 1)
     wanted = ("train", "valid", "test") if filter_splits is None else filter_splits
     assert result.protocol.filter_splits == wanted
-    assert f"filtered by {'+'.join(wanted) or 'nothing'}," in result.header()[1]
+    assert f"filtered by {'+'.join(wanted) or 'nothing'}," in header_lines(result)[1]
 
 
 def test_c16_filters_of_different_splits_are_different_protocols():
@@ -200,8 +201,10 @@ def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subject
     result = run(KINDS[kind](np.zeros((5, 2, 5))), dataset, unseen=unseen)
     assert counts(result) == subjects + objects
     assert (result.dropped, result.about["n_read"], result.about["n_unseen"]) == (dropped, 6, 2)
-    assert result.header()[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
-    assert "2 triples of test contain 1 entity and 1 relation that do not occur in train" in "\n".join(result.header())
+    assert header_lines(result)[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
+    assert "2 triples of test contain 1 entity and 1 relation that do not occur in train" in "\n".join(
+        header_lines(result)
+    )
 
 
 def test_c25_unseen_triples_may_be_refused():
@@ -249,7 +252,7 @@ def test_c26_duplicates_and_overlaps_are_counted_and_filter_once():
         result = run(scorer, dataset, sides="object")
         assert counts(result) == [(1, 0, 3), (3, 0, 3), (3, 0, 3)]
         assert counts(result, "filtered") == [(1, 0, 1)] * 3
-        assert [line.removeprefix("dataset: ") for line in result.header()[2:5]] == said
+        assert [line.removeprefix("dataset: ") for line in header_lines(result)[2:5]] == said
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, None])

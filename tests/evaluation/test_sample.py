@@ -10,6 +10,7 @@ from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
+from kgeval.results import header_lines
 from kgeval.stats import student_quantile
 
 KEYS = ("mrr", "hits@3", "raw.mr", "object.amri")
@@ -90,7 +91,8 @@ def test_the_seed_decides():
     assert results[0] == results[1]
     assert results[0].protocol != results[2].protocol
     assert results[0].protocol.fingerprint != results[2].protocol.fingerprint
-    assert results[0].header()[1].split(", realistic")[0].endswith("both sides, sample of 50 of 200 triples (seed 0)")
+    protocol_text = header_lines(results[0])[1].split(", realistic")[0]
+    assert protocol_text.endswith("both sides, sample of 50 of 200 triples (seed 0)")
     with pytest.raises(kg.ProtocolError, match="cannot be compared as they are; they differ in\n  sample: "):
         kg.compare([results[0], results[2]])
 

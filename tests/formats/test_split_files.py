@@ -8,6 +8,7 @@ import pytest
 
 import kgeval
 from kgeval.errors import DataError
+from kgeval.results import header_lines
 
 FACTS = {"train": "a r b/b r c/b q c", "valid": "c r a", "test": "a r c"}
 
@@ -90,7 +91,7 @@ def test_s3_other_triples_are_a_caution_in_the_dataset_and_in_the_result(tmp_pat
     dataset = kgeval.read_dataset(tmp_path)
     assert dataset.observations() == [said]
     result = kgeval.evaluate(lambda s, p, o: -abs(s - o).astype(float), dataset)
-    assert f"dataset: {said}" in result.header()
+    assert f"dataset: {said}" in header_lines(result)
     write(tmp_path, more="x other y/z other w")
     assert kgeval.read_dataset(tmp_path).observations() == []
 

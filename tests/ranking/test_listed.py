@@ -391,7 +391,11 @@ def test_wrong_lists_are_refused(make, message):
         ({"objects": ([1, 2, 3], [[1], [2]])}, "objects: 3 positives, but 2 lists of negatives"),
         ({"objects": ([1.0, 2, 3], [[1], [2, np.nan], [3]])}, "objects[1]: negative 1 of positive 1 has score NaN"),
         ({"objects": ([1.0, np.nan, 3], [[1]] * 3)}, "objects[0]: the score of positive 1 is NaN"),
-        ({"objects": [1, 2, 3]}, "objects must be a pair (scores of the positives, scores of the negatives)"),
+        (
+            {"objects": [1, 2, 3]},
+            "objects must be a pair (scores of the positives, scores of the negatives), or a dict with y_pred_pos and "
+            "y_pred_neg; got list",
+        ),
         (
             {"objects": ([2**53 + 1, 1, 1], [[0.5]] * 3)},
             "objects has integer scores that float64 cannot hold exactly; give positives and negatives in one dtype",

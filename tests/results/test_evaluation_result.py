@@ -16,7 +16,7 @@ import kgeval as kg
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.metrics.ranks import MRR, Hits
 from kgeval.metrics.wrappers import Adjusted
-from kgeval.results import Key
+from kgeval.results import Key, header_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -475,8 +475,8 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
     ("changes", "message"),
     [
         (
-            {"format": lambda _: "kgeval result 3"},
-            "the file has version 3 of the format, but this kgeval reads versions up to 2; upgrade kgeval",
+            {"format": lambda _: "kgeval result 4"},
+            "the file has version 4 of the format, but this kgeval reads versions up to 3; upgrade kgeval",
         ),
         (
             {"format": lambda _: "kgeval ranks 2"},
@@ -590,7 +590,7 @@ def test_what_is_asked_for_in_vain(small):
     with pytest.raises(kg.MetricError, match=r"'raw.mrr' is the key of a single value; to read it, use result"):
         small.by("relation", metrics="raw.mrr")
     with pytest.raises(kg.MetricError, match="ties must be one of"):
-        small.header(ties="best")
+        header_lines(small, ties="best")
 
 
 def test_averages_under_other_ties(small):

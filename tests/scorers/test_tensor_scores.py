@@ -8,7 +8,7 @@ import pytest
 import kgeval as kg
 from kgeval.data.queries import Queries
 from kgeval.kernels.arrays import is_on_device
-from kgeval.scorers.adapters import Limits, as_row_scorer, score_triples
+from kgeval.scorers.row_scorers import Limits, as_row_scorer, score_triples
 from kgeval.scorers.values import as_rows, as_scores, check_no_nan
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")

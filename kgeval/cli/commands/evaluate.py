@@ -8,7 +8,16 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_input, add_protocol, check_options, given_dataset, protocol_of, scorer_of
+from kgeval.cli.options import (
+    add_input,
+    add_predictions,
+    add_protocol,
+    check_options,
+    given_dataset,
+    predictions_of,
+    protocol_of,
+    scorer_of,
+)
 from kgeval.cli.output import add_output, check_output, result_text, with_choices
 from kgeval.files import check_target
 from kgeval.formats import has_named_header
@@ -19,6 +28,7 @@ from kgeval.scorers import MAX_PAIRS
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_input(parser, with_scores=True)
     add_protocol(parser)
+    add_predictions(parser)
     parser.add_argument(
         "--lists",
         choices=("query",),
@@ -63,6 +73,11 @@ def _evaluate(options: argparse.Namespace) -> str:
         columns = options.columns if is_order else None
         scores = kgeval.read_scores(options.scores, columns=columns)
         result = kgeval.evaluate_scores(scores, dataset, protocol_of(options, dataset), lists=options.lists)
+    elif options.predictions is not None:
+        protocol = protocol_of(options, dataset)
+        result = kgeval.evaluate_predictions(
+            predictions_of(options, dataset), dataset, protocol, filtered=options.filtered, missing=options.missing
+        )
     else:
         scorer = scorer_of(options, dataset)
         result = kgeval.evaluate(

@@ -42,7 +42,10 @@ _WORDS = {
         "cluster", "clusters", "effective clusters", "n_effective", "detectable", "coverage", "favours", "macro",
         "bootstrap",
     ),
+    "integrations": ("hpo", "lightning", "mlflow", "torchmetrics", "wandb"),
     "models": tuple(MODELS),
+    "predictions": ("bounds", "undecided", "kgt5", "kg-llm", "explainaboard", "dift", "homonyms"),
+    "wrapping": ("adapters", "torch", "keras", "dropout"),
     "other-tools": ("pykeen", "libkge", "openke", "ogb", "torchkge", "ampligraph", "dgl-ke", "anyburl", "simkgc"),
 }  # fmt: skip
 _SIMILAR = 0.7  # an error message suggests only words that are at least this similar to the unknown word

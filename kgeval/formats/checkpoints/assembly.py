@@ -119,7 +119,7 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
     said = {name: value for name, value in said.items() if value is not None}
     arrays, ignored = _without(file, dict(parts.arrays), said.pop("ignore", ()))
     notes = [*ignored, *parts.notes, *_take_labels(parts, arrays, said)]
-    if not parts.row_order:
+    if not parts.row_order or dataset.id_format in parts.id_formats:
         notes += _add_dictionaries(parts, arrays, dataset)
     beside, beside_notes = parts.settings, parts.setting_notes
     if "model" in beside and str(said.get("model", beside["model"])).lower() != beside["model"]:
@@ -521,7 +521,8 @@ def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[st
         arrays[LABEL_ARRAYS[kind]] = _label_array(LABEL_ARRAYS[kind], dataset.dictionaries[kind])
     if not lacking:
         return []
-    return [f"the rows of {' and '.join(lacking)} were read in the order of the id files of dataset {dataset.name!r}"]
+    order = f"the ids with which dataset {dataset.name!r} was made"
+    return [f"the rows of {' and '.join(lacking)} were read in the order of {order}"]
 
 
 def _add_sorted_labels(file: Path, values: dict[str, Any], arrays: Arrays, dataset: Dataset) -> list[str]:

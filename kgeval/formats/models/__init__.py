@@ -20,6 +20,7 @@ from kgeval.formats.models import npz
 from kgeval.formats.registry import Format, format_of, formats_of
 from kgeval.scorers.models import EmbeddingModel
 
+OF_DATASET = "dataset"  # ids="dataset": the rows are in the order of the ids of the dataset
 TORCH_SUFFIXES = (".pt", ".pth", ".pkl", ".ckpt", ".bin", ".pickle")
 __all__ = ["load_model", "model_format_of", "model_formats"]
 
@@ -47,9 +48,10 @@ def load_model(
     format : str, optional
         The name of the file format, such as ``"openke"``; by default the format is recognised by the names and the
         first bytes of the files.
-    ids : path, or sequence of two paths, optional
+    ids : path, sequence of two paths, or str, optional
         The files that list ids and labels of the training (entities, relations), such as ``entities.dict`` and
-        ``relations.dict``; or a folder that contains both. Needed if neither the checkpoint nor the folder of the
+        ``relations.dict``; or a folder that contains both; or the word ``"dataset"`` if the rows are in the order of
+        the ids of `dataset`. Needed if neither the checkpoint nor the folder of the
         dataset contains them. A tool with a documented order (PyKEEN) and ``.npz`` files need none: without labels
         their rows are read in id order, one row for each id of the dataset or for each id that occurs in train, and a
         note says so.
@@ -82,7 +84,8 @@ def load_model(
     said = {name: value for name, value in settings.items() if value is not None}
     if ids is not None:
         names = ("entity_labels", "relation_labels")
-        for name, labels in zip(names, labels_of_ids(ids)):
+        rows_in_order = isinstance(ids, str) and ids == OF_DATASET
+        for name, labels in zip(names, ("ids", "ids") if rows_in_order else labels_of_ids(ids)):
             if name in said:
                 raise DataError(f"ids= and {name}= both name the rows; give only one of them")
             said[name] = labels

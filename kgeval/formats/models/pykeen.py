@@ -133,6 +133,7 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         source=config.name if config else "PyKEEN",
         label_source=label_source,
         row_order=row_order,
+        id_formats=("pykeen",),
     )
 
 

@@ -89,7 +89,15 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         notes = (SQUARED,) if said.get("norm", settings.get("norm")) in (2, 2.0) else ()
     label_source = add_labels(file.parent, arrays)
     arrays |= settings_as_arrays(**settings)
-    return Parts(file, arrays, {"model": model}, notes=notes, source=file.name, label_source=label_source)
+    return Parts(
+        file,
+        arrays,
+        {"model": model},
+        notes=notes,
+        source=file.name,
+        label_source=label_source,
+        id_formats=("torchkge",),
+    )
 
 
 def _model(file: Path, tensors: Arrays, said: Mapping[str, Any]) -> str:

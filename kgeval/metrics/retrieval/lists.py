@@ -85,7 +85,7 @@ class Lists:
         name = self.names[query]
         return repr(name.item() if isinstance(name, np.generic) else name)
 
-    def under(self, ties: str, worth: Reals | None = None) -> Lists:
+    def under(self, ties: str, worth: Reals | None = None, among: npt.NDArray[np.bool_] | None = None) -> Lists:
         """Return the lists with ties broken: tied items of different grades are put in an order.
 
         Tied items of the same grade may remain tied, since their order does not matter.
@@ -97,6 +97,9 @@ class Lists:
             ``"stable"``: the order of the input; ``"expected"``: the tie groups are not changed.
         worth : float64 array, shape (items,), optional
             Numbers, such as gains, that are used instead of the grades to order tied items.
+        among : bool array, shape (items,), optional
+            Only the ties in tie groups with an item for which `among` is True are broken; by default all ties. Used
+            only for ``"optimistic"`` and ``"pessimistic"`` ties without `worth`.
 
         Raises
         ------
@@ -113,9 +116,9 @@ class Lists:
             columns = {name: getattr(self, name)[order] for name in ("query", "before", "size", "grade")}
             place = None if self.place is None else self.place[order]
             return replace(self, **columns, place=place)._under(ties, worth[order])
-        return self._under(ties, self.grade)
+        return self._under(ties, self.grade, among)
 
-    def _under(self, ties: str, worth: Reals) -> Lists:
+    def _under(self, ties: str, worth: Reals, among: npt.NDArray[np.bool_] | None = None) -> Lists:
         """Return the lists with ties broken; the items of each tie group must be sorted by descending `worth`."""
         if ties == "stable":
             if self.place is None:
@@ -136,6 +139,10 @@ class Lists:
         # (items,): number of items of the tie group that rank before the part. With ties "pessimistic", these are all
         # items with a smaller worth, including the items of grade 0.
         ahead = higher if ties == "optimistic" else self.size - higher - count
+        if among is not None:
+            # (items,): whether the tie group of an item has a chosen item; the other groups stay as they are.
+            is_broken = np.repeat(np.logical_or.reduceat(among, self.starts), np.diff(self.bounds))
+            ahead, count = np.where(is_broken, ahead, 0), np.where(is_broken, count, self.size)
         return self._sorted(self.before + ahead, count)
 
     def _sorted(self, before: Ids, size: Ids) -> Lists:

@@ -66,6 +66,11 @@ class Precision(ListMetric):
     def __post_init__(self) -> None:
         self._check(short=SHORT, empty=EMPTY)
 
+    @property
+    def needs_candidates(self) -> bool:  # type: ignore[override]
+        """Whether a denominator is the length of a list."""
+        return self.k is None or self.short == "cut"
+
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
         """Return the numerators (number of relevant items among the first k) and the denominators.
 
@@ -160,6 +165,11 @@ class FBeta(ListMetric):
     def __post_init__(self) -> None:
         self._check(short=SHORT, empty=EMPTY)
         check_number("beta of fbeta", self.beta, 0.0, UNBOUNDED, "a positive number")
+
+    @property
+    def needs_candidates(self) -> bool:  # type: ignore[override]
+        """Whether a denominator is the length of a list."""
+        return self.k is None or self.short == "cut"
 
     def ratio(self, lists: Lists) -> tuple[Reals, Reals]:
         """Return the numerators, (1 + beta^2) * h, and the denominators, k + beta^2 * R; `FBeta` defines h and R."""
@@ -366,6 +376,7 @@ class ListAuc(ListMetric):
     name: ClassVar[str] = "auc"
     title: ClassVar[str] = "AUC"
     reference: ClassVar[str] = "Hanley and McNeil (1982), The Meaning and Use of the Area under a ROC Curve"
+    needs_candidates: ClassVar[bool] = True
     undefined_when: ClassVar[str] = "no item is relevant, or no item is irrelevant"
 
     def __post_init__(self) -> None:

@@ -71,7 +71,7 @@
 
   const headCell = (content, isNumber) => element("th", { scope: "col", class: isNumber ? "number" : null }, content);
   const headRow = (contents, isNumber) => element("thead", {}, element("tr", {}, ...contents.map((content, i) => headCell(content, isNumber(i)))));
-  const countCell = (n) => element("td", { class: "number" }, whole(n));
+  const countCell = (n) => element("td", { class: "number" }, n === null ? "-" : whole(n));
 
   // ---- numbers ----
 
@@ -109,8 +109,9 @@
   }
 
   function numberCell(cell, heading, isBest = false, digits = null) {
-    const [value, , , reason] = cell;
-    const node = element("td", { class: isBest ? "number best" : "number", title: reason || null }, written(value, heading, digits));
+    const [value, , , reason, least, greatest] = cell;
+    const text = value === null && least != null ? `${written(least, heading)} to ${written(greatest, heading)}` : written(value, heading, digits);
+    const node = element("td", { class: isBest ? "number best" : "number", title: reason || null }, text);
     const bounds = interval(cell, heading, digits);
     if (bounds) node.append(element("span", { class: "interval" }, bounds));
     return node;
@@ -131,7 +132,7 @@
 
   function lineList(lines) {
     const items = lines.map((line) => {
-      const prefix = /^(note|dropped|dataset|overridden|override): /.exec(line);
+      const prefix = /^(note|dropped|dataset|unknown|overridden|override): /.exec(line);
       if (!prefix) return element("li", {}, line);
       return element("li", { class: "caution" }, element("strong", {}, prefix[1]), ` ${line.slice(prefix[0].length)}`);
     });
@@ -179,13 +180,19 @@
     const headings = data.metrics.map((metric) => metric.heading);
     const head = headRow(["model", "n", ...headings], (i) => i > 0);
     const reasons = [];
+    let hasBounds = false;
     const bodies = data.summary.map((group) => {
       const sides = group.side === "both" ? "both sides" : `${group.side} side`;
       const title = element("th", { scope: "rowgroup", colspan: headings.length + 2 }, `${group.setting}, ${sides}`);
       const best = headings.map((_, place) => bestOf(group.rows, place));
       const rows = [...group.rows, ...group.chance].map((row) => {
         const isChance = row.model === undefined;
-        row.cells.forEach((cell, place) => reasons.push([`${group.setting} ${group.side} ${headings[place]}, ${row.name}`, cell[3]]));
+        const headingsOf = new Map(); // reason -> headings of the metrics with this reason
+        row.cells.forEach((cell, place) => {
+          if (cell.length > 4) hasBounds = true;
+          else headingsOf.set(cell[3], [...(headingsOf.get(cell[3]) || []), headings[place]]);
+        });
+        headingsOf.forEach((names, reason) => reasons.push([`${group.setting} ${group.side} ${names.join(", ")}, ${row.name}`, reason]));
         return element("tr", { class: isChance ? "chance" : null },
           element("th", { scope: "row" }, isChance ? null : swatch(row.model), modelName(row.name)),
           countCell(row.n),
@@ -194,7 +201,8 @@
       return element("tbody", {}, element("tr", {}, title), ...rows);
     });
     const caption = `Metrics with ${percent}% intervals in brackets; realistic ties`
-      + (several && !data.differences.length ? "; the best value in bold, which does not mean that its difference is significant" : "");
+      + (several && !data.differences.length ? "; the best value in bold, which does not mean that its difference is significant" : "")
+      + (hasBounds ? "; \u201ca to b\u201d: the value lies between a and b, because ranks are undecided" : "");
     const terms = [...data.metrics.map((metric) => [metric.heading, `${metric.about} ${metric.higher_is_better ? "Higher" : "Lower"} is better.`]),
       ["realistic ties", "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties broken at random is another policy, expected.)"],
       ["chance", "The expected value for a model that orders the same candidates at random."],
@@ -316,8 +324,10 @@
     return data.distribution.bins.map((_, bin) => sides.reduce((sum, counts) => sum + counts[bin], 0));
   }
 
-  function bars(name, counts, more) {
-    const total = counts.reduce((sum, n) => sum + n, 0) || 1;
+  const leftOut = (model) => Object.values(data.distribution.left_out[model]).reduce((sum, n) => sum + n, 0);
+
+  function bars(name, counts, nLeftOut, more) {
+    const total = counts.reduce((sum, n) => sum + n, nLeftOut) || 1;
     const shares = counts.map((n) => (100 * n) / total);
     const hovertext = counts.map((n, bin) => `${chartText(name)}<br>rank ${data.distribution.bins[bin]}: ${styles[1].format(shares[bin])}% (${whole(n)})`);
     return { type: "bar", x: data.distribution.bins, y: shares, hovertext, hoverinfo: "text", textposition: "none", ...more };
@@ -327,20 +337,33 @@
     axis("share of ranks in %", { rangemode: "tozero" }), { barmode: "group", bargap: 0.15 });
 
   function distributionFigure() {
-    const traces = models.map((model) => bars(data.models[model], countsOf(model), {
+    const traces = models.map((model) => bars(data.models[model], countsOf(model), leftOut(model), {
       name: chartText(data.models[model]), visible: isShown[model], marker: barMarker(model) }));
     return { traces, shape: rankAxes() };
   }
 
+  function hitsText(model, i) {
+    const value = data.hits.values[model][i];
+    const bounds = data.hits.bounds[model];
+    if (value !== null || !bounds) return written(value, "");
+    return bounds.map((ends) => written(ends[i], "")).join(" to ");
+  }
+
   function hitsFigure() {
-    const traces = models.map((model) => modelTrace(model, { type: "scatter", mode: "lines", line: line(model),
-      x: data.hits.k, y: data.hits.values[model],
-      hovertext: data.hits.k.map((k, i) => `${chartText(data.models[model])}<br>hits@${k}: ${written(data.hits.values[model][i], "")}`) }));
+    const traces = models.flatMap((model) => {
+      const common = { type: "scatter", mode: "lines", x: data.hits.k,
+        hovertext: data.hits.k.map((k, i) => `${chartText(data.models[model])}<br>hits@${k}: ${hitsText(model, i)}`) };
+      const trace = modelTrace(model, { ...common, line: line(model), y: data.hits.values[model] });
+      const bounds = data.hits.bounds[model];
+      if (!bounds) return [trace];
+      const ends = bounds.map((y, i) => modelTrace(model, { ...common, line: { ...line(model), width: 0.7 }, y, showlegend: false, ...(i ? { fill: "tonexty" } : {}) }));
+      return [...ends, trace]; // the band between the bounds, then the values that do not depend on undecided ranks
+    });
     return { traces, shape: layout(axis("k (log scale)", { type: "log", nticks: 8 }), axis("hits@k (share of ranks up to k)", { range: [0, 1.02] })) };
   }
 
   const relationValue = (model, place, row, part = 0) => data.relations.values[model][place][part][row];
-  const relationCell = (model, place, row) => [0, 1, 2, 3].map((part) => relationValue(model, place, row, part));
+  const relationCell = (model, place, row) => data.relations.values[model][place].map((part) => part[row]);
   const relationChart = { metric: 0, across: several ? 1 : 0 };
 
   function relationFigure() {
@@ -415,12 +438,18 @@
     const parts = [];
     if (several) parts.push(element("div", { class: "controls" }, element("fieldset", { id: "toggles" }, element("legend", {}, "Models shown"), ...toggles)));
     const both = "filtered, all sides, realistic ties";
+    const bounded = models.filter((model) => leftOut(model));
+    if (bounded.length) {
+      const numbers = bounded.map((model) => `${whole(leftOut(model))} of ${data.models[model]}`).join(", ");
+      parts.push(lineList([`note: ranks that are undecided or unknown are in no bin (${numbers}), but count in the shares; where hits@k depends on undecided ranks, a band shows its bounds; other metrics have no mark where they depend on them`]));
+    }
+    const bins = [...data.distribution.bins, ...(bounded.length ? ["undecided or unknown"] : [])];
     parts.push(element("h3", {}, "Distribution of ranks"),
       chart(`Share of ranks per bin (${both}). A rank between two bins, caused by ties, counts in the lower bin.`, "ranks", distributionFigure),
-      numbersOf("Counts of ranks", "rank", data.distribution.bins, (model, i) => whole(countsOf(model)[i])),
+      numbersOf("Counts of ranks", "rank", bins, (model, i) => whole([...countsOf(model), leftOut(model)][i])),
       element("h3", {}, "Hits at every cut-off"),
       chart(`Share of ranks of at most k (${both}).`, "hits", hitsFigure),
-      numbersOf("Values of hits@k", "k", data.hits.k.map(whole), (model, i) => written(data.hits.values[model][i], "")));
+      numbersOf("Values of hits@k", "k", data.hits.k.map(whole), hitsText));
     const drawRelations = () => drawAgain((plot) => plot.classList.contains("of-relations"));
     const across = choice("Horizontal axis", ["number of ranks", ...data.models], (i) => { relationChart.across = i; drawRelations(); });
     across.querySelector("select").selectedIndex = relationChart.across;
@@ -506,7 +535,7 @@
 
   function sidesFigure(model) {
     const traces = Object.entries(data.distribution.counts[model]).map(([side, counts], i) =>
-      bars(`${side} side`, counts, { name: `${side} side`, marker: { color: modelColour(i + 4), pattern: { shape: i ? "/" : "" } } }));
+      bars(`${side} side`, counts, data.distribution.left_out[model][side], { name: `${side} side`, marker: { color: modelColour(i + 4), pattern: { shape: i ? "/" : "" } } }));
     return { traces, shape: { ...rankAxes(), showlegend: true, margin: { l: 56, r: 12, t: 56, b: 48 } } };
   }
 
@@ -569,7 +598,7 @@
     function render(model) {
       charts.splice(0, charts.length, ...charts.filter((one) => !one.plot.classList.contains("of-sides")));
       const name = data.models[model];
-      const { hardest, easiest, rivals } = data.triples[model];
+      const { hardest, easiest, rivals, left_out: left } = data.triples[model];
       const groups = breakdownTables(model);
       place.replaceChildren(
         element("h3", {}, "Distribution of ranks, by side"),
@@ -577,6 +606,7 @@
         ...(groups.length ? [element("h3", {}, "Breakdowns"), ...groups, ...splitNotes([data.breakdowns.notes[model]])] : []),
         element("h3", {}, "Hardest triples"),
         element("p", { class: "muted", id: "rivals" }, RIVALS[rivals]),
+        left ? lineList([`note: ${whole(left)} ranks are undecided or unknown; their triples are in neither table, but may be the hardest`]) : "",
         tripleTable(`The worst filtered ranks of ${name}`, hardest),
         element("h3", {}, "Easiest triples"),
         tripleTable(`The best filtered ranks of ${name}; of equal ranks, those with the most candidates`, easiest));

@@ -42,7 +42,8 @@ def test_id_files_of_the_same_tool_order_the_rows(tmp_path):
     content = tables(**{"ent_embeddings.weight": (len(ENTITIES), 4), "rel_embeddings.weight": (len(RELATIONS), 4)})
     write_torch(tmp_path / "model.ckpt", content)
     model = kgeval.load_model(tmp_path / "model.ckpt", dataset, model="distmult")
-    assert "the rows of entities and relations were read in the order of the id files of dataset 'eight'" in model.notes
+    note = "the rows of entities and relations were read in the order of the ids with which dataset 'eight' was made"
+    assert note in model.notes
     for label, row in zip(ENTITIES, content["ent_embeddings.weight"]):
         assert np.array_equal(model.entities[dataset.entities.ids([label])[0]], row)
 
@@ -100,3 +101,13 @@ def test_id_order_is_not_that_of_the_id_files(tmp_path):
     model = kgeval.load_model(tmp_path / "model.npz", labelled_dataset())
     other = "the order of dataset.entities.labels, not in that of the dataset's id files (ids= reads them)"
     assert start + other in model.notes
+
+
+def test_the_ids_of_the_dataset_in_one_word(tmp_path):
+    """ids="dataset" is entity_labels="ids" and relation_labels="ids", as for live models."""
+    checkpoint_of_pyg(tmp_path)
+    dataset = labelled_dataset(dictionaries=False)
+    model = kgeval.load_model(tmp_path, dataset, model="distmult", ids="dataset")
+    both = kgeval.load_model(tmp_path, dataset, model="distmult", entity_labels="ids", relation_labels="ids")
+    assert np.array_equal(model.entities, both.entities)
+    assert model.notes == both.notes

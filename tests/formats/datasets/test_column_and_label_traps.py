@@ -6,6 +6,7 @@ import pytest
 from trap_cases import run
 
 import kgeval as kg
+from kgeval.results import header_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -81,7 +82,7 @@ def test_c36_the_order_h_t_r_is_suspected(tmp_path, order):
     dataset = kg.read_dataset(tmp_path, columns="htr" if order == "sop" else None)
     assert dataset.relations.labels == ("q", "r")
     said = "dataset: no train split: its triples are not filtered, and no entity counts as unseen"
-    assert [line for line in run(lambda s, p, o: s, dataset).header() if line.startswith("dataset:")] == [said]
+    assert [line for line in header_lines(run(lambda s, p, o: s, dataset)) if line.startswith("dataset:")] == [said]
 
 
 LABELS = ["NA", "nan", "NaN", "null", "None", "1e5", "True", "007", "7", 'x"y', '"', "'", "-", " NA", "a b"]

@@ -13,6 +13,7 @@ from grids import light
 import kgeval
 from kgeval import DataError, Dataset, ProtocolError, ScoreError, load_model
 from kgeval.formats.checkpoints.pykeen_tensors import quaternion_table
+from kgeval.results import header_lines
 from kgeval.scorers.models import MODELS
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
@@ -554,7 +555,7 @@ def test_what_was_evaluated(dataset, tmp_path):
     assert result.notes[0] == note
     result.save(tmp_path / "run.kgeval")
     again = kgeval.load_result(tmp_path / "run.kgeval")
-    assert f"note: {note}" in again.header()
+    assert f"note: {note}" in header_lines(again)
 
 
 class Payload:

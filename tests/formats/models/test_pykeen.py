@@ -652,6 +652,22 @@ def test_rows_without_labels_follow_the_sorted_labels_of_train(tmp_path):
     assert np.array_equal(direct.entities, model.entities, equal_nan=True)
 
 
+def test_rows_without_labels_follow_the_ids_of_a_dataset_of_pykeen(tmp_path):
+    """A dataset that was made from a TriplesFactory knows the ids of PyKEEN, which need not be sorted by label."""
+    dataset = unsorted_dataset()
+    dataset.dictionaries = {"entities": dataset.entities.labels, "relations": dataset.relations.labels}
+    tables = [np.arange(16, dtype=np.float32).reshape(4, 4), np.ones((2, 4), dtype=np.float32)]
+    folder = saved(tmp_path, model_module("distmult", tables, False), labels=False)
+    dataset.id_format = "torchkge"
+    assert "sorted by label" in " ".join(load_model(folder, dataset).notes)
+    dataset.id_format = "pykeen"
+    model = load_model(folder, dataset)
+    assert "the rows of entities and relations were read in the order of the ids with which dataset 'dataset'" in str(
+        model.notes
+    )
+    assert model.entities.tolist() == tables[0].tolist()
+
+
 def test_rows_without_labels_that_do_not_fit(tmp_path):
     dataset = unsorted_dataset()
     tables = [np.ones((5, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)]

@@ -128,7 +128,7 @@ def test_a_further_tensor_is_refused(dataset, tmp_path):
 def test_order_of_the_rows(tmp_path):
     """S9: the dictionaries of the folder, else those of the dataset, else an error; never the order of the labels."""
     e, r = written(tmp_path, dictionaries=False)
-    note = "the rows of entities and relations were read in the order of the id files of dataset 'eight'"
+    note = "the rows of entities and relations were read in the order of the ids with which dataset 'eight' was made"
     model = load_model(tmp_path, labelled_dataset())
     assert note in model.notes
     assert_scores(model, labelled_dataset(), score("RotatE", e, r))

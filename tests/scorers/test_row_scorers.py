@@ -27,8 +27,8 @@ from scorer_cases import (
 )
 
 import kgeval as kg
-from kgeval.scorers.adapters import as_row_scorer
 from kgeval.scorers.models.distances import TransE
+from kgeval.scorers.row_scorers import as_row_scorer
 from kgeval.scorers.values import as_rows, as_scores
 
 

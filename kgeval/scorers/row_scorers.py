@@ -21,7 +21,7 @@ import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores, check_one_of
 from kgeval.data import SIDES, Dataset, Queries, triple_labels
-from kgeval.errors import ScoreError
+from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels import (
     GEOMETRIES,
     MAX_DIMENSION,
@@ -157,7 +157,7 @@ class FunctionRows:
 
     def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
         """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device."""
-        with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o)):
+        with _naming_the_scorer(self.name, lambda: _triples_text(s, p, o), self.function):
             raw = self.function(s, p, o)
         scores = as_rows(raw, self.name)
         shape = tuple(scores.shape)
@@ -543,21 +543,43 @@ def missing_ids(scorer: Any, what: str) -> Ids:
 
 
 @contextmanager
-def _naming_the_scorer(name: str, describe_input: Callable[[], str]) -> Iterator[None]:
+def _naming_the_scorer(name: str, describe_input: Callable[[], str], function: Any = None) -> Iterator[None]:
     """Turn an error in a ``with`` block, which calls a scorer, into a ScoreError that names scorer and input.
 
-    `describe_input` returns the input as text. A call of ``sys.exit`` by the scorer also becomes a ScoreError;
-    otherwise the program would end as if it had succeeded. If torch is imported, it records no gradients during the
-    call.
+    `describe_input` returns the input as text. If `function` is a function of tensors, the message says how to wrap it.
+    A call of ``sys.exit`` by the scorer also becomes a ScoreError; otherwise the program would end as if it had
+    succeeded. If torch is imported, it records no gradients during the call.
     """
     torch = sys.modules.get("torch")
     try:
         with torch.no_grad() if torch else nullcontext():
             yield
-    except ScoreError:
+    except KgevalError:
         raise
     except (Exception, SystemExit) as error:
-        raise ScoreError(f"{name} raised {type(error).__name__} when given {describe_input()}: {error}") from error
+        hint = _tensor_hint(function, error)
+        raise ScoreError(
+            f"{name} raised {type(error).__name__} when given {describe_input()}: {error}{hint}"
+        ) from error
+
+
+def _tensor_hint(function: Any, error: BaseException) -> str:
+    """Return how to wrap a function, if it is a module of torch or Keras, or if `error` says that it wants tensors."""
+    torch = sys.modules.get("torch")
+    if any(base.__module__.startswith("keras.") for base in type(function).__mro__):
+        return (
+            ". A Keras model takes all its inputs in one argument: give "
+            "kg.adapters.from_function(lambda s, p, o: model([s, p, o]), arrays='numpy', ids=...)"
+        )
+    if torch is None or function is None:
+        return ""
+    is_module = any(isinstance(owner, torch.nn.Module) for owner in (function, getattr(function, "__self__", None)))
+    if not is_module and not (isinstance(error, (TypeError, AttributeError)) and "numpy.ndarray" in str(error)):
+        return ""
+    return (
+        ". kgeval calls it with numpy arrays of ids; for a module or function of torch tensors, give "
+        "kg.adapters.from_function(model, ids=...)"
+    )
 
 
 def _triples_text(s: Ids, p: Ids, o: Ids) -> str:

@@ -1,0 +1,336 @@
+"""What the adapters of all libraries share: evaluation mode, ids mapped by label, and the scorer that they return.
+
+An adapter is an object with ``for_dataset(dataset)``, which returns a scorer for the ids of a dataset. The modules
+beside this one define one adapter for each library; `kgeval.adapters.from_model` chooses among them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from kgeval.checks import Ids, counted, cut_label
+from kgeval.data import Dataset, Vocabulary, library_labels
+from kgeval.errors import ScoreError
+from kgeval.kernels import Array, is_tensor
+
+OF_DATASET = "dataset"  # ids="dataset": row i of the model belongs to label i of the dataset
+LIBRARY_NAMES = {
+    "ampligraph": "AmpliGraph",
+    "libkge": "LibKGE",
+    "pyg": "PyTorch Geometric",
+    "pykeen": "PyKEEN",
+    "torchkge": "TorchKGE",
+}
+HOW_TO_SAY = (
+    "Say it with kg.adapters.from_model(model, ids=...), or from_function(..., ids=...): an object of the library that "
+    "holds the labels (such as a TriplesFactory or KnowledgeGraph of the training), two dicts ({label: id} of "
+    "entities, of relations), two sequences of labels in id order, two id files, or ids='dataset' if row i of the "
+    "model belongs to dataset.entities.labels[i] and dataset.relations.labels[i]"
+)
+
+
+# One lock for each module that scores now, by the module's id(). Without it, a thread that is done would put the module
+# back into training mode while another thread still scores with it.
+_LOCKS: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_LOCK_OF_LOCKS = threading.Lock()
+
+
+@contextmanager
+def evaluation_mode(module: Any) -> Iterator[None]:
+    """Set a module of torch to evaluation mode without gradients, and restore each of its parts afterwards.
+
+    Dropout is off and batch normalisation uses its stored statistics while the context lasts. Afterwards, also after an
+    exception, each part of the module has the mode that it had before, even if the library changed it meanwhile. Other
+    threads that score with the same module wait.
+
+    Parameters
+    ----------
+    module : torch.nn.Module, or object with ``eval`` and ``training``, or None
+        Nothing is set for None and for objects without these attributes.
+    """
+    torch = sys.modules.get("torch")  # loaded if `module` is a module of torch
+    with _lock_of(module):
+        parts = list(module.modules()) if hasattr(module, "modules") else [module]
+        modes = [(part, part.training) for part in parts if hasattr(part, "training")]
+        try:
+            if hasattr(module, "eval"):
+                module.eval()
+            with nullcontext() if torch is None else torch.no_grad():
+                yield
+        finally:
+            for part, mode in modes:
+                part.training = mode
+
+
+def _lock_of(module: Any) -> Any:
+    """Return the lock of a module; no lock for an object without a mode."""
+    if not hasattr(module, "training"):
+        return nullcontext()
+    with _LOCK_OF_LOCKS:
+        return _LOCKS.setdefault(id(module), threading.RLock())
+
+
+def check_has_values(name: str, module: Any) -> None:
+    """Raise a ScoreError if the parameters of a module of torch are on the device "meta", which holds no numbers.
+
+    Parameters
+    ----------
+    name : str
+        The model in messages.
+    module : torch.nn.Module or object
+    """
+    tensors = module.parameters() if callable(getattr(module, "parameters", None)) else ()
+    if any(getattr(tensor, "is_meta", False) for tensor in tensors):
+        raise ScoreError(
+            f"{name} has parameters on the device 'meta', which holds no numbers; load the weights first "
+            "(model.to_empty(device='cpu'), then model.load_state_dict(...))"
+        )
+
+
+@dataclass(frozen=True)
+class IdMap:
+    """The ids of a library for the entities and relations of a dataset; see `map_ids`.
+
+    Parameters
+    ----------
+    entities : int64 array, shape (entities of the dataset,)
+        The library's id of each entity; -1 if the library lacks it.
+    relations : int64 array, shape (relations of the dataset,)
+        The library's id of each relation; -1 if the library lacks it. Inverse relations are not counted.
+    entity_labels, relation_labels : tuple of str
+        The labels in the order of the library's ids.
+    notes : tuple of str
+        Where the ids come from, and how many labels of the library the dataset lacks.
+    """
+
+    entities: Ids
+    relations: Ids
+    entity_labels: tuple[str, ...]
+    relation_labels: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def missing_entities(self) -> Ids:
+        """The dataset's ids of the entities that the library lacks, ascending."""
+        return np.flatnonzero(self.entities < 0)
+
+    @cached_property
+    def missing_relations(self) -> Ids:
+        """The dataset's ids of the relations that the library lacks, ascending."""
+        return np.flatnonzero(self.relations < 0)
+
+    def entity_ids(self, ids: Ids) -> Ids:
+        """Return the library's ids of entities of the dataset; raise a ScoreError if the library lacks one."""
+        return _known(self.entities[ids], ids, "entity")
+
+    def relation_ids(self, ids: Ids) -> Ids:
+        """Return the library's ids of relations of the dataset; raise a ScoreError if the library lacks one."""
+        return _known(self.relations[ids], ids, "relation")
+
+
+def _known(found: Ids, ids: Ids, kind: str) -> Ids:
+    """Return `found` if it contains no -1."""
+    if (found < 0).any():
+        lacking = int(np.asarray(ids)[found < 0][0])
+        raise ScoreError(f"the model does not know the {kind} with id {lacking} of the dataset")
+    return found
+
+
+def map_ids(
+    dataset: Dataset,
+    library: str = "pykeen",
+    ids: Any = None,
+    own_labels: tuple[Sequence[str], Sequence[str]] | None = None,
+    *,
+    n_entities: int | None,
+    n_relations: int | None,
+    name: str,
+) -> IdMap:
+    """Find the id that a model of a library gives to each entity and each relation of a dataset.
+
+    Ids are mapped by label. The labels of the model's ids are, in this order: those that `ids` gives, those that the
+    model knows, those of the `dictionaries` of a dataset that was made from an object of the same library, or the ids
+    of a dataset without labels.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    library : str
+        The library's `Dataset.id_format`: ``"pykeen"``, ``"torchkge"``, ``"pyg"``, ``"libkge"`` or ``"ampligraph"``.
+    ids : object, optional
+        What the user said: an object with labels (`kgeval.data.library_labels`), two dicts from label to id, two
+        sequences of labels in id order, two id files or their folder (`kgeval.load_model`), or ``"dataset"``.
+    own_labels : two sequences of str, optional
+        The labels of entities and of relations in id order, if the model knows them.
+    n_entities, n_relations : int or None
+        The numbers of the model, without inverse relations; None if the model does not tell them.
+    name : str
+        The model in messages, such as ``"PyKEEN's TransE"``.
+
+    Returns
+    -------
+    IdMap
+
+    Raises
+    ------
+    ScoreError
+        If nothing says the order of the ids, if the number of labels is not that of the model, or if the dataset has
+        none of the labels.
+    DataError
+        If the ids that `ids` holds are not 0 .. n - 1, each of one label.
+
+    Examples
+    --------
+    >>> from kgeval.data import Dataset
+    >>> dataset = Dataset.from_frames(train=[("Jack", "likes", "Rome"), ("Jack", "likes", "Oslo")])
+    >>> labels = {"Rome": 0, "Jack": 1, "Bonn": 2}, {"likes": 0}
+    >>> found = map_ids(dataset, "pykeen", labels, n_entities=3, n_relations=1, name="TransE")
+    >>> dataset.entities.labels, found.entities, found.missing_entities
+    (('Jack', 'Oslo', 'Rome'), array([ 1, -1,  0]), array([1]))
+    >>> found.notes[1]
+    "the dataset lacks 1 entity that the model knows (such as 'Bonn'); it is no candidate"
+    """
+    entity_labels, relation_labels, note = _labels(dataset, library, ids, own_labels, name)
+    for kind, n, labels in (("entities", n_entities, entity_labels), ("relations", n_relations, relation_labels)):
+        if n is not None and len(labels) != n:
+            doubled = kind == "relations" and 2 * n == len(labels)
+            hint = "; are inverse relations among these labels? They must not be" if doubled else ""
+            raise ScoreError(
+                f"{name} has {n:,} {kind}, but there are {len(labels):,} labels of {kind} ({note}){hint}. Was it "
+                f"trained with other ids? {HOW_TO_SAY}"
+            )
+    found = {}
+    lacking = []
+    for kind, vocabulary, labels in (
+        ("entity", dataset.entities, entity_labels),
+        ("relation", dataset.relations, relation_labels),
+    ):
+        found[kind] = Vocabulary(labels).find(vocabulary.labels)
+        if len(labels) and len(vocabulary) and (found[kind] < 0).all():
+            raise ScoreError(
+                f"{name}: dataset {dataset.name!r} has none of the {counted(len(labels), kind)} of the model (such as "
+                f"{cut_label(labels[0])!r}; the dataset has {cut_label(vocabulary.labels[0])!r}). Was the model "
+                f"trained on another dataset? If not: {HOW_TO_SAY}"
+            )
+        unknown = np.flatnonzero(vocabulary.find(labels) < 0)
+        if len(unknown):
+            such_as = cut_label(labels[unknown[0]])
+            lacking.append(f"{counted(len(unknown), kind)} that the model knows (such as {such_as!r})")
+    notes = [note]
+    if lacking:
+        are = "it is no candidate" if len(lacking) == 1 and lacking[0].startswith("1 ") else "they are no candidates"
+        notes.append(f"the dataset lacks {' and '.join(lacking)}; {are}")
+    return IdMap(found["entity"], found["relation"], entity_labels, relation_labels, tuple(notes))
+
+
+def _labels(
+    dataset: Dataset, library: str, ids: Any, own_labels: tuple[Sequence[str], Sequence[str]] | None, name: str
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the labels of the library's entities and relations in id order, and a note about where they come from."""
+    vocabularies = dataset.entities.labels, dataset.relations.labels
+    if isinstance(ids, str) and ids == OF_DATASET:
+        return *vocabularies, "row i of the model was read as label i of the dataset (ids='dataset')"
+    if ids is not None:
+        entities, relations = _said_labels(ids)
+        return entities, relations, "ids= gives the labels of the model's ids"
+    if own_labels is not None:
+        entities, relations = (tuple(map(str, labels)) for labels in own_labels)
+        return entities, relations, "the model's own labels say its ids"
+    title = LIBRARY_NAMES.get(library, library)
+    given = dataset.dictionaries
+    if dataset.id_format == library and "entities" in given and "relations" in given:
+        note = f"the model's ids were read as those of the {title} object of which the dataset was made"
+        return given["entities"], given["relations"], note
+    if all(labels == tuple(map(str, range(len(labels)))) for labels in vocabularies):
+        return *vocabularies, "the model's ids were read as the ids of the dataset, which has no labels"
+    raise ScoreError(f"nothing says to which entities and relations the ids of {name} belong. {HOW_TO_SAY}")
+
+
+def _said_labels(ids: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the labels that a user gives with ``ids=``."""
+    is_path = isinstance(ids, (str, os.PathLike))
+    if is_path or (isinstance(ids, (list, tuple)) and ids and all(isinstance(i, (str, os.PathLike)) for i in ids)):
+        from kgeval.formats.checkpoints import labels_of_ids
+
+        entities, relations = labels_of_ids(ids)
+        return tuple(entities), tuple(relations)
+    labels = library_labels(ids)
+    if labels is None:
+        raise ScoreError(f"ids= holds no labels: got {cut_label(repr(ids))} ({type(ids).__name__}). {HOW_TO_SAY}")
+    return labels.entities, labels.relations
+
+
+class LibraryScorer:
+    """A scorer that computes scores with a model of a library, for the ids of a dataset.
+
+    Parameters
+    ----------
+    name : str
+        The scorer's name in results and messages: the class of the model.
+    ids : IdMap
+    score_rows : function
+        ``score_rows(side, given, relation, candidates)`` gets int64 arrays of the library's ids and returns the scores
+        of each query with each candidate, shape (queries, candidates), as an array or a tensor. Higher is better.
+    module : torch.nn.Module, optional
+        The model, which is in evaluation mode, without gradients, while it scores; see `evaluation_mode`.
+    notes : sequence of str
+        Added to those of `ids`.
+
+    Attributes
+    ----------
+    missing_entities, missing_relations : int64 arrays
+        The dataset's ids that the model lacks.
+    notes : tuple of str
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ids: IdMap,
+        score_rows: Callable[[str, Ids, Ids, Ids], Array],
+        module: Any = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        check_has_values(name, module)
+        self.__name__ = name
+        self.ids = ids
+        self.score_rows = score_rows
+        self.module = module
+        self.missing_entities = ids.missing_entities
+        self.missing_relations = ids.missing_relations
+        self.notes = (*ids.notes, *notes)
+
+    def score_objects(self, s: Ids, p: Ids, candidates: Ids | None = None) -> Array:
+        """Return the scores of the queries (s, p, ?) with each candidate; the columns of missing entities are NaN."""
+        return self._scores("object", s, p, candidates)
+
+    def score_subjects(self, p: Ids, o: Ids, candidates: Ids | None = None) -> Array:
+        """Return the scores of the queries (?, p, o) with each candidate; the columns of missing entities are NaN."""
+        return self._scores("subject", o, p, candidates)
+
+    def _scores(self, side: str, given: Ids, relation: Ids, candidates: Ids | None) -> Array:
+        columns = self.ids.entities if candidates is None else self.ids.entities[candidates]
+        is_known = columns >= 0
+        given, relation = self.ids.entity_ids(given), self.ids.relation_ids(relation)
+        with evaluation_mode(self.module):
+            scores = self.score_rows(side, given, relation, columns[is_known])
+        if is_known.all():
+            return scores
+        shape = (len(given), len(columns))
+        if is_tensor(scores):
+            placed = scores.new_full(shape, np.nan)
+        else:
+            scores = np.asarray(scores)
+            placed = np.full(shape, np.nan, dtype=np.result_type(scores, np.float16))
+        placed[:, np.flatnonzero(is_known)] = scores
+        return placed

@@ -1,0 +1,123 @@
+"""The adapter of live models of PyTorch Geometric (``torch_geometric.nn.kge``).
+
+Scores are those of ``model(h, r, t)``. Traps:
+
+- TransE divides the vectors of nodes, but not those of relations, by their norms when it scores.
+- RotatE takes one L2 norm over all real and imaginary parts, and subtracts it from the constant `margin`.
+- PyTorch Geometric has no labels: nothing but ``ids=`` says which row belongs to which label.
+- ``model.test`` ranks objects only, among all nodes, known answers included; its mean rank counts from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kgeval.adapters.base import IdMap, LibraryScorer, map_ids
+from kgeval.adapters.triples import (
+    LIVE,
+    TripleRows,
+    array_of,
+    certified_as,
+    exact_model,
+    has_method_of,
+    ids_for,
+    row_size,
+)
+from kgeval.checks import Ids
+from kgeval.data import Dataset
+from kgeval.formats.checkpoints import side_by_side
+from kgeval.kernels import Array
+from kgeval.scorers.models import EmbeddingModel
+
+MODELS = {"TransE": "transe", "DistMult": "distmult", "ComplEx": "complex", "RotatE": "rotate"}
+NODES, RELATIONS = "node_emb.weight", "rel_emb.weight"
+PREFIX = "torch_geometric.nn.kge."
+
+
+def adapt(model: Any, ids: Any = None) -> PyGModel:
+    """Return the adapter of a model of PyTorch Geometric; see `kgeval.adapters.from_model`.
+
+    Parameters
+    ----------
+    model : torch_geometric.nn.kge.KGEModel
+    ids : object, optional
+    """
+    return PyGModel(model, ids)
+
+
+@dataclass(frozen=True)
+class PyGModel:
+    """A live model of PyTorch Geometric, not yet bound to a dataset.
+
+    Parameters
+    ----------
+    model : torch_geometric.nn.kge.KGEModel
+    ids : object, optional
+        See `kgeval.adapters.from_model`.
+    """
+
+    model: Any
+    ids: Any = None
+
+    def for_dataset(self, dataset: Dataset) -> EmbeddingModel | LibraryScorer:
+        """Return a scorer for the ids of a dataset, with the parameters of this moment.
+
+        Parameters
+        ----------
+        dataset : Dataset
+
+        Raises
+        ------
+        ScoreError
+            If nothing says the order of the ids.
+        """
+        model = self.model
+        name = type(model).__name__
+        ids = map_ids(
+            dataset,
+            "pyg",
+            self.ids,
+            n_entities=model.num_nodes,
+            n_relations=model.num_relations,
+            name=f"PyTorch Geometric's {name}",
+        )
+        kind = next((base.__name__ for base in type(model).__mro__ if base.__module__.startswith(PREFIX)), "")
+        rows = TripleRows(partial(_scores, model), row_size(model))
+        notes = ["scored by PyTorch Geometric's model(h, r, t)"]
+        scorer = LibraryScorer(name, ids, rows, model, notes)
+        if kind not in MODELS or (kind == "TransE" and model.p_norm not in (1, 2)):
+            return scorer
+        if not has_method_of(model, "forward", PREFIX):
+            scorer.notes += ("not ranked by kgeval's exact kernels: the model has a forward of its own",)
+            return scorer
+        margin = model.margin if kind == "RotatE" else 0.0
+        result = certified_as(
+            dataset, scorer, lambda scores: scores - margin, lambda: _exact_model(model, kind, dataset, ids)
+        )
+        if margin and result is not scorer:
+            result.notes += (f"the constant margin={margin:g} of RotatE is left out of the scores, with equal ranks",)
+        return result
+
+
+def _scores(model: Any, s: Ids, p: Ids, o: Ids) -> Array:
+    """Return the scores of triples."""
+    return model(*ids_for(model, s, p, o))
+
+
+def _exact_model(model: Any, kind: str, dataset: Dataset, ids: IdMap) -> EmbeddingModel:
+    """Make the model of `kgeval.models` of the present parameters."""
+    tables = {name: array_of(tensor) for name, tensor in model.named_parameters()}
+    settings: dict[str, str | float] = {}
+    if kind in ("ComplEx", "RotatE"):
+        settings = {"layout": "halves"}
+        tables[NODES] = side_by_side(LIVE, tables, NODES, "node_emb_im.weight")
+    if kind == "ComplEx":
+        tables[RELATIONS] = side_by_side(LIVE, tables, RELATIONS, "rel_emb_im.weight")
+    if kind == "RotatE":
+        settings |= {"norm": 2, "phase_unit": 1.0}
+    if kind == "TransE":
+        settings = {"norm": int(model.p_norm), "normalise": f"entities-l{int(model.p_norm)}"}
+    tables = {"entities": tables[NODES], "relations": tables[RELATIONS]}
+    return exact_model(MODELS[kind], tables, settings, dataset, ids)

@@ -1,0 +1,304 @@
+"""Predictions without a model: ranked answers of queries (`Predictions`), and ranks that were computed elsewhere.
+
+`kgeval.read_predictions` makes these objects from files, users make them from arrays, and
+`kgeval.evaluate_predictions` makes a result of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kgeval.checks import Ids, Reals, check_one_of, cut_label, suggest
+from kgeval.data.dataset import Dataset
+from kgeval.data.lists import Lists
+from kgeval.data.queries import SIDES, check_side
+from kgeval.errors import DataError
+
+# Whether known answers were removed from the lists: not at all, after the ranking, or before a re-ranker saw the lists.
+FILTERED = ("no", "after", "before")
+UNMAPPED = -1  # the id of a name that no entity of the dataset has
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Ranked answers of queries, best answer first; the lists usually end long before the last entity.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (n, 3)
+        For each list, the triple (s, p, o) that it answers, as ids of the dataset. If the file does not say for which
+        positive a list was made, the asked column is `UNMAPPED`: the list then serves all positives of its query.
+    sides : array of str, shape (n,)
+        The side of each query: ``"subject"`` or ``"object"``.
+    answers : Lists
+        For each list, the ids of the answers; `UNMAPPED` for a name that no entity has.
+    scores : float64 array, shape (answers,), optional
+        One score per answer, higher is better: answers with equal scores tie. Without scores, the order of a list is
+        the ranking, and no answers tie.
+    filtered : str, optional
+        Whether known answers, other than that of the positive, were removed from the lists. ``"no"``; ``"after"``: they
+        were removed from the final ranking; ``"before"``: a re-ranker was given lists from which they had been removed.
+        None: the file does not say.
+    unmapped_may_be_known : bool
+        Whether an `UNMAPPED` answer may be an entity of the dataset whose name is unknown, and so a known answer.
+    notes : tuple of str
+        What was assumed, how names were matched, and how many were not.
+    source : str
+        The file and its format, for messages.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
+    >>> Predictions.from_arrays(dataset["test"].array, "object", [[3, 1]], [[0.9, 0.4]]).scores
+    array([0.9, 0.4])
+    """
+
+    triples: Ids
+    sides: npt.NDArray[np.str_]
+    answers: Lists
+    scores: Reals | None = None
+    filtered: str | None = None
+    unmapped_may_be_known: bool = False
+    notes: tuple[str, ...] = ()
+    source: str = "predictions"
+
+    def __post_init__(self) -> None:
+        _check_rows(self, self.source, self.triples, self.sides, self.filtered)
+        if not isinstance(self.answers, Lists):
+            raise DataError(f"{self.source}: Predictions.from_arrays and .from_labels take lists of answers")
+        if len(self.answers) != len(self.triples):
+            raise DataError(f"{self.source}: {len(self.triples)} triples, but {len(self.answers)} lists of answers")
+        if self.scores is not None and self.scores.shape != self.answers.values.shape:
+            raise DataError(
+                f"{self.source}: expected one score for each of {len(self.answers.values)} answers; got shape "
+                f"{self.scores.shape}"
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        triples: npt.ArrayLike,
+        sides: str | Sequence[str] | npt.NDArray[np.str_],
+        answers: npt.ArrayLike | Sequence[npt.ArrayLike],
+        scores: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+        **facts: Any,
+    ) -> Predictions:
+        """Make predictions of arrays of ids, such as the top 10 answers of each query.
+
+        Parameters
+        ----------
+        triples : int array, shape (n, 3)
+            For each list, the triple (s, p, o) that it answers, as ids of the dataset; -1 in the asked column if the
+            list serves all positives of its query.
+        sides : str, or array of str, shape (n,)
+            The side of all queries, or of each query.
+        answers : int array, shape (n, k), or n int arrays
+            The ids of the answers of each list, best answer first; -1 for an answer that is no entity.
+        scores : float array, shape (n, k), or n float arrays, optional
+            One score per answer, higher is better.
+        **facts
+            `filtered`, `unmapped_may_be_known`, `notes` and `source` of `Predictions`.
+
+        Raises
+        ------
+        DataError
+            If an array has a wrong shape, or does not hold integers.
+
+        Examples
+        --------
+        >>> len(Predictions.from_arrays([[0, 0, 1], [2, 0, -1]], "object", [[3, 1], [1]]))
+        2
+        """
+        ids = _as_ids("triples", triples)
+        parts = [_as_ids("answers", part) for part in answers]  # type: ignore[union-attr]
+        worth = None
+        if scores is not None:
+            worth = [np.asarray(part, dtype=np.float64) for part in scores]  # type: ignore[union-attr]
+            if [part.shape for part in worth] != [part.shape for part in parts]:
+                raise DataError("scores: expected one score for each answer, in lists of the same lengths")
+        lists = Lists.of(parts)
+        flat = None if worth is None else np.concatenate([*worth, np.zeros(0)])
+        return cls(ids, _as_sides(sides, len(ids)), lists, flat, **facts)
+
+    @classmethod
+    def from_labels(
+        cls,
+        answers: Mapping[tuple[str | None, str, str | None], Sequence[str] | Mapping[str, float]],
+        dataset: Dataset,
+        **facts: Any,
+    ) -> Predictions:
+        """Make predictions of labels: a query, as a triple with None in the asked place, and its answers.
+
+        Parameters
+        ----------
+        answers : mapping
+            ``(s, p, None)`` or ``(None, p, o)`` -> labels of entities, best answer first; or label -> score, higher is
+            better, for all queries.
+        dataset : Dataset
+            An answer that is no label of its entities is `UNMAPPED`; a note counts these answers.
+        **facts
+            `filtered` and `source` of `Predictions`.
+
+        Raises
+        ------
+        DataError
+            If a query does not have None in one place, if a label of a query is unknown, or if only some queries have
+            scores.
+
+        Examples
+        --------
+        >>> dataset = Dataset.from_frames(test=[("Jack", "born_in", "Italy")])
+        >>> predictions = Predictions.from_labels({("Jack", "born_in", None): ["Rome", "Italy"]}, dataset)
+        >>> predictions.answers.values, predictions.notes
+        (array([-1,  0]), ('1 of 2 answers are no labels of entities; they count as wrong answers',))
+        """
+        entities, relations = dataset.entities, dataset.relations
+        places = {label: i for i, label in enumerate(entities.labels)}
+        triples, sides, lists = [], [], []
+        for query, given in answers.items():
+            is_query = isinstance(query, tuple) and len(query) == 3 and query[1] is not None
+            if not is_query or (query[0] is None) == (query[2] is None):
+                raise DataError(f"expected queries (s, p, None) or (None, p, o); got {query!r}")
+            ids = [UNMAPPED if label is None else places.get(label, UNMAPPED) for label in (query[0], query[2])]
+            asked = 0 if query[0] is None else 1
+            if ids[1 - asked] == UNMAPPED or query[1] not in relations:
+                known, label = (relations, query[1]) if query[1] not in relations else (entities, query[2 - 2 * asked])
+                hint = suggest(str(label), known.labels)
+                raise DataError(f"query {query!r}: {cut_label(str(label))!r} is not in {dataset.name!r}{hint}")
+            triples.append((ids[0], int(relations.ids([query[1]])[0]), ids[1]))
+            sides.append(SIDES[asked])
+            lists.append(np.array([places.get(label, UNMAPPED) for label in given], dtype=np.int64))
+        scored = [given for given in answers.values() if isinstance(given, Mapping)]
+        if scored and len(scored) < len(answers):
+            raise DataError(f"{len(scored)} of {len(answers)} queries have scores; give scores for all queries or none")
+        values = Lists.of(lists).values
+        n_unmapped = int((values == UNMAPPED).sum())
+        notes = (
+            (f"{n_unmapped:,} of {len(values):,} answers are no labels of entities; they count as wrong answers",)
+            if n_unmapped
+            else ()
+        )
+        scores = [[float(score) for score in given.values()] for given in scored] if scored else None
+        return cls.from_arrays(
+            np.array(triples, dtype=np.int64).reshape(-1, 3),
+            np.array(sides, dtype=str),
+            lists,
+            scores,
+            notes=notes,
+            **facts,
+        )
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRanks:
+    """Ranks of positives that another tool computed.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (n, 3)
+        The positives, as ids of the dataset.
+    sides : array of str, shape (n,)
+        The side on which each positive was ranked: ``"subject"`` or ``"object"``.
+    ranks : float64 array, shape (n,)
+        1 is the best rank; multiples of 0.5.
+    n_candidates : int64 array, shape (n,), optional
+        The number of candidates of each rank, the positive included; None: the file does not say.
+    filtered : str, optional
+        As in `Predictions`: ``"no"`` for raw ranks, ``"after"`` or ``"before"`` for filtered ranks. None: the file does
+        not say.
+    notes : tuple of str
+    source : str
+        The file and its format, for messages.
+
+    Examples
+    --------
+    >>> GivenRanks.from_arrays([[0, 0, 1], [0, 0, 2]], "object", [1, 2.5], filtered="after").ranks
+    array([1. , 2.5])
+    """
+
+    triples: Ids
+    sides: npt.NDArray[np.str_]
+    ranks: Reals
+    n_candidates: Ids | None = None
+    filtered: str | None = None
+    notes: tuple[str, ...] = ()
+    source: str = "ranks"
+
+    def __post_init__(self) -> None:
+        _check_rows(self, self.source, self.triples, self.sides, self.filtered)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        triples: npt.ArrayLike,
+        sides: str | Sequence[str] | npt.NDArray[np.str_],
+        ranks: npt.ArrayLike,
+        n_candidates: int | npt.ArrayLike | None = None,
+        **facts: Any,
+    ) -> GivenRanks:
+        """Make given ranks of arrays; a single side or a single number of candidates is that of all ranks.
+
+        Parameters
+        ----------
+        triples : int array, shape (n, 3)
+        sides : str, or array of str, shape (n,)
+        ranks : float array, shape (n,)
+        n_candidates : int, or int array, shape (n,), optional
+        **facts
+            `filtered`, `notes` and `source` of `GivenRanks`.
+
+        Raises
+        ------
+        DataError
+            If an array has a wrong shape or dtype.
+        """
+        ids = _as_ids("triples", triples)
+        counts = None
+        if n_candidates is not None:
+            counts = np.array(np.broadcast_to(_as_ids("n_candidates", n_candidates), (len(ids),)))
+        values = np.asarray(ranks, dtype=np.float64)
+        if values.shape != (len(ids),):
+            raise DataError(f"ranks must have shape ({len(ids)},), one per triple; got {values.shape}")
+        return cls(ids, _as_sides(sides, len(ids)), values, counts, **facts)
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+
+def _as_ids(name: str, values: Any) -> Ids:
+    """Return integers as an int64 array; raise a DataError for other values."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise DataError(f"{name} must hold integer ids; got dtype {array.dtype}")
+    return array.astype(np.int64)
+
+
+def _as_sides(sides: Any, n: int) -> npt.NDArray[np.str_]:
+    """Return one side for each of `n` rows; `sides` names one side, or one for each row."""
+    if isinstance(sides, str):
+        return np.full(n, check_side(sides))
+    return np.array([check_side(side) for side in sides], dtype=str)
+
+
+def _check_rows(owner: Any, source: str, triples: Any, sides: Any, filtered: str | None) -> None:
+    """Raise a DataError unless there is one side for each triple, and the settings have known values."""
+    if not isinstance(triples, np.ndarray) or not isinstance(sides, np.ndarray):
+        kind = type(owner).__name__
+        raise DataError(f"{source}: {kind}(...) takes numpy arrays; {kind}.from_arrays also takes lists and one side")
+    if triples.ndim != 2 or triples.shape[1] != 3 or sides.shape != (len(triples),):
+        raise DataError(
+            f"{source}: expected triples of shape (n, 3) and sides of shape (n,); got {triples.shape}, {sides.shape}"
+        )
+    unknown = sorted(set(np.unique(sides).tolist()) - set(SIDES))
+    if unknown:
+        raise DataError(f"{source}: unknown side {unknown[0]!r}; sides are {', '.join(SIDES)}")
+    if filtered is not None:
+        check_one_of("filtered", filtered, FILTERED, DataError)

@@ -1,0 +1,221 @@
+"""Ranks that another tool computed become counts of rivals; `kgeval.evaluate_predictions` calls `evaluate_ranks`."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from kgeval.checks import Bools, Ids, counted
+from kgeval.data import Dataset, GivenRanks, Protocol, Queries, Recorded, query_parts, triple_labels
+from kgeval.errors import DataError
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble
+from kgeval.evaluation.predicted_rows import (
+    LEAK,
+    NO_ROW,
+    WORDS,
+    Matched,
+    known_index,
+    match_rows,
+    missing_rows,
+    repeat_cautions,
+    splits_with_others,
+)
+from kgeval.ranking import RankCounts
+from kgeval.results import UNKNOWN_COUNT, EvaluationResult
+
+TIES = "the file has one rank per positive, and the tie policy is that of the tool that computed it"
+RIVALS = "the file does not say among how many candidates it ranks"
+ONE_SETTING = {"raw": "the file has filtered ranks only", "filtered": "the file has raw ranks only"}
+ALL_ASSUMED = (
+    "the file does not say among how many candidates it ranks; all entities are assumed (a column n_candidates says "
+    "it): other ranks, such as those among sampled negatives, are not comparable with results of kgeval.evaluate"
+)
+
+
+def evaluate_ranks(
+    given: GivenRanks, dataset: Dataset, protocol: Protocol, said: str | None, missing: str | None
+) -> EvaluationResult:
+    """Make a result of ranks that another tool computed; see `kgeval.evaluate_predictions`.
+
+    Parameters
+    ----------
+    given : GivenRanks
+    dataset : Dataset
+    protocol : Protocol
+        With a value in place of each None, and with sides that the file answers.
+    said : str or None
+        What the file or the user says about the filter.
+    missing : str or None
+        The argument of `kgeval.evaluate_predictions`.
+    """
+    _check_ranks(given, dataset)
+    positives = Positives.of(dataset, protocol)
+
+    def are_same(rows: Ids, others: Ids) -> Bools:
+        same: Bools = given.ranks[rows] == given.ranks[others]
+        if given.n_candidates is not None:
+            same &= given.n_candidates[rows] == given.n_candidates[others]
+        return same
+
+    parts = [match_rows(given, dataset, protocol, positives, side, are_same) for side in protocol.sides]
+    n_missing = missing_rows(given, dataset, positives, parts, missing)
+    with_others = splits_with_others(dataset, protocol, positives, parts)
+    if said is None and with_others:
+        raise DataError(
+            f"{given.source}: are these raw or filtered ranks? The file does not say it, and the queries have other "
+            f"known answers in {'+'.join(with_others)}. {WORDS}"
+        )
+    # The settings that the ranks belong to; without other known answers, raw and filtered ranks are equal.
+    settings = ("raw", "filtered") if not with_others else ("raw",) if said == "no" else ("filtered",)
+    rivals = [_rivals_of_all(dataset, protocol, positives, part, settings[-1]) for part in parts]
+    notes = list(given.notes)
+    if given.n_candidates is None:
+        for part, n in zip(parts, rivals):
+            _check_filtered_ranks(given, dataset, protocol, part, n)
+        notes.append(ALL_ASSUMED)
+    else:
+        are_all = [
+            np.array_equal(given.n_candidates[part.row_of[part.row_of >= 0]], n[part.row_of >= 0] + 1)
+            for part, n in zip(parts, rivals)
+        ]
+        if not all(are_all):
+            protocol = _with_counts(given, protocol, settings[-1], notes, np.concatenate(rivals).max() + 1)
+    if missing == "bound" and n_missing and (given.n_candidates is None or isinstance(protocol.candidates, Recorded)):
+        raise DataError(
+            f"{given.source}: missing='bound' needs the last rank of {counted(n_missing, 'positive')} without a rank, "
+            "but the file does not rank them among all entities, or does not say so; use missing='drop'"
+        )
+    sides = [_ranked_side(given, part, n, settings, missing == "bound") for part, n in zip(parts, rivals)]
+    unknown = {"ties": TIES} | {setting: text for setting, text in ONE_SETTING.items() if setting not in settings}
+    if given.n_candidates is None:
+        unknown["rivals"] = RIVALS
+    cautions = repeat_cautions(given, parts)
+    if said == "before" and with_others:
+        cautions.append(LEAK.format(splits="+".join(protocol.splits)))
+    return assemble(
+        dataset,
+        protocol,
+        positives,
+        sides,
+        {NO_ROW["rank"]: n_missing if missing == "drop" else 0},
+        {
+            "scorer": given.source,
+            "n_queries": sum(
+                len(Queries.of(positives.triples[ranked.rows], part.side)) for ranked, part in zip(sides, parts)
+            ),
+        },
+        RankSource(dataset),
+        notes,
+        cautions=cautions,
+        unknown=unknown,
+    )
+
+
+@dataclass(frozen=True)
+class RankSource:
+    """The dataset of given ranks; implements `kgeval.results.explanations.Source`, but has no candidates to show."""
+
+    dataset: Dataset
+    is_stored = True
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a repeated look-up returns exactly the same scores: True; there are none."""
+        return True
+
+    def candidate_scores(self, side: str, triple: Ids, row: int | None) -> NoReturn:
+        """Raise a DataError, because the ranks were computed elsewhere."""
+        raise DataError(
+            f"the rank of {triple_labels(self.dataset, *triple)} on the {side} side was computed by another tool, and "
+            "the file of ranks does not name the rivals"
+        )
+
+
+def _check_ranks(given: GivenRanks, dataset: Dataset) -> None:
+    """Raise a DataError for ranks and numbers of candidates that are impossible; the message names the first row."""
+    ranks, n_candidates, n_entities = given.ranks, given.n_candidates, len(dataset.entities)
+    with np.errstate(invalid="ignore"):
+        is_wrong = ~((ranks >= 1) & np.isfinite(ranks) & (2 * ranks == np.floor(2 * ranks)))
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise DataError(
+            f"{given.source}, row {row}: rank {ranks[row]:g} on the {given.sides[row]} side; ranks must be at least 1, "
+            "and multiples of 0.5. If ranks count from 0, add 1"
+        )
+    most = np.full(len(ranks), n_entities) if n_candidates is None else n_candidates
+    is_wrong = np.ceil(ranks) > most
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        among = (
+            f"{dataset.name!r} has {n_entities:,} entities" if n_candidates is None else f"n_candidates is {most[row]}"
+        )
+        raise DataError(
+            f"{given.source}, row {row}: rank {ranks[row]:g} on the {given.sides[row]} side is beyond the number of "
+            f"candidates: {among}"
+        )
+
+
+def _check_filtered_ranks(given: GivenRanks, dataset: Dataset, protocol: Protocol, part: Matched, rivals: Ids) -> None:
+    """Raise a DataError for a rank that is greater than the number of candidates that a filter leaves."""
+    is_wrong = (part.row_of >= 0) & (np.ceil(given.ranks[part.row_of]) > rivals + 1)
+    if is_wrong.any():
+        i = int(np.argmax(is_wrong))
+        row = part.row_of[i]
+        raise DataError(
+            f"{given.source}, row {row}: rank {given.ranks[row]:g} on the {part.side} side, but the filter "
+            f"({'+'.join(protocol.filter_splits or ())}) leaves {counted(int(rivals[i]) + 1, 'candidate')}. If the "
+            "ranks are raw, say it: filtered='no' (--filtered no); if other splits were filtered, name them: "
+            "filter_splits= (--filter)"
+        )
+
+
+def _rivals_of_all(dataset: Dataset, protocol: Protocol, positives: Positives, part: Matched, setting: str) -> Ids:
+    """Return the number of rivals of each positive if all entities are candidates, int64 (n,)."""
+    rivals = np.full(len(positives.triples), len(dataset.entities) - 1)
+    if setting == "filtered":
+        index = known_index(dataset, protocol.filter_splits or (), part.side)
+        rivals -= index.count_others(*query_parts(positives.triples, part.side))
+    return rivals
+
+
+def _with_counts(given: GivenRanks, protocol: Protocol, setting: str, notes: list[str], most: int) -> Protocol:
+    """Return the protocol with the numbers of candidates in the file as candidates, and add a note about them."""
+    counts = given.n_candidates
+    if counts is None:
+        return protocol
+    least, greatest = int(counts.min()), int(counts.max())
+    span = f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
+    notes.append(
+        f"the file ranks among {span} candidates, not among all entities ({most:,} at most, in the {setting} setting): "
+        "its ranks are comparable only with ranks among the same candidates"
+    )
+    digest = hashlib.sha256(b"kgeval numbers of candidates 1")
+    order = np.lexsort((*given.triples.T[::-1], given.sides))
+    digest.update(counts[order].astype("<i8").tobytes())
+    return replace(protocol, candidates=Recorded("listed", digest.hexdigest()))
+
+
+def _ranked_side(
+    given: GivenRanks, part: Matched, rivals: Ids, settings: tuple[str, ...], keeps_missing: bool
+) -> RankedSide:
+    """Return the counts of one side: a rank of 2.5 has 1 rival above it and 1 tied rival."""
+    has_row = part.row_of >= 0
+    ranks = given.ranks[part.row_of]  # without meaning where `has_row` is False
+    better = np.where(has_row, np.floor(ranks).astype(np.int64) - 1, 0)
+    if given.n_candidates is None:
+        n_rivals = np.full(len(better), UNKNOWN_COUNT)
+    else:
+        n_rivals = np.where(has_row, given.n_candidates[part.row_of] - 1, rivals)
+    tied = np.where(has_row, (2 * ranks).astype(np.int64) % 2, n_rivals)
+    unknown = np.full(len(better), UNKNOWN_COUNT)
+    rows = np.arange(len(better)) if keeps_missing else np.flatnonzero(has_row)
+    counts, undecided = {}, {}
+    for setting in ("raw", "filtered"):
+        is_given = setting in settings
+        part_counts = RankCounts(better, tied, n_rivals) if is_given else RankCounts(unknown, unknown, unknown)
+        counts[setting] = part_counts.take(rows)
+        undecided[setting] = (~has_row & (n_rivals > 0) & is_given)[rows]
+    return RankedSide(rows, np.full(len(rows), np.nan), counts, undecided)

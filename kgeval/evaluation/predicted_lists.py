@@ -1,0 +1,595 @@
+"""evaluate_predictions() makes a result of predictions without a model: ranked lists of answers, or given ranks.
+
+Users and the command ``kgeval evaluate --predictions`` call `evaluate_predictions`. Given ranks are counted in
+`kgeval.evaluation.given_ranks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgeval.checks import Bools, Ids, Reals, Scores, counted
+from kgeval.data import (
+    UNMAPPED,
+    Dataset,
+    GivenRanks,
+    Lists,
+    Predictions,
+    Protocol,
+    Queries,
+    given_and_asked,
+    query_parts,
+    triple_labels,
+)
+from kgeval.errors import DataError, ProtocolError
+from kgeval.evaluation.assembly import Positives, RankedSide, assemble
+from kgeval.evaluation.given_ranks import evaluate_ranks
+from kgeval.evaluation.predicted_rows import (
+    LEAK,
+    NO_ROW,
+    WORDS,
+    Matched,
+    check_rows,
+    known_index,
+    match_rows,
+    missing_rows,
+    repeat_cautions,
+    resolved_protocol,
+    said_filter,
+    splits_with_others,
+)
+from kgeval.ranking import RankCounts
+from kgeval.results import UNKNOWN_COUNT, EvaluationResult
+
+MAX_ELEMENTS = 1 << 22  # answers that are compared at a time
+FILTERED_BEFOREHAND = "the lists were filtered beforehand, so raw ranks are unknown"
+SPLIT_QUERIES = (
+    "positives of one query have lists in different orders, so the query has no ranking; query-level metrics need one"
+)
+NONE_KNOWN = (
+    "filtered='no', but no list holds another known answer of {splits}: if these were removed after all, the raw "
+    "numbers are too good"
+)
+MIN_ASCENTS = 20  # so many scores in a row that grow, and none that falls, are no accident
+
+
+def evaluate_predictions(
+    predictions: Predictions | GivenRanks,
+    dataset: Dataset,
+    protocol: Protocol | None = None,
+    *,
+    filtered: str | None = None,
+    missing: str | None = None,
+) -> EvaluationResult:
+    """Rank every triple of a split by predictions: ranked lists of answers, or ranks that another tool computed.
+
+    A positive that its list lacks ranks somewhere between the end of the list and the last candidate: the keys
+    ``optimistic.`` and ``pessimistic.`` are exact bounds, and all other keys are NaN unless both bounds agree.
+
+    Parameters
+    ----------
+    predictions : Predictions or GivenRanks
+        `kgeval.read_predictions` reads them from a file.
+    dataset : Dataset
+        Its splits define the positives and the known triples.
+    protocol : Protocol, optional
+        Without `sides`, the sides that the predictions answer are ranked. All entities are candidates.
+    filtered : str, optional
+        Whether known answers, other than that of the positive, were removed from the lists, if the file does not say
+        it. ``"no"``: they are still there, and kgeval leaves them out of the filtered numbers. ``"after"``: they were
+        removed from the final ranking; raw numbers are NaN. ``"before"``: they were removed from lists that a re-ranker
+        then ordered; a caution says that this leaks answers of the ranked split.
+    missing : str, optional
+        What happens to a positive for which the file has no list, although it has lists for other positives of the
+        side. ``"drop"``: the positive is left out and counted. ``"bound"``: its rank is anywhere between 1 and the
+        last. None: an error is raised.
+
+    Returns
+    -------
+    EvaluationResult
+
+    Raises
+    ------
+    DataError
+        If a list answers no positive, if lists of a positive contradict each other, if a positive has no list, if a
+        score is NaN, if it is unclear whether the lists were filtered, or if a rank is impossible.
+    ProtocolError
+        If the protocol contradicts the predictions.
+
+    Examples
+    --------
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 3]], n_entities=5, n_relations=1)
+    >>> lists = Lists.of([np.array([4, 1]), np.array([0, 2])])
+    >>> predictions = Predictions(dataset["test"].array, np.array(["object", "object"]), lists)
+    >>> result = evaluate_predictions(predictions, dataset)
+    >>> result["hits@2"], result["optimistic.mr"], result["pessimistic.mr"]
+    (0.5, 2.5, 3.5)
+    """
+    if not isinstance(predictions, (Predictions, GivenRanks)):
+        raise DataError(
+            "predictions must be kgeval.Predictions or kgeval.GivenRanks (kgeval.read_predictions reads a file); got "
+            f"{type(predictions).__name__}"
+        )
+    if protocol is not None and not isinstance(protocol, Protocol):
+        raise ProtocolError(f"expected a kgeval.Protocol; got {protocol!r}")
+    resolved = resolved_protocol(predictions, dataset, protocol)
+    said = said_filter(predictions, filtered, resolved)
+    check_rows(predictions, dataset)
+    if isinstance(predictions, GivenRanks):
+        return evaluate_ranks(predictions, dataset, resolved, said, missing)
+    answers = _Answers.of(predictions, dataset)
+    positives = Positives.of(dataset, resolved)
+
+    def are_same(rows: Ids, others: Ids) -> Bools:
+        return _have_same_answers(predictions, rows, others)
+
+    parts = [match_rows(predictions, dataset, resolved, positives, side, are_same) for side in resolved.sides]
+    n_missing = missing_rows(predictions, dataset, positives, parts, missing)
+    counts = [_Counts.of(answers, dataset, resolved, positives, part) for part in parts]
+    notes = [*predictions.notes, *answers.notes]
+    with_others = splits_with_others(dataset, resolved, positives, parts)
+    filter_word = said or _found_filter(predictions, counts, with_others, notes)
+    if not with_others:
+        filter_word = "no"  # a filter has nothing to remove
+    n_known = sum(part.n_with_known for part in counts)
+    is_doubtful = predictions.unmapped_may_be_known and (filter_word == "no" or n_known > 0)
+    for part in counts:
+        part.check_possible(predictions.source, dataset, positives.triples, is_doubtful)
+    sides = [part.ranked(filter_word, is_doubtful, missing != "drop") for part in counts]
+    n_queries = sum(len(Queries.of(positives.triples[part.rows], part_of.side)) for part, part_of in zip(sides, parts))
+    cautions = [*answers.cautions, *repeat_cautions(predictions, parts)]
+    cautions += _filter_cautions(filter_word, n_known, resolved)
+    if filtered == "no" and with_others and not n_known:
+        cautions.append(NONE_KNOWN.format(splits="+".join(with_others)))
+    notes += _rank_notes(counts, sides, n_missing if missing == "bound" else 0)
+    unknown = {} if filter_word == "no" else {"raw": FILTERED_BEFOREHAND}
+    if any(_n_split_queries(answers, dataset, resolved, positives, part, filter_word) for part in parts):
+        unknown["queries"] = SPLIT_QUERIES
+    return assemble(
+        dataset,
+        resolved,
+        positives,
+        sides,
+        {NO_ROW["list"]: n_missing if missing == "drop" else 0},
+        {"scorer": predictions.source, "n_queries": n_queries},
+        AnswerSource(dataset, answers, tuple(parts), np.concatenate([part.rows for part in sides])),
+        notes,
+        cautions=[*cautions, *_end_cautions(counts)],
+        unknown=unknown,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """The lists of a file, best answer first, without repeated answers.
+
+    Parameters
+    ----------
+    lists : Lists
+        Ids of entities, or `UNMAPPED`.
+    worth : float64 array, shape (answers,)
+        The score of each answer; without scores, minus its place, so that no answers of a list tie.
+    has_scores : bool
+    notes, cautions : list of str
+    """
+
+    lists: Lists
+    worth: Reals
+    has_scores: bool
+    notes: list[str]
+    cautions: list[str]
+
+    @classmethod
+    def of(cls, predictions: Predictions, dataset: Dataset) -> _Answers:
+        """Check the answers and their scores, sort them by score, and leave repeated answers out."""
+        lists, scores, source, n = predictions.answers, predictions.scores, predictions.source, len(dataset.entities)
+        wrong = np.flatnonzero((lists.values < UNMAPPED) | (lists.values >= n))
+        if len(wrong):
+            raise DataError(
+                f"{source}, row {lists.list_of[wrong[0]]}: answer with id {lists.values[wrong[0]]}; {dataset.name!r} "
+                f"has {n} entities"
+            )
+        list_of, notes, cautions = lists.list_of, [], []
+        order = np.arange(len(list_of))
+        if scores is not None:
+            cautions = _check_scores(predictions, scores, list_of)
+            order = np.lexsort((-scores, list_of))  # stable: equal scores keep their order
+        values = lists.values[order]
+        # first (distinct,): where each answer is in its list for the first time; all unmapped answers are kept.
+        _, first = np.unique(list_of * (n + 1) + values + 1, return_index=True)
+        is_kept = values == UNMAPPED
+        is_kept[first] = True
+        n_repeated, n_empty = int((~is_kept).sum()), int((lists.lengths == 0).sum())
+        if n_repeated:
+            repeat = "repeats an answer" if n_repeated == 1 else "repeat answers"
+            notes.append(f"{n_repeated:,} of {len(values):,} answers {repeat} of the same list; the first place counts")
+        if n_empty:
+            notes.append(f"{n_empty:,} of {counted(len(lists), 'list')} hold no answer")
+        kept = Lists(lists.offsets, values).where(is_kept)
+        places = np.arange(len(kept.values)) - np.repeat(kept.offsets[:-1], kept.lengths) + 1
+        worth = -places.astype(np.float64) if scores is None else scores[order][is_kept].astype(np.float64)
+        return cls(kept, worth, scores is not None, notes, cautions)
+
+
+def _check_scores(predictions: Predictions, scores: Scores, list_of: Ids) -> list[str]:
+    """Raise a DataError for NaN, and for many scores that only grow; return cautions about few, and about infinity."""
+    source = predictions.source
+    if np.isnan(scores).any():
+        raise DataError(f"{source}, row {list_of[np.argmax(np.isnan(scores))]}: an answer has score NaN")
+    is_inside = list_of[1:] == list_of[:-1]  # whether an answer and the next one are in the same list
+    n_up, n_down = (
+        int(((scores[1:] > scores[:-1]) & is_inside).sum()),
+        int(((scores[1:] < scores[:-1]) & is_inside).sum()),
+    )
+    if n_up >= MIN_ASCENTS and not n_down:
+        raise DataError(
+            f"{source}: the scores grow down every list ({n_up:,} times, and fall nowhere), but the best answer comes "
+            "first, and higher must be better. If the scores are distances or ranks, negate them; otherwise turn the "
+            "lists around"
+        )
+    cautions = []
+    if n_up and not n_down:
+        cautions.append(
+            "the scores grow down the lists and fall nowhere: the answers were ranked by score, higher is better, and "
+            "so against their order; if the scores are distances or ranks, negate them"
+        )
+    n_infinite = int(np.isinf(scores).sum())
+    if not n_infinite:
+        return cautions
+    have = "answer has an infinite score" if n_infinite == 1 else "answers have infinite scores"
+    return [
+        *cautions,
+        f"{n_infinite:,} {have}, ranked as numbers that tie; if a tool marks removed answers so, leave them out of the "
+        "lists",
+    ]
+
+
+def _have_same_answers(predictions: Predictions, rows: Ids, others: Ids) -> Bools:
+    """Return whether the list of each row has the same answers and scores as the list of the other row."""
+    lists, scores = predictions.answers, predictions.scores
+    same: Bools = lists.lengths[rows] == lists.lengths[others]
+    compared = np.flatnonzero(same & (rows != others))
+    one, other = lists.elements(rows[compared]), lists.elements(others[compared])
+    differs = lists.values[one] != lists.values[other]
+    if scores is not None:
+        differs |= (scores[one] != scores[other]) & ~(np.isnan(scores[one]) & np.isnan(scores[other]))
+    pair_of = np.repeat(np.arange(len(compared)), lists.lengths[rows[compared]])
+    same[compared[np.unique(pair_of[differs])]] = False
+    return same
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """What the lists say of the positives of one side; arrays have shape (n,), one element per positive.
+
+    Parameters
+    ----------
+    matched : Matched
+    has_answer : bool array
+        Whether the list contains the positive.
+    scores : float64 array
+        The score of the positive; NaN if the list has no scores, or lacks the positive.
+    above, tied : dict of str to int64 array
+        Wrong answers above the positive, and tied with it, by kind: ``"known"``, ``"unmapped"``, ``"other"``. All
+        answers of a list that lacks the positive are above it.
+    listed : dict of str to int64 array
+        All wrong answers of the list, by kind.
+    n_known : int64 array
+        Known answers of the query, other than the positive.
+    n_entities : int
+    n_with_known : int
+        How many lists of positives hold known answers that a filter would have removed.
+    known_splits : set of str
+        The filter splits of these known answers.
+    n_tied_at_end : int
+        How many positives tie with the last answers of a list that lacks some candidates.
+    """
+
+    matched: Matched
+    has_answer: Bools
+    scores: Reals
+    above: dict[str, Ids]
+    tied: dict[str, Ids]
+    listed: dict[str, Ids]
+    n_known: Ids
+    n_entities: int
+    n_with_known: int
+    known_splits: set[str]
+    n_tied_at_end: int
+
+    @classmethod
+    def of(
+        cls, answers: _Answers, dataset: Dataset, protocol: Protocol, positives: Positives, matched: Matched
+    ) -> _Counts:
+        """Compare the answers of each list with the positive, `MAX_ELEMENTS` answers at a time."""
+        side, n = matched.side, len(positives.triples)
+        (relation, given), answer = query_parts(positives.triples, side)
+        index = known_index(dataset, protocol.filter_splits or (), side)
+        ranked = known_index(dataset, protocol.splits, side)
+        by_split = {split: known_index(dataset, (split,), side) for split in protocol.filter_splits or ()}
+        kinds = ("known", "unmapped", "other")
+        above, tied, listed = ({kind: np.zeros(n, dtype=np.int64) for kind in kinds} for _ in range(3))
+        has_answer, own_worth = np.zeros(n, dtype=bool), np.full(n, np.nan)
+        with_known = np.zeros(n, dtype=bool)
+        known_splits: set[str] = set()
+        rows = np.flatnonzero(matched.row_of >= 0)
+        lengths = answers.lists.lengths[matched.row_of[rows]]
+        chunk_of = np.cumsum(lengths) // MAX_ELEMENTS
+        for chunk in np.split(rows, np.flatnonzero(np.diff(chunk_of)) + 1):
+            elements = answers.lists.elements(matched.row_of[chunk])
+            # of (elements,): the positive of each answer
+            of = np.repeat(chunk, answers.lists.lengths[matched.row_of[chunk]])
+            values, worth = answers.lists.values[elements], answers.worth[elements]
+            is_answer = values == answer[of]
+            has_answer[of[is_answer]], own_worth[of[is_answer]] = True, worth[is_answer]
+            is_known = index.contains(relation[of], given[of], values) & ~is_answer
+            is_kind = {"known": is_known, "unmapped": values == UNMAPPED}
+            is_kind["other"] = ~(is_known | is_kind["unmapped"] | is_answer)
+            own = own_worth[of]  # NaN if the list lacks the positive: then all answers are above it
+            is_above, is_tied = ~(worth <= own), worth == own
+            for kind, is_part in is_kind.items():
+                above[kind] += np.bincount(of[is_part & is_above], minlength=n)
+                tied[kind] += np.bincount(of[is_part & is_tied], minlength=n)
+                listed[kind] += np.bincount(of[is_part], minlength=n)
+            # A list of all positives of a query holds their answers; a filter does not remove these.
+            at = np.flatnonzero(is_known)
+            is_served = ranked.contains(relation[of[at]], given[of[at]], values[at]) & matched.is_shared[of[at]]
+            at = at[~is_served]
+            with_known[of[at]] = True
+            known_splits |= {
+                split
+                for split, part in by_split.items()
+                if part.contains(relation[of[at]], given[of[at]], values[at]).any()
+            }
+        tied_rows = rows[_total(tied)[rows] > 0]
+        # ends (tied_rows,): the worth of the last answer of each list that has answers tied with the positive
+        ends = answers.worth[answers.lists.offsets[matched.row_of[tied_rows] + 1] - 1]
+        is_cut = (ends == own_worth[tied_rows]) & (_total(listed)[tied_rows] + 1 < len(dataset.entities))
+        return cls(
+            matched,
+            has_answer,
+            own_worth if answers.has_scores else np.full(n, np.nan),
+            above,
+            tied,
+            listed,
+            index.count_others((relation, given), answer),
+            len(dataset.entities),
+            int(with_known.sum()),
+            known_splits,
+            int(is_cut.sum()),
+        )
+
+    @property
+    def has_row(self) -> Bools:
+        """Whether the file has a list for each positive."""
+        return self.matched.row_of >= 0
+
+    @property
+    def n_unlisted(self) -> int:
+        """How many positives have a list that lacks them."""
+        return int((self.has_row & ~self.has_answer).sum())
+
+    def ranked(self, filtered: str, is_doubtful: bool, keeps_missing: bool) -> RankedSide:
+        """Return the counts of the positives, and where they are only bounds.
+
+        Parameters
+        ----------
+        filtered : str
+            As in `evaluate_predictions`.
+        is_doubtful : bool
+            Whether unmapped answers may be known answers.
+        keeps_missing : bool
+            Whether positives without a list are ranked, somewhere between 1 and the last.
+        """
+        n = len(self.has_row)
+        counts, undecided = {}, {}
+        counts["filtered"], undecided["filtered"] = self._filtered(is_doubtful)
+        if filtered == "no":
+            rivals = np.full(n, self.n_entities - 1)
+            counts["raw"], undecided["raw"] = self._bounded(_total(self.above), _total(self.tied), rivals)
+        else:
+            unknown = np.full(n, UNKNOWN_COUNT)
+            counts["raw"], undecided["raw"] = RankCounts(unknown, unknown, unknown), np.zeros(n, dtype=bool)
+        rows = np.arange(n) if keeps_missing else np.flatnonzero(self.has_row)
+        return RankedSide(
+            rows,
+            self.scores[rows],
+            {setting: part.take(rows) for setting, part in counts.items()},
+            {setting: part[rows] for setting, part in undecided.items()},
+        )
+
+    def _filtered(self, is_doubtful: bool) -> tuple[RankCounts, Bools]:
+        """Return the counts of the filtered setting, and where they are only bounds."""
+        above, tied, listed = self.above, self.tied, self.listed
+        rivals = self.n_entities - 1 - self.n_known
+        if not is_doubtful:
+            return self._bounded(above["other"] + above["unmapped"], tied["other"] + tied["unmapped"], rivals)
+        # Unmapped answers are entities: at most n_hidden of them are known answers, and at most n_free are rivals.
+        n_hidden, n_free = self.n_known - listed["known"], rivals - listed["other"]
+        best = above["other"] + np.maximum(above["unmapped"] - n_hidden, 0)
+        worst = above["other"] + np.minimum(above["unmapped"], n_free)
+        last = above["other"] + tied["other"] + np.minimum(above["unmapped"] + tied["unmapped"], n_free)
+        most_tied = np.minimum(tied["unmapped"], n_free)  # unmapped rivals tied with the positive
+        is_open = (best < worst) | (np.maximum(tied["unmapped"] - n_hidden, 0) < most_tied)
+        part, undecided = self._bounded(best, np.where(is_open, last - best, tied["other"] + most_tied), rivals)
+        return part, undecided | (is_open & (part.tied > 0))
+
+    def _bounded(self, better: Ids, tied: Ids, rivals: Ids) -> tuple[RankCounts, Bools]:
+        """Return the counts; a positive that its list lacks may be anywhere below the answers of the list."""
+        tied = np.where(self.has_answer, tied, rivals - better)
+        return RankCounts(better, tied, rivals), ~self.has_answer & (tied > 0)
+
+    def check_possible(self, source: str, dataset: Dataset, triples: Ids, is_doubtful: bool) -> None:
+        """Raise a DataError if a list holds more wrong answers than its positive has rivals."""
+        n_wrong, rivals = self.listed["other"] + self.listed["unmapped"], self.n_entities - 1 - self.n_known
+        n_possible = rivals + (self.n_known - self.listed["known"] if is_doubtful else 0)
+        is_wrong = n_wrong > n_possible
+        if is_wrong.any():
+            i = int(np.argmax(is_wrong))
+            raise DataError(
+                f"{source}, row {self.matched.row_of[i]}: the list of {triple_labels(dataset, *triples[i])} holds "
+                f"{n_wrong[i]} wrong answers ({self.listed['unmapped'][i]} of them no entities of the dataset), but "
+                f"only {n_possible[i]} entities can be; leave answers that are no entities out of the lists"
+            )
+
+
+def _total(counts: dict[str, Ids]) -> Ids:
+    return counts["known"] + counts["unmapped"] + counts["other"]
+
+
+def _found_filter(
+    predictions: Predictions, counts: Sequence[_Counts], with_others: Sequence[str], notes: list[str]
+) -> str:
+    """Return ``"no"`` if the lists prove that they were not filtered, and add a note; else raise a DataError.
+
+    A known answer in a list proves that the answers of its split were not removed; it says nothing of other splits.
+    """
+    if not with_others:
+        return "no"
+    proven = set().union(*(part.known_splits for part in counts))
+    n_with = sum(part.n_with_known for part in counts)
+    n_lists = sum(int(part.has_row.sum()) for part in counts)
+    if proven.issuperset(with_others):
+        notes.append(
+            f"the lists were not filtered beforehand: those of {n_with:,} of {counted(n_lists, 'positive')} hold known "
+            f"answers of {'+'.join(with_others)}"
+        )
+        return "no"
+    found = "they hold none"
+    if proven:
+        lacking = [split for split in with_others if split not in proven]
+        found = (
+            f"they hold known answers of {'+'.join(sorted(proven, key=list(with_others).index))}, and none of "
+            f"{'+'.join(lacking)}"
+        )
+    raise DataError(
+        f"{predictions.source}: were known answers, other than that of the positive, removed from the lists? The file "
+        f"does not say it; the queries have such answers in {'+'.join(with_others)}, {found}. {WORDS}"
+    )
+
+
+def _n_split_queries(
+    answers: _Answers, dataset: Dataset, protocol: Protocol, positives: Positives, matched: Matched, filtered: str
+) -> int:
+    """Return how many queries have lists that are no parts of one ranking; known answers may be missing in some."""
+    queries = Queries.of(positives.triples, matched.side)
+    index = known_index(dataset, (*(protocol.filter_splits or ()), *protocol.splits), matched.side)
+    n = 0
+    for i in np.flatnonzero(np.diff(queries.offsets) > 1):
+        found = np.unique(matched.row_of[queries.rows[queries.offsets[i] : queries.offsets[i + 1]]])
+        orders = []
+        for row in found[found >= 0]:
+            start, stop = answers.lists.offsets[row : row + 2]
+            values, worth = answers.lists.values[start:stop], answers.worth[start:stop]
+            if filtered != "no":
+                given = (np.full(len(values), part[i]) for part in (queries.relation, queries.given))
+                is_kept = ~index.contains(*given, values)
+                values, worth = values[is_kept], worth[is_kept]
+            order = np.lexsort((values, -worth))
+            orders.append(np.stack([values[order], worth[order] if answers.has_scores else 0 * worth]))
+        longest = max(orders, key=lambda part: part.shape[1], default=np.zeros((2, 0)))
+        n += not all(np.array_equal(part, longest[:, : part.shape[1]]) for part in orders)
+    return n
+
+
+def _filter_cautions(filtered: str, n_with_known: int, protocol: Protocol) -> list[str]:
+    """Return cautions about lists that were filtered beforehand."""
+    if filtered == "no":
+        return []
+    cautions = [LEAK.format(splits="+".join(protocol.splits))] if filtered == "before" else []
+    if n_with_known:
+        hold = "list of 1 positive holds" if n_with_known == 1 else f"lists of {n_with_known:,} positives hold"
+        cautions.append(
+            f"the lists were filtered beforehand, but the {hold} known answers all the same: they are left out "
+            "now, so the lists were not filtered, or with another filter (filter_splits=, --filter can name its splits)"
+        )
+    return cautions
+
+
+def _rank_notes(counts: Sequence[_Counts], sides: Sequence[RankedSide], n_missing: int) -> list[str]:
+    """Return notes about the causes of ranks that are only known within bounds."""
+    n = sum(len(part.rows) for part in sides)
+    n_unlisted = sum(part.n_unlisted for part in counts)
+    n_open = sum(int((part.undecided["filtered"] & found).sum()) for part, found in zip(sides, _listed(counts, sides)))
+    notes = []
+    if n_unlisted:
+        rank = "it ranks" if n_unlisted == 1 else "they rank"
+        notes.append(f"the lists lack {n_unlisted:,} of {n:,} positives: {rank} anywhere below the answers of the list")
+    if n_missing:
+        rank = "has no list: it ranks" if n_missing == 1 else "have no list: they rank"
+        notes.append(f"{n_missing:,} of {n:,} positives {rank} anywhere between 1 and the last")
+    if n_open:
+        depend = "depends" if n_open == 1 else "depend"
+        notes.append(
+            f"{n_open:,} of {n:,} filtered ranks {depend} on names above the positive, which may be known answers"
+        )
+    return notes
+
+
+def _listed(counts: Sequence[_Counts], sides: Sequence[RankedSide]) -> list[Bools]:
+    """Return, for each side, whether the list of each ranked positive contains it."""
+    return [part.has_answer[ranked.rows] for part, ranked in zip(counts, sides)]
+
+
+def _end_cautions(counts: Sequence[_Counts]) -> list[str]:
+    """Return a caution about ties that may go on beyond the end of a list."""
+    n = sum(part.n_tied_at_end for part in counts)
+    if not n:
+        return []
+    ties = "1 positive ties" if n == 1 else f"{n:,} positives tie"
+    return [
+        f"{ties} with the last answers of a list that does not hold all entities: entities beyond its end may have the "
+        "same score, but are counted as lower"
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerSource:
+    """Looks up the answers of a list; implements `kgeval.results.explanations.Source`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    answers : _Answers
+    parts : tuple of Matched
+        One for each ranked side.
+    positive_rows : int64 array, shape (rows,)
+        For each row of the table of ranks, the index of its positive.
+    """
+
+    dataset: Dataset
+    answers: _Answers
+    parts: tuple[Matched, ...]
+    positive_rows: Ids
+    is_stored = True
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a repeated look-up returns exactly the same scores: always True, because the lists are stored."""
+        return True
+
+    def candidate_scores(self, side: str, triple: Ids, row: int | None) -> tuple[Ids, Scores]:
+        """Return the answers of a positive's list as sorted ids, and their scores; without scores, minus the places."""
+        (part,) = (part for part in self.parts if part.side == side)
+        index = -1 if row is None else part.row_of[self.positive_rows[row]]
+        labels = triple_labels(self.dataset, *triple)
+        if index < 0:
+            raise DataError(f"the file has no list for {labels} on the {side} side")
+        start, stop = self.answers.lists.offsets[index : index + 2]
+        values, worth = self.answers.lists.values[start:stop], self.answers.worth[start:stop]
+        _, answers = given_and_asked(triple[None], side)
+        if answers[0] not in values:
+            raise DataError(
+                f"the list of {labels} on the {side} side, {counted(len(values), 'answer')}, lacks the positive"
+            )
+        n_unmapped = int((values == UNMAPPED).sum())
+        if n_unmapped:
+            raise DataError(
+                f"the list of {labels} on the {side} side holds {counted(n_unmapped, 'name')} that no entity has, so "
+                "its answers cannot be shown as entities"
+            )
+        order = np.argsort(values)
+        return values[order], worth[order]

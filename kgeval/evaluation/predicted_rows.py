@@ -1,0 +1,373 @@
+"""What predicted lists and given ranks share: their rows are matched to positives, and their filter is found out.
+
+`kgeval.evaluation.predicted_lists` and `kgeval.evaluation.given_ranks` call this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kgeval.checks import Bools, Ids, check_one_of, counted, cut_label
+from kgeval.data import (
+    FILTERED,
+    SIDES,
+    UNMAPPED,
+    All,
+    Dataset,
+    GivenRanks,
+    KnownIndex,
+    Predictions,
+    Protocol,
+    given_and_asked,
+    group_rows,
+    known_triples,
+    query_parts,
+)
+from kgeval.errors import DataError, ProtocolError
+from kgeval.evaluation.assembly import Positives, check_given_scores
+
+MISSING = ("drop", "bound")
+NO_ROW = {"list": "the file has no list for it", "rank": "the file has no rank for it"}  # why a rank is left out
+LEAK = (
+    "a re-ranker was given lists from which known answers had been removed, those of {splits} included: the lists told "
+    "it which answers are wrong, so these numbers are too good, and no other numbers are comparable with them"
+)
+WORDS = (
+    "filtered= (--filtered) must say it: 'no' (the known answers are still there), 'after' (they were removed from the "
+    "final ranking), or 'before' (they were removed from lists that a re-ranker then ordered, which leaks test answers)"
+)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The rows of a file that belong to the positives of one side.
+
+    Parameters
+    ----------
+    side : str
+    row_of : int64 array, shape (n,)
+        For each positive the index of its row in the file; -1 if the file has no row for it.
+    is_shared : bool array, shape (n,)
+        Whether the row of the positive serves all positives of its query.
+    n_repeated : int
+        How many rows repeat another row more often than the split repeats the triple.
+    """
+
+    side: str
+    row_of: Ids
+    is_shared: Bools
+    n_repeated: int
+
+
+def resolved_protocol(given: Predictions | GivenRanks, dataset: Dataset, protocol: Protocol | None) -> Protocol:
+    """Return the protocol with the sides of the file that it allows, and a value in place of each None.
+
+    Parameters
+    ----------
+    given : Predictions or GivenRanks
+    dataset : Dataset
+    protocol : Protocol or None
+
+    Raises
+    ------
+    DataError
+        If the file has no row.
+    ProtocolError
+        If the protocol names a side that the file does not answer, or has a setting that predictions cannot have.
+    """
+    protocol = protocol or Protocol()
+    check_given_scores(protocol, "predictions")
+    if protocol.candidates != All():
+        raise ProtocolError(
+            f"predictions rank all entities; the protocol has {protocol.candidates.describe()}. Remove candidates= "
+            "from the protocol"
+        )
+    if not len(given):
+        raise DataError(f"{given.source}: has no predictions")
+    sides = tuple(side for side in SIDES if (given.sides == side).any())
+    lacking = [side for side in protocol.sides if side not in sides] if protocol.names_sides else []
+    if lacking:
+        raise ProtocolError(
+            f"{given.source}: answers no query of the {lacking[0]} side, which the protocol names; it answers the "
+            f"{sides[0]} side. Name only sides that the file answers (sides={sides[0]!r}, --side {sides[0]})"
+        )
+    return replace(protocol, sides=protocol.sides if protocol.names_sides else sides).resolved(dataset)
+
+
+def said_filter(given: Predictions | GivenRanks, filtered: str | None, protocol: Protocol) -> str | None:
+    """Return what the file or the user says about the filter; None if neither says it.
+
+    Parameters
+    ----------
+    given : Predictions or GivenRanks
+    filtered : str or None
+        The argument of `kgeval.evaluate_predictions`.
+    protocol : Protocol
+        From `resolved_protocol`.
+
+    Raises
+    ------
+    DataError
+        If file and user contradict each other.
+    ProtocolError
+        If the rows were filtered, but the protocol has no filter.
+    """
+    if filtered is not None:
+        check_one_of("filtered", filtered, FILTERED)
+        if given.filtered is not None and given.filtered != filtered:
+            raise DataError(f"{given.source}: says filtered={given.filtered!r}, but the argument is {filtered!r}")
+    said = filtered or given.filtered
+    if said in ("after", "before") and not protocol.filter_splits:
+        raise ProtocolError(
+            f"{given.source}: known answers were removed (filtered={said!r}), but the protocol has no filter; "
+            "filter_splits must name the splits whose known answers were removed (default: all)"
+        )
+    return said
+
+
+def check_rows(given: Predictions | GivenRanks, dataset: Dataset) -> None:
+    """Raise a DataError unless the triples of a file hold ids of the dataset.
+
+    Parameters
+    ----------
+    given : Predictions or GivenRanks
+        The asked entity of a list of `Predictions` may be `UNMAPPED`.
+    dataset : Dataset
+    """
+    n_entities, n_relations = len(dataset.entities), len(dataset.relations)
+    least = np.zeros_like(given.triples)
+    if isinstance(given, Predictions):
+        least[np.arange(len(given)), np.where(given.sides == "subject", 0, 2)] = UNMAPPED
+    is_wrong = (given.triples < least) | (given.triples >= np.array([n_entities, n_relations, n_entities]))
+    if is_wrong.any():
+        row, column = np.argwhere(is_wrong)[0]
+        raise DataError(
+            f"{given.source}, row {row}: the {('subject', 'relation', 'object')[column]} has id "
+            f"{given.triples[row, column]}; {dataset.name!r} has {n_entities} entities and {n_relations} relations"
+        )
+
+
+def match_rows(
+    given: Predictions | GivenRanks,
+    dataset: Dataset,
+    protocol: Protocol,
+    positives: Positives,
+    side: str,
+    are_same: Callable[[Ids, Ids], Bools],
+) -> Matched:
+    """Find the row of each positive.
+
+    Parameters
+    ----------
+    given : Predictions or GivenRanks
+    dataset : Dataset
+    protocol : Protocol
+    positives : Positives
+    side : str
+    are_same : function
+        Takes two int64 arrays of rows; returns whether each row of the first has the content of that of the second.
+
+    Returns
+    -------
+    Matched
+
+    Raises
+    ------
+    DataError
+        If a row answers no positive, or if rows of a positive contradict each other.
+    """
+    names = _Names(given, dataset, protocol, side)
+    rows = np.flatnonzero(given.sides == side)
+    is_query = given_and_asked(given.triples[rows], side)[1] == UNMAPPED
+    row_of = np.full((2, len(positives.triples)), -1, dtype=np.int64)
+    n_repeated, unused = 0, []
+    for i, part in enumerate((rows[~is_query], rows[is_query])):
+        if len(part):
+            row_of[i], n, without = _assigned(names, positives.triples, part, are_same, is_query=bool(i))
+            n_repeated += n
+            unused.append(without)
+    if any(len(part) for part in unused):
+        raise names.error_of_unused(np.sort(np.concatenate(unused)), len(rows))
+    has_both = (row_of >= 0).all(axis=0)
+    if has_both.any():
+        own, shared = row_of[:, np.argmax(has_both)]
+        raise DataError(
+            f"{given.source}, rows {own} and {shared}: {names.triple(own)} has a list of its own, and its query has a "
+            "list for all its positives; keep one kind of list"
+        )
+    return Matched(side, row_of.max(axis=0), row_of[1] >= 0, n_repeated)
+
+
+def missing_rows(
+    given: Predictions | GivenRanks,
+    dataset: Dataset,
+    positives: Positives,
+    parts: Sequence[Matched],
+    missing: str | None,
+) -> int:
+    """Return the number of ranks of positives for which the file has no row.
+
+    Parameters
+    ----------
+    given : Predictions or GivenRanks
+    dataset : Dataset
+    positives : Positives
+    parts : sequence of Matched
+        One for each ranked side.
+    missing : str or None
+        The argument of `kgeval.evaluate_predictions`.
+
+    Raises
+    ------
+    DataError
+        If there are such positives, and `missing` does not say what to do with them.
+    """
+    if missing is not None:
+        check_one_of("missing", missing, MISSING)
+    without = [(part.side, np.flatnonzero(part.row_of < 0)) for part in parts]
+    n = sum(len(rows) for _, rows in without)
+    if n and missing is None:
+        side, rows = next((side, rows) for side, rows in without if len(rows))
+        total = len(parts) * len(positives.triples)
+        raise DataError(
+            f"{given.source}: has no {kind_of(given)} for {n:,} of {total:,} positives, first "
+            f"{_labels(dataset, positives.triples[rows[0]])} ({side} side). missing='drop' (--missing drop) leaves "
+            "them out and counts them; missing='bound' (--missing bound) ranks them anywhere between 1 and the last"
+        )
+    return n
+
+
+def splits_with_others(
+    dataset: Dataset, protocol: Protocol, positives: Positives, parts: Sequence[Matched]
+) -> tuple[str, ...]:
+    """Return the filter splits that hold known answers which a filter could have removed from the rows of a file.
+
+    These are the answers of a query other than that of the positive. The answers of all positives of a query stay in a
+    list that serves all of them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    protocol : Protocol
+    positives : Positives
+    parts : sequence of Matched
+        One for each ranked side.
+    """
+    splits = []
+    for split in protocol.filter_splits or ():
+        for part in parts:
+            given, asked = query_parts(positives.triples, part.side)
+            others = KnownIndex.of(*query_parts(dataset[split].array, part.side)).count_others(given, asked)
+            if ((others > 0) & (part.row_of >= 0) & ~(part.is_shared & (split in protocol.splits))).any():
+                splits.append(split)
+                break
+    return tuple(splits)
+
+
+def known_index(dataset: Dataset, splits: Sequence[str], side: str) -> KnownIndex:
+    """Return the index of the triples of some splits, for the queries of one side."""
+    return KnownIndex.of(*query_parts(known_triples(dataset, splits), side))
+
+
+def repeat_cautions(given: Predictions | GivenRanks, parts: Sequence[Matched]) -> list[str]:
+    """Return a caution about repeated rows, if there are any."""
+    n = sum(part.n_repeated for part in parts)
+    if not n:
+        return []
+    repeat = "row repeats" if n == 1 else "rows repeat"
+    return [
+        f"{n:,} {repeat} another row of the same triple and side, and {'is' if n == 1 else 'are'} left out; "
+        "distributed runs pad the last batch with such rows, and a tool that averages over all rows counts them twice"
+    ]
+
+
+def kind_of(given: Predictions | GivenRanks) -> str:
+    """Return what a row holds: ``"list"`` or ``"rank"``."""
+    return "list" if isinstance(given, Predictions) else "rank"
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names that messages about the rows of one side need."""
+
+    given: Predictions | GivenRanks
+    dataset: Dataset
+    protocol: Protocol
+    side: str
+
+    @property
+    def split(self) -> str:
+        return "+".join(self.protocol.splits)
+
+    def triple(self, row: int) -> str:
+        """Return the labels of the triple of a row."""
+        return _labels(self.dataset, self.given.triples[row])
+
+    def error_of_unused(self, unused: Ids, n: int) -> DataError:
+        """Return the error about rows that answer no positive; it names the splits that hold the first triple."""
+        s, p, o = self.given.triples[unused[0]]
+        if UNMAPPED in (s, o):
+            found = f"no triple of {self.split} has this query"
+        else:
+            holding = [
+                split
+                for split, triples in self.dataset.splits.items()
+                if (triples.array == (s, p, o)).all(axis=1).any()
+            ]
+            found = f"it is in {'+'.join(holding)}" if holding else "no split has it"
+        kind = kind_of(self.given)
+        answer = f"{kind} is of a query" if len(unused) == 1 else f"{kind}s are of queries"
+        return DataError(
+            f"{self.given.source}: {len(unused):,} of {n:,} {answer} that {self.split} does not ask on the {self.side} "
+            f"side, first row {unused[0]}, {self.triple(int(unused[0]))}: {found}. Is it another split (splits=, "
+            "--split) or another dataset?"
+        )
+
+
+def _assigned(
+    names: _Names, positives: Ids, rows: Ids, are_same: Callable[[Ids, Ids], Bools], is_query: bool
+) -> tuple[Ids, int, Ids]:
+    """Return the row of each positive (-1: none), the number of repeated rows, and the rows without a positive.
+
+    With `is_query`, rows and positives have the same query; otherwise they have the same triple.
+    """
+    n, triples = len(positives), np.concatenate([positives, names.given.triples[rows]])
+    (relation, given), asked = query_parts(triples, names.side)
+    # Positives come before rows in `triples`, and within each group; groups have the same query, or the same triple.
+    order, starts = group_rows(relation, given) if is_query else group_rows(relation, given, asked)
+    n_groups = len(starts) - 1
+    group = np.empty(len(triples), dtype=np.int64)
+    group[order] = np.repeat(np.arange(n_groups), np.diff(starts))
+    n_positives, n_rows = np.bincount(group[:n], minlength=n_groups), np.bincount(group[n:], minlength=n_groups)
+    # first (groups,): the index in `rows` of the first row of each group, where there is one
+    first = order[np.minimum(starts[:-1] + n_positives, len(order) - 1)] - n
+    differs = ~are_same(rows, rows[first[group[n:]]])
+    is_mixed = (np.bincount(group[n:][differs], minlength=n_groups) > 0) & (n_positives > 0)
+    # A split that repeats a triple k times may have k different rows for it: they are taken in their order.
+    in_order = is_mixed & (n_positives == n_rows) & (not is_query)
+    wrong = np.flatnonzero(is_mixed & ~in_order)
+    if len(wrong):
+        group_rows_ = rows[group[n:] == wrong[0]]
+        second = rows[differs & (group[n:] == wrong[0])][0]
+        raise DataError(
+            f"{names.given.source}, rows {group_rows_[0]} and {second}: {names.triple(second)} has "
+            f"{len(group_rows_)} {kind_of(names.given)}s on the {names.side} side that differ, and "
+            f"{names.split} has {'its query' if is_query else 'it'} {counted(n_positives[wrong[0]], 'time')}; keep the "
+            "right one"
+        )
+    row_of = np.where(n_rows[group[:n]] > 0, rows[np.maximum(first[group[:n]], 0)], -1)
+    for i in np.flatnonzero(in_order):
+        members = order[starts[i] : starts[i + 1]]
+        row_of[members[: n_positives[i]]] = rows[members[n_positives[i] :] - n]
+    n_repeated = int(np.maximum(n_rows - n_positives, 0)[n_positives > 0].sum())
+    return row_of, n_repeated, rows[n_positives[group[n:]] == 0]
+
+
+def _labels(dataset: Dataset, triple: Ids) -> str:
+    """Return the labels of a triple for a message; an unmapped entity is shown as ``?``."""
+    vocabularies = dataset.entities, dataset.relations, dataset.entities
+    labels = [repr(cut_label(part.labels[i])) if i != UNMAPPED else "?" for part, i in zip(vocabularies, triple)]
+    return f"({', '.join(labels)})"

@@ -1,0 +1,25 @@
+"""What the readers of predictions share: lines and JSON records one by one, lists as texts, and texts as entities."""
+
+from kgeval.formats.answers.mapping import PredictionOptions, given_ranks, id_labels, id_map, predictions
+from kgeval.formats.answers.names import AMBIGUOUS, UNKNOWN, Names, NameTable
+from kgeval.formats.answers.records import FirstRecord, first_record, json_pairs, json_records, text_head, text_lines
+from kgeval.formats.answers.rows import Rows
+
+__all__ = [
+    "AMBIGUOUS",
+    "UNKNOWN",
+    "FirstRecord",
+    "NameTable",
+    "Names",
+    "PredictionOptions",
+    "Rows",
+    "first_record",
+    "given_ranks",
+    "id_labels",
+    "id_map",
+    "json_pairs",
+    "json_records",
+    "predictions",
+    "text_head",
+    "text_lines",
+]

@@ -1,0 +1,519 @@
+"""From the texts of `Rows` to ids: `predictions` and `given_ranks`, the last step of the readers of all formats.
+
+How texts become ids, in this order:
+
+1. by ``ids=``, if the file holds integer ids;
+2. by label, or by the names of ``names=``;
+3. without ``names=``, if most texts are no labels: by order. Row i of a side belongs to triple i of the split. This
+   holds only if there are as many rows as triples, if each relation of the file is always the same relation of the
+   split, and if each name is always the same entity and each entity always has the same name. Names that occur in no
+   triple stay unmapped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Bools, Ids, Reals, counted, cut_label, suggest
+from kgeval.data import (
+    SIDES,
+    UNMAPPED,
+    Dataset,
+    GivenRanks,
+    Lists,
+    Predictions,
+    Vocabulary,
+    check_side,
+    given_and_asked_where,
+    triple_labels,
+)
+from kgeval.errors import DataError
+from kgeval.formats.answers.names import AMBIGUOUS, UNKNOWN, Names, NameTable
+from kgeval.formats.answers.rows import UNSAID, Rows
+from kgeval.formats.checkpoints import labels_of_ids
+
+MIN_SHARE = 0.5  # if at least this share of the texts of the queries is known, an unknown one is a mistake
+OF_DATASET = "dataset"  # ids="dataset"
+ALWAYS_USED = ("split", "ids", "side")  # options that all formats use
+NAMES_HINT = "if these are names and no labels, give names= (--names FILE)"
+
+
+@dataclass(frozen=True)
+class PredictionOptions:
+    """The options of `kgeval.read_predictions`, which explains each of them.
+
+    Examples
+    --------
+    >>> PredictionOptions(matching="exact").check_used("anyburl", ("names",))
+    Traceback (most recent call last):
+    kgeval.errors.DataError: the format anyburl has no use for matching='exact'; it takes split, ids, side, names
+    """
+
+    split: str = "test"
+    names: Names | None = None
+    relation_names: Names | None = None
+    matching: str | None = None
+    side: str | None = None
+    ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None
+
+    def check_used(self, name: str, used: Collection[str] = ("names", "relation_names")) -> None:
+        """Raise a DataError if an option is given that a format does not use; all formats use `ALWAYS_USED`."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and field.name not in (*ALWAYS_USED, *used):
+                raise DataError(
+                    f"the format {name} has no use for {field.name}={value!r}; it takes "
+                    f"{', '.join(dict.fromkeys((*ALWAYS_USED, *used)))}"
+                )
+
+    def without_ids(self) -> PredictionOptions:
+        """Return the options without `ids`, for rows whose ids have become labels."""
+        return replace(self, ids=None)
+
+    def side_of_file(self, what: str) -> str:
+        """Return the side that the caller gives; raise a DataError if there is none."""
+        if self.side is None:
+            raise DataError(
+                f"{what}: the file does not say which side its queries ask for; give side='object' or side='subject' "
+                "(--side object)"
+            )
+        return check_side(self.side)
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """The ids of the texts of `Rows`.
+
+    Parameters
+    ----------
+    triples : int64 array, shape (rows, 3)
+    entities : int64 array, shape (texts,)
+        The id that each text means, or `UNKNOWN`, or `AMBIGUOUS`.
+    how : str
+        ``"ids"``, ``"labels"``, ``"names"`` or ``"order"``.
+    notes : list of str
+    table : NameTable
+    """
+
+    triples: Ids
+    entities: Ids
+    how: str
+    notes: list[str]
+    table: NameTable
+
+
+def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) -> tuple[Ids, str]:
+    """Return the id of the dataset for each entity id of a file, and a note.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    dataset : Dataset
+    options : PredictionOptions
+        Without `ids`, the dataset must have been read from files of the same tool, or its labels must be its ids.
+    tool : str
+        The `Dataset.id_format` of the tool.
+
+    Returns
+    -------
+    int64 array, shape (ids,)
+        -1 for an id whose label the dataset lacks.
+    str
+
+    Raises
+    ------
+    DataError
+        If it is not known which entity an id means.
+    """
+    if options.ids is not None:
+        return _id_maps(dataset, options)[0], _said(options)
+    if dataset.id_format == tool and "entities" in dataset.dictionaries:
+        return dataset.entities.find(dataset.dictionaries["entities"]), f"ids are those of the dataset's {tool} files"
+    if all(label == str(i) for i, label in enumerate(dataset.entities.labels)):
+        return np.arange(len(dataset.entities)), "ids are those of the dataset, whose labels are its ids"
+    raise DataError(
+        f"{path}: holds integer ids, and the dataset has labels; say which entity an id means: ids=(entities file, "
+        "relations file), or ids='dataset' if the ids are those of the dataset (--ids)"
+    )
+
+
+def id_labels(path: Path, dataset: Dataset, options: PredictionOptions) -> Callable[..., str]:
+    """Return a function of a text and its kind (``"entity"`` or ``"relation"``) that returns a label.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    dataset : Dataset
+    options : PredictionOptions
+        Without `ids`, the function returns the text. Otherwise a text is an id.
+    """
+    if options.ids is None:
+        return lambda text, kind="entity": str(text)
+    maps = dict(zip(("entity", "relation"), _id_maps(dataset, options)))
+    vocabularies = {"entity": dataset.entities, "relation": dataset.relations}
+
+    def label_of(text: str, kind: str = "entity") -> str:
+        number = int(text) if text.isascii() and text.isdecimal() else -1
+        if not 0 <= number < len(maps[kind]) or maps[kind][number] < 0:
+            raise DataError(f"{path}: the {kind} {cut_label(text)!r} is no id of an {kind} of the dataset")
+        label: str = vocabularies[kind].labels[maps[kind][number]]
+        return label
+
+    return label_of
+
+
+def _id_maps(dataset: Dataset, options: PredictionOptions) -> list[Ids]:
+    """Return the id of the dataset, or -1, for each entity id and for each relation id that the caller names."""
+    vocabularies = (dataset.entities, dataset.relations)
+    if options.ids is None or options.ids == OF_DATASET:
+        return [np.arange(len(vocabulary)) for vocabulary in vocabularies]
+    return [vocabulary.find(labels) for vocabulary, labels in zip(vocabularies, labels_of_ids(options.ids))]
+
+
+def _said(options: PredictionOptions) -> str:
+    """Return the note about `ids`."""
+    what = "those of the dataset" if options.ids == OF_DATASET else "mapped by the labels that the id files give them"
+    return f"ids= given: the ids in the file are {what}"
+
+
+def predictions(
+    rows: Rows,
+    dataset: Dataset,
+    options: PredictionOptions,
+    *,
+    filtered: str | None = None,
+    notes: Sequence[str] = (),
+    is_generated: bool = False,
+    is_named: bool = False,
+    hint: str = "",
+) -> Predictions:
+    """Return the lists of some rows as ids.
+
+    Parameters
+    ----------
+    rows : Rows
+    dataset : Dataset
+    options : PredictionOptions
+    filtered : str, optional
+        See `kgeval.data.Predictions`.
+    notes : sequence of str
+        What the format says of itself.
+    is_generated : bool
+        Whether the answers are generated text, which may name no entity at all. Otherwise an unknown label is an error.
+    is_named : bool
+        Whether a matching rule decides which entity a text names, so that a text without an entity names none.
+    hint : str
+        The end of the error about an unknown answer: what else the caller may give.
+
+    Raises
+    ------
+    DataError
+        If a text cannot be mapped; see `kgeval.read_predictions`.
+    """
+    mapped = _map(rows, dataset, options)
+    notes = [*notes, *mapped.notes]
+    lists = rows.answers
+    ids, n_own, n_ambiguous = _answer_ids(rows, lists, mapped)
+    unknown = np.flatnonzero(ids == UNKNOWN)
+    if len(unknown) and mapped.how == "labels" and not is_generated:
+        row, text = int(lists.list_of[unknown[0]]), list(rows.entities)[lists.values[unknown[0]]]
+        raise DataError(
+            f"{rows.where(row)}: unknown entity {cut_label(text)!r} among the answers"
+            f"{suggest(text, dataset.entities.labels)}; {NAMES_HINT}{hint}"
+        )
+    if len(unknown):
+        n_texts = len(np.unique(lists.values[unknown]))
+        why = {
+            "order": "no row says which entity has such a name",
+            "names": "neither the labels nor names= have them",
+        }.get(mapped.how, "they are no labels of the dataset")
+        count = counted(
+            len(unknown), f"answer ({counted(n_texts, 'text')}) stays", f"answers ({counted(n_texts, 'text')}) stay"
+        )
+        notes.append(f"{count} unmapped: {why}")
+    if n_own:
+        notes.append(
+            f"in {counted(n_own, 'list')}, the name of the positive is also the name of other entities; there it was "
+            "taken for the positive, which is the best case"
+        )
+    if n_ambiguous:
+        notes.append(
+            f"{counted(n_ambiguous, 'answer stays', 'answers stay')} unmapped, because several entities have such a "
+            "name"
+        )
+    # By order, only the names in the triples are known. Given names may be other names than those of the tool.
+    is_doubtful = mapped.how == "order" or (mapped.how == "names" and not is_named)
+    return Predictions(
+        triples=mapped.triples,
+        sides=_sides(rows),
+        answers=Lists(lists.offsets, np.where(ids >= 0, ids, UNMAPPED)),
+        scores=rows.scores,
+        filtered=filtered,
+        unmapped_may_be_known=bool(n_ambiguous) or (bool(len(unknown)) and is_doubtful),
+        notes=tuple(notes),
+        source=_source(rows),
+    )
+
+
+def given_ranks(
+    rows: Rows,
+    dataset: Dataset,
+    options: PredictionOptions,
+    ranks: Reals,
+    n_candidates: Ids | None = None,
+    *,
+    filtered: str | None = None,
+    notes: Sequence[str] = (),
+) -> GivenRanks:
+    """Return the ranks of some rows without lists.
+
+    Parameters
+    ----------
+    rows : Rows
+    dataset : Dataset
+    options : PredictionOptions
+    ranks : float64 array, shape (rows,)
+    n_candidates : int64 array, shape (rows,), optional
+    filtered, notes
+        See `predictions`.
+
+    Raises
+    ------
+    DataError
+        If a rank is not 1, 1.5, 2, ..., if it is greater than the number of candidates, or if a text cannot be mapped.
+    """
+    wrong = np.flatnonzero(~(ranks >= 1) | ~np.isfinite(ranks) | (2 * ranks != np.floor(2 * ranks)))
+    if len(wrong):
+        row = int(wrong[0])
+        hint = "; if ranks count from 0, add 1" if ranks[row] == 0 else ""
+        raise DataError(f"{rows.where(row)}: expected a rank: 1, 1.5, 2, ...; got {ranks[row]:g}{hint}")
+    if n_candidates is not None and (ranks > n_candidates).any():
+        row = int(np.flatnonzero(ranks > n_candidates)[0])
+        raise DataError(
+            f"{rows.where(row)}: rank {ranks[row]:g} of only {counted(int(n_candidates[row]), 'candidate')}"
+        )
+    mapped = _map(rows, dataset, options)
+    all_notes = (*notes, *mapped.notes)
+    return GivenRanks(mapped.triples, _sides(rows), ranks, n_candidates, filtered, all_notes, _source(rows))
+
+
+def _sides(rows: Rows) -> Any:
+    """Return the side of each row, an array of str."""
+    return np.where(rows.is_subject, *SIDES)
+
+
+def _source(rows: Rows) -> str:
+    return ", ".join(str(path) for path in rows.paths)
+
+
+def _answer_ids(rows: Rows, lists: Lists, mapped: _Mapped) -> tuple[Ids, int, int]:
+    """Return the id of each answer, or `UNKNOWN` or `AMBIGUOUS`, and two numbers.
+
+    They are the lists in which a name of several entities is that of the positive too, which then gets it, and the
+    answers that stay ambiguous.
+    """
+    ids = mapped.entities[lists.values]
+    unclear = np.flatnonzero(ids == AMBIGUOUS)
+    if not len(unclear):
+        return ids, 0, 0
+    texts = list(rows.entities)
+    list_of = lists.list_of
+    positives = given_and_asked_where(mapped.triples, rows.is_subject)[1]
+    lists_of_own = set()
+    for place in unclear.tolist():
+        positive = int(positives[list_of[place]])
+        if positive >= 0 and positive in mapped.table.owners(texts[lists.values[place]]):
+            ids[place] = positive
+            lists_of_own.add(int(list_of[place]))
+    return ids, len(lists_of_own), int((ids == AMBIGUOUS).sum())
+
+
+def _map(rows: Rows, dataset: Dataset, options: PredictionOptions) -> _Mapped:
+    """Return the ids of all texts; see the module."""
+    if not len(rows):
+        raise DataError(f"{_source(rows)}: no predictions in the file")
+    texts, relation_texts = list(rows.entities), list(rows.relations)
+    parts = rows.parts
+    if options.ids is not None:
+        return _map_ids(rows, dataset, options, parts, texts, relation_texts)
+    table = NameTable(dataset.entities, options.names, "entity")
+    relation_table = NameTable(dataset.relations, options.relation_names, "relation")
+    notes = [*table.notes, *relation_table.notes]
+    entities, relations = table.find(texts), relation_table.find(relation_texts)
+    how = "names" if table.has_names else "labels"
+    of_queries = np.unique(parts[:, [0, 2]])
+    of_queries = of_queries[of_queries >= 0]  # codes of the entities that the triples name
+    is_known = entities[of_queries] >= 0
+    if is_known.all() and (relations >= 0).all():
+        return _Mapped(_triples(parts, entities, relations), entities, how, notes, table)
+    is_unknown = entities[of_queries] == UNKNOWN
+    _check_few_unknown(rows, parts[:, [0, 2]], of_queries[is_unknown], is_unknown, texts, table)
+    _check_few_unknown(
+        rows, parts[:, [1]], np.flatnonzero(relations == UNKNOWN), relations == UNKNOWN, relation_texts, relation_table
+    )
+    if is_unknown.any():  # names that are labels of other entities by chance mean nothing
+        entities, how = np.full(len(texts), UNKNOWN), "order"
+    triples = _by_order(rows, dataset, options.split, parts, (entities, relations), (table, relation_table))
+    _check_relations(rows, parts, triples, relation_texts, dataset)
+    said = ["every relation agrees"]
+    if how == "order":
+        _check_one_to_one(rows, parts, triples, texts, dataset)
+        for part in (0, 2):
+            is_said = parts[:, part] >= 0
+            entities[parts[is_said, part]] = triples[is_said, part]
+        said.append(f"names map one to one ({len(of_queries):,} names)")
+    sides = [side for side in SIDES if (rows.is_subject == (side == SIDES[0])).any()]
+    n = len(dataset[options.split])
+    why = (
+        "entities are named by names, not by labels"
+        if how == "order"
+        else "relations, or names that several entities have, are not labels"
+    )
+    notes.append(
+        f"{why}: the {n:,} {' and '.join(sides)} queries of the file were taken for the {n:,} triples of "
+        f"{options.split} in the same order; {' and '.join(said)}"
+    )
+    return _Mapped(triples, entities, how, notes, table)
+
+
+def _check_few_unknown(
+    rows: Rows, parts: Ids, unknown: Ids, is_unknown: Bools, texts: Sequence[str], table: NameTable
+) -> None:
+    """Raise a DataError about the first unknown text, unless no names are given and most texts are unknown."""
+    if not len(unknown) or (not table.has_names and is_unknown.mean() > 1 - MIN_SHARE):
+        return
+    row = int(np.flatnonzero(np.isin(parts, unknown).any(axis=1))[0])
+    code = next(int(code) for code in parts[row] if code in unknown)
+    option = "names= (--names FILE)" if table.kind == "entity" else "relation_names= (--relation-names FILE)"
+    hint = f"add it to {option}" if table.has_names else f"if these are names and no labels, give {option}"
+    raise DataError(
+        f"{rows.where(row)}: unknown {table.kind} {cut_label(texts[code])!r}"
+        f"{suggest(texts[code], table.vocabulary.labels)}; {hint}"
+    )
+
+
+def _triples(parts: Ids, entities: Ids, relations: Ids) -> Ids:
+    """Return the ids of the triples, int64, shape (rows, 3); `UNMAPPED` where the file names no entity."""
+    columns = (np.append(entities, UNMAPPED), relations, np.append(entities, UNMAPPED))
+    return np.stack([ids[codes] for ids, codes in zip(columns, parts.T)], axis=1)  # the code UNSAID takes the last one
+
+
+def _by_order(
+    rows: Rows,
+    dataset: Dataset,
+    split: str,
+    parts: Ids,
+    known: tuple[Ids, Ids],
+    tables: tuple[NameTable, NameTable],
+) -> Ids:
+    """Return the triples of the split as those of the rows, in the same order; raise a DataError if they contradict."""
+    array = dataset[split].array
+    triples = np.empty_like(parts)
+    texts = (list(rows.entities), list(rows.relations), list(rows.entities))
+    for side in SIDES:
+        at = np.flatnonzero(rows.is_subject == (side == SIDES[0]))
+        if not len(at):
+            continue
+        if len(at) != len(array):
+            row, i = np.argwhere((np.stack([np.append(known[i % 2], 0)[parts[:, i]] for i in range(3)], axis=1)) < 0)[0]
+            raise DataError(
+                f"{rows.where(int(row))}: {cut_label(texts[i][parts[row, i]])!r} is no label of {dataset.name!r}, and "
+                f"the {len(at):,} {side} queries of the file cannot be taken for the {len(array):,} triples of {split} "
+                "in the same order; give names= (--names FILE), ids= if these are ids (--ids), or another split="
+            )
+        triples[at] = array
+    for i, (ids, table) in enumerate(((known[0], tables[0]), (known[1], tables[1]), (known[0], tables[0]))):
+        codes = parts[:, i]
+        of_rows = np.append(ids, UNKNOWN)[codes]
+        differs = (of_rows >= 0) & (of_rows != triples[:, i])
+        for row in np.flatnonzero((of_rows == AMBIGUOUS) & (codes >= 0)):
+            differs[row] = triples[row, i] not in table.owners(texts[i][codes[row]])
+        if differs.any():
+            row = int(np.flatnonzero(differs)[0])
+            raise DataError(
+                f"{rows.where(row)}: {cut_label(texts[i][codes[row]])!r} contradicts the triple of {split} at the same "
+                f"place, {triple_labels(dataset, *triples[row])}; rows without labels must be in the order of {split}: "
+                "give names= and relation_names= that are unique, or another split="
+            )
+    return triples
+
+
+def _check_relations(rows: Rows, parts: Ids, triples: Ids, texts: Sequence[str], dataset: Dataset) -> None:
+    """Raise a DataError unless the relations of file and split map one to one."""
+    _check_pairs(rows, np.arange(len(parts)), parts[:, 1], triples[:, 1], texts, dataset.relations, "relation")
+
+
+def _check_one_to_one(rows: Rows, parts: Ids, triples: Ids, texts: Sequence[str], dataset: Dataset) -> None:
+    """Raise a DataError unless the names of the file and the entities of the split map one to one."""
+    # For each row its subject, then its object, so that the first disagreement is the first in the file.
+    at = np.repeat(np.arange(len(parts)), 2)
+    codes, ids = parts[:, [0, 2]].reshape(-1), triples[:, [0, 2]].reshape(-1)
+    is_said = codes != UNSAID
+    _check_pairs(rows, at[is_said], codes[is_said], ids[is_said], texts, dataset.entities, "entity")
+
+
+def _check_pairs(
+    rows: Rows, at: Ids, codes: Ids, ids: Ids, texts: Sequence[str], vocabulary: Vocabulary, kind: str
+) -> None:
+    """Raise a DataError about the first pair (code, id) that contradicts an earlier one; `at` holds their rows."""
+    _, first_of_code, code_of = np.unique(codes, return_index=True, return_inverse=True)
+    _, first_of_id, id_of = np.unique(ids, return_index=True, return_inverse=True)
+    by_code, by_id = first_of_code[code_of.reshape(-1)], first_of_id[id_of.reshape(-1)]  # an earlier pair of each pair
+    differs = (ids[by_code] != ids) | (codes[by_id] != codes)
+    if not differs.any():
+        return
+    i = int(np.flatnonzero(differs)[0])
+    j = int(by_code[i] if ids[by_code[i]] != ids[i] else by_id[i])
+    lines = rows.lines
+    hint = "names= (--names FILE)" if kind == "entity" else "relation_names= (--relation-names FILE)"
+    raise DataError(
+        f"{rows.where(int(at[i]))}: the names are no labels, so rows were compared with the triples of the split in "
+        f"order, and they disagree: here {cut_label(texts[codes[i]])!r} stands for the {kind} "
+        f"{cut_label(vocabulary.labels[ids[i]])!r}, but on line {lines[at[j]]} {cut_label(texts[codes[j]])!r} stands "
+        f"for {cut_label(vocabulary.labels[ids[j]])!r}; give {hint}"
+    )
+
+
+def _map_ids(
+    rows: Rows,
+    dataset: Dataset,
+    options: PredictionOptions,
+    parts: Ids,
+    texts: Sequence[str],
+    relation_texts: Sequence[str],
+) -> _Mapped:
+    """Return the ids of texts that are integer ids of the dataset, or of the id files that the caller names."""
+    if options.names is not None or options.relation_names is not None:
+        raise DataError("ids= and names= both say what the texts of the file mean; give only one of them")
+    id_maps = _id_maps(dataset, options)
+    mapped = []
+    for kind, id_map, words in zip(("entity", "relation"), id_maps, (texts, relation_texts)):
+        numbers = np.array([int(word) if word.isascii() and word.isdecimal() else -1 for word in words], dtype=np.int64)
+        ok = (numbers >= 0) & (numbers < len(id_map))
+        ids = np.where(ok, id_map[np.where(ok, numbers, 0)], UNKNOWN)
+        if (ids < 0).any():
+            code = int(np.flatnonzero(ids < 0)[0])
+            row = _row_of(rows, parts, code, kind)
+            problem = "has a label that the dataset lacks" if ok[code] else f"is no id in 0..{len(id_map) - 1}"
+            raise DataError(f"{rows.where(row)}: the {kind} {cut_label(words[code])!r} {problem}")
+        mapped.append(ids)
+    table = NameTable(dataset.entities, None, "entity")
+    return _Mapped(_triples(parts, *mapped), mapped[0], "ids", [_said(options)], table)
+
+
+def _row_of(rows: Rows, parts: Ids, code: int, kind: str) -> int:
+    """Return the first row that has a code, in its triple or among its answers."""
+    columns = parts[:, [1]] if kind == "relation" else parts[:, [0, 2]]
+    at = np.flatnonzero((columns == code).any(axis=1))
+    if len(at):
+        return int(at[0])
+    lists = rows.answers
+    return int(lists.list_of[np.flatnonzero(lists.values == code)[0]])

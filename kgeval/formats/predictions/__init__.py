@@ -1,0 +1,141 @@
+"""Functions that read predictions, ranked answers and ranks of other tools, one module for each file format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kgeval.checks import check_one_of, counted
+from kgeval.data import Dataset, GivenRanks, Predictions, check_side
+from kgeval.discovery import import_modules
+from kgeval.errors import DataError
+from kgeval.files import check_source
+from kgeval.formats.answers import Names, PredictionOptions
+from kgeval.formats.predictions import plain
+from kgeval.formats.registry import Format, format_of, formats_of
+
+__all__ = ["prediction_formats", "read_predictions"]
+
+
+def read_predictions(
+    path: str | Path,
+    dataset: Dataset,
+    *,
+    format: str | None = None,
+    split: str = "test",
+    names: Names | None = None,
+    relation_names: Names | None = None,
+    matching: str | None = None,
+    side: str | None = None,
+    ids: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+) -> Predictions | GivenRanks:
+    """Read ranked answers, or ranks, that another tool wrote; `kgeval.evaluate_predictions` makes a result of them.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, or a folder with one file for each side. The guide ("predictions") lists the tools.
+    dataset : Dataset
+    format : str, optional
+        The name of the file format, such as ``"anyburl"``; by default the format is recognised by the names and the
+        first bytes of the files.
+    split : str
+        The split whose triples the predictions are for. Rows are aligned with it if the file does not name its triples
+        by labels.
+    names : mapping of str to str or sequence of str, or path, optional
+        The names of entities, if the file does not hold their labels: ``{label: name}`` or ``{label: [name, alias,
+        ...]}``, or a file with ``label<TAB>name`` and perhaps further aliases on each line, such as
+        ``entity2text.txt``. A name that several entities have is ambiguous: it stays unmapped and is counted.
+    relation_names : mapping or path, optional
+        The same for relations. By default, relations are matched by label, or by the rows of the split.
+    matching : str, optional
+        How generated text names an entity; needed for files of generated text and for no others. ``"exact"``: the
+        whole text is the label or the first name. ``"alias"``: it is the label or any name, in upper or lower case.
+        ``"substring"``: exactly one entity has its label or a name in the text, as whole words, after names within
+        longer names are left out.
+    side : str, optional
+        ``"subject"`` or ``"object"``: the side of all queries, if the file does not say it. If the file says it, only
+        the queries of this side are read; a note counts the others.
+    ids : path, sequence of two paths, or str, optional
+        For files of integer ids: the files that list ids and labels (entities, relations), or their folder; or the
+        word ``"dataset"`` if the ids are those of `dataset`.
+
+    Returns
+    -------
+    Predictions or GivenRanks
+        Rows keep the order of the file. ``notes`` say as what the file was read, how names were matched, and how many
+        were not. `filtered` is None if neither the file nor the tool's documentation says whether known answers were
+        removed.
+
+    Raises
+    ------
+    DataError
+        If the file has no known format or is damaged, if a label is unknown, if names cannot be mapped to entities, or
+        if the file does not say a side, a matching rule or an order of ids and the call does not give it. The message
+        names file and line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> dataset = Dataset.from_frames(test=[("Jack", "born_in", "Italy"), ("Jack", "likes", "Rome")])
+    >>> with tempfile.NamedTemporaryFile("w+", suffix=".jsonl") as file:
+    ...     _ = file.write('{"query": ["Jack", "born_in", null], "predictions": ["Rome", "Italy"]}')
+    ...     file.flush()
+    ...     predictions = read_predictions(file.name, dataset)
+    >>> predictions.sides.tolist(), [dataset.entities.labels[i] for i in predictions.answers.values]
+    (['object'], ['Rome', 'Italy'])
+    """
+    file = Path(path)
+    if not file.is_dir():
+        check_source(file)
+    check_one_of("split", split, dataset.splits, DataError)
+    formats = prediction_formats()
+    file_format = format_of(file, formats, plain.FORMAT, format, "format=NAME (on the command line: --from NAME)")
+    if format is None and not file_format.sniff(file):
+        listed = "; ".join(f"{one.name}: {one.about}" for one in formats.values())
+        raise DataError(
+            f"{file}: no format of predictions recognises it; choose one with format=NAME (--from NAME), or write "
+            f"kgeval's own format (kgeval help predictions). Formats are {listed}"
+        )
+    options = PredictionOptions(split, names, relation_names, matching, side, ids)
+    result: Predictions | GivenRanks = file_format.read(file, dataset, options)
+    return result if side is None else _on_side(result, check_side(side))
+
+
+def _on_side(found: Predictions | GivenRanks, side: str) -> Predictions | GivenRanks:
+    """Return the rows of one side, with a note that counts the others."""
+    rows = np.flatnonzero(found.sides == side)
+    if not len(rows):
+        raise DataError(f"{found.source}: no query asks for the {side}; the file answers the other side")
+    if len(rows) == len(found):
+        return found
+    left_out = counted(len(found) - len(rows), "query", "queries")
+    notes = (*found.notes, f"{left_out} of the other side left out (side={side!r})")
+    if isinstance(found, GivenRanks):
+        n_candidates = None if found.n_candidates is None else found.n_candidates[rows]
+        return replace(
+            found,
+            triples=found.triples[rows],
+            sides=found.sides[rows],
+            ranks=found.ranks[rows],
+            n_candidates=n_candidates,
+            notes=notes,
+        )
+    scores = None if found.scores is None else found.scores[found.answers.elements(rows)]
+    return replace(
+        found,
+        triples=found.triples[rows],
+        sides=found.sides[rows],
+        answers=found.answers.take(rows),
+        scores=scores,
+        notes=notes,
+    )
+
+
+def prediction_formats() -> dict[str, Format]:
+    """Return the formats of predictions, by name."""
+    return formats_of(import_modules(__name__, __path__))

@@ -1,0 +1,57 @@
+"""DIFT and DrKGC: a JSON list of objects ``triplet, inverse, rank, topk_ents, topk_names, topk_scores``.
+
+Traps. If ``inverse`` is true, ``triplet`` starts with the object of the triple, and its last part is asked. The lists
+are made to be re-ranked by a language model, and known answers may have been removed from them before: answers of the
+test split then leak into the re-ranking. The file does not say it, so it is asked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kgeval.checks import cut_label
+from kgeval.data import Dataset, Predictions
+from kgeval.errors import DataError
+from kgeval.formats.answers import PredictionOptions, Rows, first_record, json_records, predictions
+from kgeval.formats.registry import Format
+
+LISTS = ("topk_ents", "rank_entities", "topk_names")
+
+
+def sniff(path: Path) -> bool:
+    """Tell whether the first object has a triplet and one of the lists."""
+    first = first_record(path)
+    return first.has("triplet", "inverse") and any(key in first.values for key in LISTS)
+
+
+def read(path: Path, dataset: Dataset, options: PredictionOptions) -> Predictions:
+    """Read the lists that a re-ranker such as DIFT gets or writes."""
+    options.check_used("dift")
+    rows = Rows(path)
+    used = ""
+    has_scores = True
+    for line, record in json_records(path):
+        where = f"{path}, line {line}"
+        needed = ("triplet", "inverse", used or next((key for key in LISTS if key in record), LISTS[0]))
+        if not isinstance(record, dict) or not set(needed) <= set(record):
+            raise DataError(f"{where}: expected an object with {', '.join(needed)}; got {cut_label(repr(record))}")
+        used = needed[2]
+        triplet, is_inverse = record["triplet"], record["inverse"]
+        if not isinstance(triplet, list) or len(triplet) != 3 or not isinstance(is_inverse, bool):
+            raise DataError(
+                f"{where}: expected triplet as a list of three labels and inverse as true or false; got "
+                f"{cut_label(repr(triplet))} and {is_inverse!r}"
+            )
+        first, relation, last = (rows.label(label, line, "the triplet") for label in triplet)
+        has_scores = has_scores and "topk_scores" in record
+        scores = rows.numbers(record["topk_scores"], line) if has_scores else None
+        triple = (last, relation, first) if is_inverse else (first, relation, last)
+        rows.add(line, triple, "subject" if is_inverse else "object", rows.labels(record[used], line), scores)
+    notes = [
+        f"read as DIFT: the lists {used}" + (", ranked by topk_scores" if has_scores else ", ranked by their order")
+    ]
+    notes.append("rank, the place that the first model gave the positive, is not needed")
+    return predictions(rows, dataset, options, notes=notes)
+
+
+FORMAT = Format("dift", sniff, read, "DIFT (triplet, inverse, topk_ents)")

@@ -1,0 +1,36 @@
+"""Evaluators and metrics of kgeval that plug into other libraries.
+
+`PyKEENEvaluator` is an evaluator for PyKEEN's pipeline, early stopper and search of hyperparameters; `TorchMetric` is a
+metric of torchmetrics, for training loops on several processes; `flat_metrics` returns a result as the flat dict that
+loggers such as MLflow take. The first two are subclasses of a class of their library, which is imported when the name
+is used for the first time; without the library, that raises a MissingExtra.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kgeval.integrations.loggers import flat_metrics, log_name
+
+if TYPE_CHECKING:
+    PyKEENEvaluator: Any
+    TorchMetric: Any
+
+__all__ = ["PyKEENEvaluator", "TorchMetric", "flat_metrics", "log_name"]
+
+# Classes with a base class in another library: the module whose function `make_class` makes the class.
+_MADE_LATER = {
+    "PyKEENEvaluator": "kgeval.integrations.pykeen_evaluator",
+    "TorchMetric": "kgeval.integrations.torch_metric",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Make a class at its first use."""
+    if name not in _MADE_LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = import_module(_MADE_LATER[name]).make_class()
+    return globals().setdefault(name, made)  # one class, also if two threads make it at once
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

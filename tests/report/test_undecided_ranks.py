@@ -1,0 +1,154 @@
+"""Tables, exports, plots and the page of results with undecided or unknown ranks: they say it, and show no rank."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_results import replaced
+
+import kgeval as kg
+from kgeval.cli import main
+from kgeval.errors import MetricError
+from kgeval.report import exports, summary_frame, write_page
+from kgeval.report.page_content import page_data
+from kgeval.results import UNKNOWN_COUNT
+
+N = 5
+DATASET = kg.Dataset.from_arrays(
+    train=[[4, 0, 0]], test=[[i, i % 2, (i + 1) % N] for i in range(4)], n_entities=N, n_relations=2, name="five"
+)
+# (better, tied, undecided): ranks 1, 2, 2 to 4, 2 to 3 among 4 rivals
+ROWS = [(0, 0, False), (1, 0, False), (1, 2, True), (1, 1, True)]
+
+
+def result_of(rows, unknown=None, **changes):
+    result = kg.evaluate(lambda s, p, o: o, DATASET, kg.Protocol(sides="object"), progress=False)
+    names = ("better", "tied", "undecided")
+    settings = ("raw", "filtered")
+    columns = {f"{name}_{s}": np.array([row[i] for row in rows]) for i, name in enumerate(names) for s in settings}
+    columns |= {f"rivals_{s}": 4 for s in settings} | changes
+    about = {**result.about, "scorer": "lists", **({"unknown": unknown} if unknown else {})}
+    return replaced(result, table=result.table.assign(**columns), about=about, source=None)
+
+
+def test_the_page_has_bounds_and_leaves_undecided_ranks_out():
+    """MRR: 1, 1/2, then 1/4 to 1/2 and 1/3 to 1/2; hits@1 is 1/4 whatever the ranks are."""
+    data = page_data([result_of(ROWS)], ["lists"])
+    cells = dict(
+        zip((metric["key"] for metric in data["metrics"]), data["summary"][0]["rows"][0]["cells"], strict=True)
+    )
+    assert cells["mrr"][:3] == [None, None, None]
+    assert cells["mrr"][4:] == pytest.approx([25 / 48, 0.625])
+    assert "the value lies between 0.5208 and 0.6250" in cells["mrr"][3]
+    assert cells["hits@1"][0] == 0.25
+    assert len(cells["hits@1"]) == 4
+    assert data["distribution"]["counts"] == [{"object": [1, 1, 0, 0]}]
+    assert data["distribution"]["left_out"] == [{"object": 2}]
+    assert data["hits"]["k"] == [1, 2, 3, 4, 5]
+    assert data["hits"]["values"] == [[0.25, None, None, 1.0, 1.0]]
+    assert data["hits"]["bounds"] == [[[0.25, 0.5, 0.75, 1.0, 1.0], [0.25, 1.0, 1.0, 1.0, 1.0]]]
+    assert data["triples"][0]["left_out"] == 2
+    assert sorted(triple["rank"] for kind in ("hardest", "easiest") for triple in data["triples"][0][kind]) == [1, 2]
+    relations = data["relations"]
+    place = [metric["key"] for metric in relations["metrics"]].index("mrr")
+    of_0, of_1 = (relations["labels"].index(label) for label in "01")
+    least, greatest = relations["values"][0][place][4:]
+    assert [least[of_0], greatest[of_0]] == [0.625, 0.75]
+    assert [least[of_1], greatest[of_1]] == pytest.approx([5 / 12, 0.5])
+    lines = data["head"]["common"]
+    assert "note: mrr lies between 0.5208 and 0.6250" in lines
+    assert "note: 2 of 4 filtered ranks and 2 of 4 raw ranks are undecided: only bounds of them are known" in lines
+
+
+def test_a_page_of_known_ranks_has_no_bounds():
+    data = page_data([result_of([(*row[:2], False) for row in ROWS])], ["scores"])
+    assert data["hits"]["bounds"] == [None]
+    assert all(len(parts) == 4 for parts in data["relations"]["values"][0])
+    assert all(len(cell) == 4 for cell in data["summary"][0]["rows"][0]["cells"])
+
+
+def test_the_page_of_unknown_numbers():
+    """Unknown numbers of rivals: no number of candidates; the bins end at the worst known rank."""
+    rows = [(*row[:2], False) for row in ROWS]
+    result = result_of(rows, {"rivals": "not in the file"}, rivals_raw=UNKNOWN_COUNT, rivals_filtered=UNKNOWN_COUNT)
+    data = page_data([result], ["ranks"])
+    assert {triple["of"] for kind in ("hardest", "easiest") for triple in data["triples"][0][kind]} == {None}
+    assert data["distribution"]["bins"] == ["1", "2", "3"]
+    assert (
+        data["distribution"]["counts"] == [{"object": [1, 1, 2]}]
+        or sum(data["distribution"]["counts"][0]["object"]) == 4
+    )
+    assert data["triples"][0]["rivals"] == "not kept"
+    assert "unknown: numbers of rivals: not in the file" in data["head"]["common"]
+    columns = {f"{name}_filtered": UNKNOWN_COUNT for name in ("better", "tied", "rivals")}
+    no_ranks = page_data([result_of(rows, {"filtered": "raw ranks only"}, **columns)], ["raw"])
+    assert no_ranks["distribution"]["left_out"] == [{"object": 4}]
+    assert no_ranks["summary"][0]["rows"][0]["cells"][0] == [None, None, None, "raw ranks only"]
+
+
+def test_exports_have_no_rank_for_an_undecided_row(tmp_path):
+    result = result_of(ROWS)
+    frame = exports.ranks_frame(result)
+    np.testing.assert_array_equal(frame["rank_filtered"], [1.0, 2.0, np.nan, np.nan])
+    exports.write_ranks(result, tmp_path / "ranks.csv")
+    read = pd.read_csv(tmp_path / "ranks.csv")
+    assert read["rank_raw"].isna().tolist() == read["undecided_raw"].tolist() == [False, False, True, True]
+    long = exports.tidy(result, "mrr,hits@1", confidence=None).set_index(["setting", "side", "metric"])
+    assert long.loc[("filtered", "object", "hits@1"), "value"] == 0.25
+    assert math.isnan(long.loc[("filtered", "object", "mrr"), "value"])
+    assert long.loc[("filtered", "object", "mrr"), "reason"].startswith("the value lies between 0.5208 and 0.6250")
+    assert exports.flat(result, "mrr,hits@1").keys() == {
+        f"{setting}/object/{name}" for setting in ("raw", "filtered") for name in ("n", "realistic/hits_at_1")
+    }
+    assert exports.flat(result, "mrr", ties="optimistic")["filtered/object/optimistic/mrr"] == 0.625
+
+
+def test_the_command_line_says_the_bounds(tmp_path, capsys):
+    path = str(tmp_path / "run.kgeval")
+    result_of(ROWS).save(path)
+    assert main(["show", path, "--metrics", "mrr,hits@1"]) == 0
+    out = capsys.readouterr().out
+    assert "note: mrr lies between 0.5208 and 0.6250\n" in out
+    assert "undefined in object, raw object: mrr: the value lies between 0.5208 and 0.6250, since 2 of 4" in out
+    assert main(["show", path, "--metrics", "mrr", "--ties", "optimistic"]) == 0
+    assert "optimistic ties put them at their best" in capsys.readouterr().out
+    assert main(["show", path, "--metrics", "mrr", "--format", "json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["metrics"][0]["mrr"] is None
+    assert "mrr lies between 0.5208 and 0.6250" in content["notes"]
+    ties = result_of([(*row[:2], False) for row in ROWS], {"ties": "computed elsewhere"})
+    ties.save(path, overwrite=True)
+    assert main(["show", path, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tie_rate"] is None
+    assert main(["show", path, "--format", "csv"]) == 0
+    assert "unknown: ties: computed elsewhere" in capsys.readouterr().err
+
+
+def test_the_chance_row_stands_if_ranks_are_undecided():
+    assert summary_frame(result_of(ROWS), ["mr"], None).loc["chance", "mr"] == 3.0
+
+
+def test_plots_leave_undecided_ranks_out():
+    pytest.importorskip("matplotlib", reason="needs kgeval[plots]")
+    from kgeval.report import plots
+
+    result = result_of(ROWS)
+    axes = plots.rank_distribution(result).axes[0]
+    assert axes.lines[0].get_ydata()[-1] == 0.5
+    assert "2 ranks are undecided or unknown, not drawn" in axes.get_title(loc="left")
+    hits = plots.hits_curve(result, limit=4).axes[0]
+    np.testing.assert_array_equal(hits.lines[0].get_ydata(), [0.25, np.nan, np.nan, 1.0])
+    with pytest.raises(MetricError, match="'lists' has only undecided or unknown ranks"):
+        plots.rank_distribution(result_of([(0, 4, True)] * 4))
+    with pytest.raises(MetricError, match=r"lists\(undecided='optimistic'\)"):
+        plots.precision_recall(result)
+
+
+def test_the_page_is_written(tmp_path):
+    pytest.importorskip("plotly", reason="needs kgeval[report]")
+    both = [result_of(ROWS), result_of([(0, 0, False)] * 4)]
+    comparison = kg.compare(both, names=["lists", "scores"])
+    write_page(both, tmp_path / "page.html", names=["lists", "scores"], comparison=comparison, dataset=DATASET)
+    assert "the difference in mrr depends on undecided ranks" in (tmp_path / "page.html").read_text()
