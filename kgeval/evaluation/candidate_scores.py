@@ -142,8 +142,21 @@ def evaluate_candidates(
         {},
         {"scorer": "scores", "n_queries": len(rows) * len(ranked)},
         ListSource(dataset, tuple(tasks), np.concatenate([part.rows for part in ranked])),
-        [NO_IDS] if listed is None else list_notes([scored.task for scored in tasks]),
+        [*_padding_notes(scored), *([NO_IDS] if listed is None else list_notes([part.task for part in tasks]))],
     )
+
+
+def _padding_notes(scored: Mapping[str, tuple[Scores, Lists]]) -> list[str]:
+    """Return a note for each side on which negatives score -infinity, as padding of shorter lists does."""
+    notes = []
+    for side, (_, negatives) in scored.items():
+        n = int((negatives.values == -np.inf).sum())
+        if n:
+            notes.append(
+                f"{side} side: {n:,} of {len(negatives.values):,} negatives score -infinity and count as candidates; "
+                "if they pad shorter lists, leave them out: AMRI and chance levels depend on the number of candidates"
+            )
+    return notes
 
 
 @dataclass(frozen=True, eq=False)

@@ -401,3 +401,15 @@ def test_ogb_and_its_evaluator_agree():
     listed = kg.evaluate_candidates(dataset, **given, negatives=split)
     assert listed["mrr"] == result["mrr"]
     assert listed.protocol.filter_splits == ("test",)
+
+
+def test_padding_is_said():
+    """A list that is padded with -inf has more candidates: AMRI is 1/2 instead of 0, MRR is the same."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=5, n_relations=1)
+    plain = kg.evaluate_candidates(dataset, objects=([0.5], [[0.9, 0.1]]))
+    padded = kg.evaluate_candidates(dataset, objects=([0.5], [[0.9, 0.1, -np.inf, -np.inf]]))
+    assert (plain["mrr"], padded["mrr"]) == (0.5, 0.5)
+    assert (plain["amri"], padded["amri"]) == (0.0, 0.5)
+    said = "object side: 2 of 4 negatives score -infinity and count as candidates"
+    assert any(note.startswith(said) for note in padded.notes)
+    assert not any("-infinity" in note for note in plain.notes)
