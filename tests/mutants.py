@@ -6,6 +6,7 @@ installed are hidden. The package and the tests are copied to a temporary folder
 Exit status 1: some mutant survives; 2: the mutants cannot be tried, for example because the unmutated tests fail.
 
 C1 to C38 number the traps in the project's notes on other evaluators, S1 to S19 the ways in that gave wrong numbers.
+P1 stands for ranks of answers that a list lacks, P2 for the mode in which a live model scores.
 """
 
 import os
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "plotly", "pytrec_eval", "ir_measures", "ranx")
-EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb")
+EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb", "torchmetrics")
 COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")
 FAILED = re.compile(r"^FAILED ([^\s\[]+)", re.M)
 
@@ -43,6 +44,7 @@ ASSEMBLED = "formats/checkpoints/test_assembly.py"
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
 CLASSIFIED = "classification/test_classifier.py"
+PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparing.py"
 DRAWN = "data/test_sample_negatives.py"
@@ -596,11 +598,31 @@ MUTANTS = (
         """    if False:
         raise DataError(
             f"{file}: {kind.__name__} has no use"""),
+    Mutant("C29", "repeated_rows_of_padded_runs_are_not_said", "evaluation/predicted_rows.py", PREDICTED,
+        "n_repeated = int(np.maximum(n_rows - n_positives, 0)[n_positives > 0].sum())",
+        "n_repeated = 0"),
+    Mutant("P1", "an_answer_that_the_list_lacks_ties_with_nobody", "evaluation/predicted_lists.py", PREDICTED,
+        "tied = np.where(self.has_answer, tied, rivals - better)",
+        "tied = np.where(self.has_answer, tied, 0)"),
+    Mutant("P1", "known_answers_in_a_list_stay_rivals", "evaluation/predicted_lists.py", PREDICTED,
+        'above["other"] + above["unmapped"], tied["other"]',
+        'above["known"] + above["other"] + above["unmapped"], tied["other"]'),
+    Mutant("P1", "undecided_ranks_are_always_at_their_best", "results/undecided.py", "results/test_undecided.py",
+        "worst = counts.better + np.where(is_undecided, counts.tied, 0)",
+        "worst = counts.better + np.where(is_undecided, 0, 0)"),
+    Mutant("S9", "ids_of_a_live_model_are_those_of_the_dataset", "adapters/base.py", "adapters/test_pykeen.py",
+        "found[kind] = Vocabulary(labels).find(vocabulary.labels)",
+        "found[kind] = np.minimum(np.arange(len(vocabulary)), len(labels) - 1)"),
+    Mutant("S12", "score_of_pykeen_takes_the_internal_ids", "adapters/pykeen.py", "adapters/test_pykeen.py",
+        "predict = self.model.predict_t if is_object",
+        "predict = self.model.score_t if is_object"),
+    Mutant("P2", "a_live_model_stays_in_training_mode", "adapters/base.py", "adapters/test_base.py",
+        "                module.eval()",
+        "                pass"),
 )
 # fmt: on
 
 NOT_APPLICABLE = (
-    ("C29", "a distributed sampler that pads its shards: there is none; batches are slices of one array"),
     ("C30", "remote tasks that run twice or fail after their work: there are none; work is done in one process"),
     ("C31", "products of torch, TF32 and GPUs: no light test can have torch; tests/kernels has tests of them"),
     ("C33", "raw pointers: no C library is called"),
