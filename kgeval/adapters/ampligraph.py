@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.adapters.base import LibraryScorer, map_ids
+from kgeval.adapters.base import LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import TripleRows
 from kgeval.checks import Ids, Scores
 from kgeval.data import Dataset
@@ -49,18 +49,8 @@ def adapt(model: Any, ids: Any = None) -> AmpliGraphModel:
 
 
 @dataclass(frozen=True)
-class AmpliGraphModel:
-    """A live model of AmpliGraph, not yet bound to a dataset.
-
-    Parameters
-    ----------
-    model : ampligraph.latent_features.ScoringBasedEmbeddingModel
-    ids : object, optional
-        See `adapt`.
-    """
-
-    model: Any
-    ids: Any = None
+class AmpliGraphModel(LiveModel):
+    """A live model of AmpliGraph, not yet bound to a dataset."""
 
     def for_dataset(self, dataset: Dataset) -> LibraryScorer:
         """Return a scorer for the ids of a dataset.

@@ -270,17 +270,30 @@ def _said_labels(ids: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return labels.entities, labels.relations
 
 
-class LibraryScorer:
-    """A scorer that computes scores with a model of a library, for the ids of a dataset.
+@dataclass(frozen=True)
+class LiveModel:
+    """A live model of a library, not yet bound to a dataset; subclasses define ``for_dataset(dataset)``.
+
+    Parameters
+    ----------
+    model : object
+        The model.
+    ids : object, optional
+        See `kgeval.adapters.from_model`.
+    """
+
+    model: Any
+    ids: Any = None
+
+
+class BoundScorer:
+    """A scorer with the ids of a dataset that computes scores with a model of another library.
 
     Parameters
     ----------
     name : str
-        The scorer's name in results and messages: the class of the model.
+        The scorer's name in results and messages: the class of the model, or the function.
     ids : IdMap
-    score_rows : function
-        ``score_rows(side, given, relation, candidates)`` gets int64 arrays of the library's ids and returns the scores
-        of each query with each candidate, shape (queries, candidates), as an array or a tensor. Higher is better.
     module : torch.nn.Module, optional
         The model, which is in evaluation mode, without gradients, while it scores; see `evaluation_mode`.
     notes : sequence of str
@@ -293,6 +306,28 @@ class LibraryScorer:
     notes : tuple of str
     """
 
+    def __init__(self, name: str, ids: IdMap, module: Any = None, notes: Sequence[str] = ()) -> None:
+        check_has_values(name, module)
+        self.__name__ = name
+        self.ids = ids
+        self.module = module
+        self.missing_entities = ids.missing_entities
+        self.missing_relations = ids.missing_relations
+        self.notes = (*ids.notes, *notes)
+
+
+class LibraryScorer(BoundScorer):
+    """A scorer of queries with many candidates.
+
+    Parameters
+    ----------
+    name, ids, module, notes
+        See `BoundScorer`.
+    score_rows : function
+        ``score_rows(side, given, relation, candidates)`` gets int64 arrays of the library's ids and returns the scores
+        of each query with each candidate, shape (queries, candidates), as an array or a tensor. Higher is better.
+    """
+
     def __init__(
         self,
         name: str,
@@ -301,14 +336,8 @@ class LibraryScorer:
         module: Any = None,
         notes: Sequence[str] = (),
     ) -> None:
-        check_has_values(name, module)
-        self.__name__ = name
-        self.ids = ids
+        super().__init__(name, ids, module, notes)
         self.score_rows = score_rows
-        self.module = module
-        self.missing_entities = ids.missing_entities
-        self.missing_relations = ids.missing_relations
-        self.notes = (*ids.notes, *notes)
 
     def score_objects(self, s: Ids, p: Ids, candidates: Ids | None = None) -> Array:
         """Return the scores of the queries (s, p, ?) with each candidate; the columns of missing entities are NaN."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.adapters.base import IdMap, LibraryScorer, check_has_values, evaluation_mode, map_ids
-from kgeval.adapters.triples import as_tensor, device_of, imported_torch
+from kgeval.adapters.base import BoundScorer, IdMap, LibraryScorer, evaluation_mode, map_ids
+from kgeval.adapters.triples import FOR_TENSORS, as_tensor, device_of
 from kgeval.checks import Ids, check_one_of
 from kgeval.data import Dataset
 from kgeval.errors import ScoreError
-from kgeval.kernels import is_tensor, kind_of
+from kgeval.kernels import is_tensor, kind_of, load_torch
 from kgeval.scorers import adapter_of, as_scores
 
 ARRAYS = ("torch", "numpy")
@@ -93,7 +93,7 @@ def from_function(
     2.0
     """
     if check_one_of("arrays", arrays, ARRAYS, ScoreError) == "torch":
-        imported_torch()
+        load_torch(*FOR_TENSORS)
     if isinstance(score, type):
         raise ScoreError(f"expected a function or a module; got the class {score.__name__}. Make an instance of it")
     if adapter_of(score) is not None:
@@ -217,26 +217,15 @@ class FunctionAdapter:
         return -values
 
 
-class TripleScorer:
+class TripleScorer(BoundScorer):
     """A scorer of single triples, for the ids of a dataset.
 
     Parameters
     ----------
-    name : str
-        The scorer's name in results and messages.
-    ids : IdMap
+    name, ids, module, notes
+        See `BoundScorer`.
     score_triples : function
         ``score_triples(s, p, o)`` gets int64 arrays of the library's ids, and returns scores, shape (n,).
-    module : torch.nn.Module, optional
-        Is in evaluation mode, without gradients, while it scores.
-    notes : sequence of str
-        Added to those of `ids`.
-
-    Attributes
-    ----------
-    missing_entities, missing_relations : int64 arrays
-        The dataset's ids that the model lacks.
-    notes : tuple of str
     """
 
     def __init__(
@@ -247,14 +236,8 @@ class TripleScorer:
         module: Any = None,
         notes: Sequence[str] = (),
     ) -> None:
-        check_has_values(name, module)
-        self.__name__ = name
-        self.ids = ids
+        super().__init__(name, ids, module, notes)
         self.score_triples = score_triples
-        self.module = module
-        self.missing_entities = ids.missing_entities
-        self.missing_relations = ids.missing_relations
-        self.notes = (*ids.notes, *notes)
 
     def __call__(self, s: Ids, p: Ids, o: Ids) -> Any:
         """Return the scores of n triples, whose ids are those of the dataset; shape (n,)."""

@@ -5,7 +5,8 @@ The adapters of libraries with geometric models call it. The exact kernels of kg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,11 @@ TOLERANCE = 1e-5  # of the range of the scores; float32 rounds to about 1e-7 of 
 
 
 def certified(
-    dataset: Dataset, scorer: LibraryScorer, build: Callable[[], EmbeddingModel]
+    dataset: Dataset,
+    scorer: LibraryScorer,
+    build: Callable[[], EmbeddingModel],
+    methods: Sequence[str] = (),
+    library: str = "",
 ) -> EmbeddingModel | LibraryScorer:
     """Return the model that `build` makes if its scores agree with those of a library's model, else `scorer`.
 
@@ -37,12 +42,21 @@ def certified(
     build : function
         Makes the model of `kgeval.models` of the same parameters, with rows in the order of the ids of `dataset`. A
         DataError or ScoreError means that there is no such model.
+    methods : sequence of str
+        The methods of ``scorer.module`` that must be those of the library. A method of a subclass may change a few
+        scores only, which probes would not notice.
+    library : str
+        The start of the names of the library's modules.
 
     Returns
     -------
     EmbeddingModel or LibraryScorer
         With a note that says how its scores were computed, and how far both ways agreed.
     """
+    own = [method for method in methods if not _is_method_of(library, scorer.module, method)]
+    if own:
+        scorer.notes += (f"not ranked by kgeval's exact kernels: the model has a {own[0]} of its own",)
+        return scorer
     try:
         model = build()
     except (DataError, ScoreError):
@@ -59,6 +73,11 @@ def certified(
         "the same parameters; the scores are those of the library",
     )
     return scorer
+
+
+def _is_method_of(library: str, model: Any, method: str) -> bool:
+    """Return whether a method of a model is that of its library: no subclass, and not the object, has its own."""
+    return method not in vars(model) and str(getattr(type(model), method).__module__).startswith(library)
 
 
 def _compare(dataset: Dataset, scorer: LibraryScorer, model: EmbeddingModel) -> tuple[int, float, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.adapters.base import LibraryScorer, map_ids
+from kgeval.adapters.base import LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import ids_for, row_size
 from kgeval.checks import Ids
 from kgeval.data import Dataset, library_labels
@@ -47,18 +47,8 @@ def adapt(model: Any, ids: Any = None) -> LibKGEModel:
 
 
 @dataclass(frozen=True)
-class LibKGEModel:
-    """A live model of LibKGE, not yet bound to a dataset.
-
-    Parameters
-    ----------
-    model : kge.model.KgeModel
-    ids : object, optional
-        See `kgeval.adapters.from_model`.
-    """
-
-    model: Any
-    ids: Any = None
+class LibKGEModel(LiveModel):
+    """A live model of LibKGE, not yet bound to a dataset."""
 
     def for_dataset(self, dataset: Dataset) -> LibraryScorer:
         """Return a scorer for the ids of a dataset.

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kgeval.adapters.base import IdMap, LibraryScorer, map_ids
+from kgeval.adapters.base import IdMap, LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.triples import (
     LIVE,
     TripleRows,
     array_of,
     certified_as,
     exact_model,
-    has_method_of,
     ids_for,
     row_size,
 )
@@ -48,18 +47,8 @@ def adapt(model: Any, ids: Any = None) -> PyGModel:
 
 
 @dataclass(frozen=True)
-class PyGModel:
-    """A live model of PyTorch Geometric, not yet bound to a dataset.
-
-    Parameters
-    ----------
-    model : torch_geometric.nn.kge.KGEModel
-    ids : object, optional
-        See `kgeval.adapters.from_model`.
-    """
-
-    model: Any
-    ids: Any = None
+class PyGModel(LiveModel):
+    """A live model of PyTorch Geometric, not yet bound to a dataset."""
 
     def for_dataset(self, dataset: Dataset) -> EmbeddingModel | LibraryScorer:
         """Return a scorer for the ids of a dataset, with the parameters of this moment.
@@ -89,12 +78,14 @@ class PyGModel:
         scorer = LibraryScorer(name, ids, rows, model, notes)
         if kind not in MODELS or (kind == "TransE" and model.p_norm not in (1, 2)):
             return scorer
-        if not has_method_of(model, "forward", PREFIX):
-            scorer.notes += ("not ranked by kgeval's exact kernels: the model has a forward of its own",)
-            return scorer
         margin = model.margin if kind == "RotatE" else 0.0
         result = certified_as(
-            dataset, scorer, lambda scores: scores - margin, lambda: _exact_model(model, kind, dataset, ids)
+            dataset,
+            scorer,
+            lambda scores: scores - margin,
+            lambda: _exact_model(model, kind, dataset, ids),
+            ("forward",),
+            PREFIX,
         )
         if margin and result is not scorer:
             result.notes += (f"the constant margin={margin:g} of RotatE is left out of the scores, with equal ranks",)

@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.adapters.base import IdMap, LibraryScorer, map_ids
+from kgeval.adapters.base import IdMap, LibraryScorer, LiveModel, map_ids
 from kgeval.adapters.geometry import certified
-from kgeval.adapters.triples import has_method_of
 from kgeval.checks import Ids, check_one_of
 from kgeval.data import Dataset, library_labels
 from kgeval.errors import ScoreError
@@ -57,22 +56,19 @@ def adapt(model: Any, ids: Any = None) -> PyKEENModel:
 
 
 @dataclass(frozen=True)
-class PyKEENModel:
+class PyKEENModel(LiveModel):
     """A live model of PyKEEN, not yet bound to a dataset.
 
     Parameters
     ----------
-    model : pykeen.models.Model
-    ids : object, optional
-        See `kgeval.adapters.from_model`.
+    model, ids
+        See `LiveModel`.
     own_labels : two sequences of str, optional
         The labels of the training factory, for the result of a pipeline.
     mode : str, optional
         For an inductive model: ``"training"``, ``"validation"`` or ``"testing"``.
     """
 
-    model: Any
-    ids: Any = None
     own_labels: tuple[Sequence[str], Sequence[str]] | None = None
     mode: str | None = None
 
@@ -108,11 +104,7 @@ class PyKEENModel:
         scorer = LibraryScorer(name, ids, _Predictions(model, mode), model, notes)
         if mode or not _is_module(model):
             return scorer
-        own = [method for method in METHODS if not has_method_of(model, method, "pykeen.")]
-        if own:
-            scorer.notes += (f"not ranked by kgeval's exact kernels: the model has a {own[0]} of its own",)
-            return scorer
-        return certified(dataset, scorer, lambda: _exact_model(model, dataset, ids))
+        return certified(dataset, scorer, lambda: _exact_model(model, dataset, ids), METHODS, "pykeen.")
 
     def _checked_mode(self) -> str | None:
         """Return the mode of an inductive model, None for any other model."""

@@ -20,14 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from kgeval.adapters.base import IdMap, LibraryScorer, check_has_values, map_ids
+from kgeval.adapters.base import IdMap, LibraryScorer, LiveModel, check_has_values, map_ids
 from kgeval.adapters.triples import (
     LIVE,
     TripleRows,
     array_of,
     certified_as,
     exact_model,
-    has_method_of,
     ids_for,
     row_size,
 )
@@ -74,18 +73,8 @@ def adapt(model: Any, ids: Any = None) -> TorchKGEModel:
 
 
 @dataclass(frozen=True)
-class TorchKGEModel:
-    """A live model of TorchKGE, not yet bound to a dataset.
-
-    Parameters
-    ----------
-    model : torchkge.models.interfaces.Model
-    ids : object, optional
-        See `kgeval.adapters.from_model`.
-    """
-
-    model: Any
-    ids: Any = None
+class TorchKGEModel(LiveModel):
+    """A live model of TorchKGE, not yet bound to a dataset."""
 
     def for_dataset(self, dataset: Dataset) -> EmbeddingModel | LibraryScorer:
         """Return a scorer for the ids of a dataset, with the parameters of this moment.
@@ -113,15 +102,14 @@ class TorchKGEModel:
         norm = NORMS.get(getattr(getattr(model, "dissimilarity", None), "__name__", ""))
         if kind not in MODELS or (kind == "TransEModel" and norm is None):
             return scorer
-        if not has_method_of(model, "scoring_function", "torchkge."):
-            scorer.notes += ("not ranked by kgeval's exact kernels: the model has a scoring_function of its own",)
-            return scorer
         is_squared = kind == "TransEModel" and norm == 2
         result = certified_as(
             dataset,
             scorer,
             lambda scores: -((-scores).sqrt()) if is_squared else scores,
             lambda: _exact_model(model, kind, norm, dataset, ids),
+            ("scoring_function",),
+            "torchkge.",
         )
         if is_squared and result is not scorer:
             result.notes += (SQUARED,)

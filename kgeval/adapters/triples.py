@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,16 @@ from kgeval.adapters.base import IdMap, LibraryScorer
 from kgeval.adapters.geometry import certified
 from kgeval.checks import Ids
 from kgeval.data import Dataset
-from kgeval.errors import MissingExtra
 from kgeval.files import Arrays
 from kgeval.formats.checkpoints import Parts, build_model, settings_as_arrays
-from kgeval.kernels import Array, library
+from kgeval.kernels import Array, library, load_torch
 from kgeval.scorers.models import EmbeddingModel
 
 LIVE = Path("the live model")  # in the place of a file, for messages
+FOR_TENSORS = (  # the start and the end of the error if torch is missing
+    "functions of torch tensors",
+    ". For a function of numpy arrays, set arrays='numpy'",
+)
 MAX_NUMBERS = 1 << 24  # of the vectors of all triples that a library scores at a time
 
 
@@ -55,24 +58,6 @@ class TripleRows:
         return scores.reshape(len(given), len(candidates))
 
 
-def imported_torch() -> Any:
-    """Return the module torch.
-
-    Raises
-    ------
-    MissingExtra
-        If torch is not installed.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtra(
-            'functions of torch tensors need torch; pip install "kgeval[torch]". For a function of numpy arrays, set '
-            "arrays='numpy'"
-        ) from error
-    return torch
-
-
 def as_tensor(ids: Ids, device: Any = None) -> Any:
     """Return ids as an int64 tensor of torch.
 
@@ -91,7 +76,7 @@ def as_tensor(ids: Ids, device: Any = None) -> Any:
     MissingExtra
         If torch is not installed.
     """
-    torch = imported_torch()
+    torch = load_torch(*FOR_TENSORS)
     return torch.tensor(ids, dtype=torch.int64, device=device)
 
 
@@ -179,26 +164,13 @@ def exact_model(
     )
 
 
-def has_method_of(model: Any, method: str, module: str) -> bool:
-    """Return whether a method of a model is that of its library: no subclass, and not the object, has its own.
-
-    A method of a subclass may change a few scores only, which probes would not notice.
-
-    Parameters
-    ----------
-    model : object
-    method : str
-    module : str
-        The start of the names of the library's modules.
-    """
-    return method not in vars(model) and str(getattr(type(model), method).__module__).startswith(module)
-
-
 def certified_as(
     dataset: Dataset,
     scorer: LibraryScorer,
     convert: Callable[[Array], Array],
     build: Callable[[], EmbeddingModel],
+    methods: Sequence[str],
+    library: str,
 ) -> EmbeddingModel | LibraryScorer:
     """Return what `certified` returns, for a model whose formula differs from that of the library in a known way.
 
@@ -208,7 +180,7 @@ def certified_as(
     scorer : LibraryScorer
     convert : function
         Makes the scores of `kgeval.models` of the library's scores, such as distances of squared distances.
-    build : function
+    build, methods, library
         See `kgeval.adapters.geometry.certified`.
 
     Returns
@@ -219,7 +191,7 @@ def certified_as(
     reference = copy.copy(scorer)
     score_rows = scorer.score_rows
     reference.score_rows = lambda *query: convert(score_rows(*query))
-    result = certified(dataset, reference, build)
+    result = certified(dataset, reference, build, methods, library)
     if result is not reference:
         return result
     scorer.notes = reference.notes

@@ -23,6 +23,7 @@ from kgeval.kernels.arrays import (
     largest_in_rows,
     library,
     like,
+    load_torch,
     on_host,
 )
 from kgeval.kernels.backends import Counter, check_device, make_counter, one_thread_each
@@ -62,6 +63,7 @@ __all__ = [
     "largest_score",
     "library",
     "like",
+    "load_torch",
     "make_counter",
     "on_host",
     "one_thread_each",

@@ -20,8 +20,15 @@ from kgeval.kernels.geometry import row_parts
 Array = Any  # a numpy array, or a torch tensor on any device
 
 
-def load_torch() -> Any:
+def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
     """Return the module torch.
+
+    Parameters
+    ----------
+    user : str
+        What needs torch, for the message.
+    hint : str
+        The end of the message.
 
     Raises
     ------
@@ -31,7 +38,7 @@ def load_torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtra('device= and tensors need torch; pip install "kgeval[torch]"') from error
+        raise MissingExtra(f'{user} need torch; pip install "kgeval[torch]"{hint}') from error
     return torch
 
 
