@@ -251,7 +251,7 @@ def _labels(
     if dataset.id_format == library and "entities" in given and "relations" in given:
         note = f"the model's ids were read as those of the {title} object of which the dataset was made"
         return given["entities"], given["relations"], note
-    if all(labels == tuple(map(str, range(len(labels)))) for labels in vocabularies):
+    if dataset.entities.are_labels_ids and dataset.relations.are_labels_ids:
         return *vocabularies, "the model's ids were read as the ids of the dataset, which has no labels"
     raise ScoreError(f"nothing says to which entities and relations the ids of {name} belong. {HOW_TO_SAY}")
 

@@ -58,6 +58,11 @@ class Vocabulary:
         index: pd.Index[Any] = pd.Index(np.array(self.labels, dtype=object), dtype=object)
         return index
 
+    @property
+    def are_labels_ids(self) -> bool:
+        """Whether the label of each id is the id itself, as text."""
+        return all(label == str(i) for i, label in enumerate(self.labels))
+
     def __len__(self) -> int:
         return len(self.labels)
 

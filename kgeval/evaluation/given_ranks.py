@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from kgeval.checks import Bools, Ids, counted
-from kgeval.data import Dataset, GivenRanks, Protocol, Queries, Recorded, query_parts, triple_labels
+from kgeval.data import Dataset, GivenRanks, Protocol, Recorded, query_parts, triple_labels
 from kgeval.errors import DataError
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble
 from kgeval.evaluation.predicted_rows import (
@@ -17,6 +17,7 @@ from kgeval.evaluation.predicted_rows import (
     NO_ROW,
     WORDS,
     Matched,
+    count_queries,
     known_index,
     match_rows,
     missing_rows,
@@ -101,12 +102,7 @@ def evaluate_ranks(
         positives,
         sides,
         {NO_ROW["rank"]: n_missing if missing == "drop" else 0},
-        {
-            "scorer": given.source,
-            "n_queries": sum(
-                len(Queries.of(positives.triples[ranked.rows], part.side)) for ranked, part in zip(sides, parts)
-            ),
-        },
+        {"scorer": given.source, "n_queries": count_queries(positives, sides, parts)},
         RankSource(dataset),
         notes,
         cautions=cautions,

@@ -33,6 +33,7 @@ from kgeval.evaluation.predicted_rows import (
     WORDS,
     Matched,
     check_rows,
+    count_queries,
     known_index,
     match_rows,
     missing_rows,
@@ -139,7 +140,6 @@ def evaluate_predictions(
     for part in counts:
         part.check_possible(predictions.source, dataset, positives.triples, is_doubtful)
     sides = [part.ranked(filter_word, is_doubtful, missing != "drop") for part in counts]
-    n_queries = sum(len(Queries.of(positives.triples[part.rows], part_of.side)) for part, part_of in zip(sides, parts))
     cautions = [*answers.cautions, *repeat_cautions(predictions, parts)]
     cautions += _filter_cautions(filter_word, n_known, resolved)
     if filtered == "no" and with_others and not n_known:
@@ -154,7 +154,7 @@ def evaluate_predictions(
         positives,
         sides,
         {NO_ROW["list"]: n_missing if missing == "drop" else 0},
-        {"scorer": predictions.source, "n_queries": n_queries},
+        {"scorer": predictions.source, "n_queries": count_queries(positives, sides, parts)},
         AnswerSource(dataset, answers, tuple(parts), np.concatenate([part.rows for part in sides])),
         notes,
         cautions=[*cautions, *_end_cautions(counts)],

@@ -21,13 +21,14 @@ from kgeval.data import (
     KnownIndex,
     Predictions,
     Protocol,
+    Queries,
     given_and_asked,
     group_rows,
     known_triples,
     query_parts,
 )
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.assembly import Positives, check_given_scores
+from kgeval.evaluation.assembly import Positives, RankedSide, check_given_scores
 
 MISSING = ("drop", "bound")
 NO_ROW = {"list": "the file has no list for it", "rank": "the file has no rank for it"}  # why a rank is left out
@@ -238,6 +239,19 @@ def missing_rows(
             "them out and counts them; missing='bound' (--missing bound) ranks them anywhere between 1 and the last"
         )
     return n
+
+
+def count_queries(positives: Positives, sides: Sequence[RankedSide], parts: Sequence[Matched]) -> int:
+    """Return the number of queries of the ranked positives.
+
+    Parameters
+    ----------
+    positives : Positives
+    sides : sequence of RankedSide
+    parts : sequence of Matched
+        One for each of `sides`, in the same order.
+    """
+    return sum(len(Queries.of(positives.triples[ranked.rows], part.side)) for ranked, part in zip(sides, parts))
 
 
 def splits_with_others(

@@ -17,7 +17,7 @@ import numpy as np
 
 from kgeval.adapters import from_model
 from kgeval.checks import Ids, counted
-from kgeval.data import Candidates, Dataset, Protocol, Queries, candidates, check_side, group_rows
+from kgeval.data import Candidates, Dataset, Protocol, Queries, candidates, check_side, group_rows, known_triples
 from kgeval.errors import DataError, KgevalWarning, MissingExtra, ProtocolError, ScoreError
 from kgeval.evaluation import Evaluator
 from kgeval.results import EvaluationResult
@@ -283,7 +283,7 @@ class EvaluatorMethods:
             splits = _as_splits(given, positives, filters)
             if splits is not None:
                 return Evaluator(given, replace(protocol, splits=splits[:1], filter_splits=splits[1]))
-            outside = _without(positives, np.concatenate([split.array for split in given.splits.values()]))
+            outside = _without(positives, known_triples(given, tuple(given.splits)))
             if len(outside):
                 raise ProtocolError(
                     f"{len(outside):,} of the triples to evaluate are in no split of the dataset= of the evaluator, "
@@ -427,7 +427,7 @@ def _as_splits(dataset: Dataset, positives: Ids, filters: Ids) -> tuple[str, tup
             others = [other for other in dataset.splits if other != split]
             for chosen in (part for n in range(len(others) + 1) for part in combinations(others, n)):
                 both = tuple(name for name in dataset.splits if name in (*chosen, split))
-                if np.array_equal(_distinct(np.concatenate([dataset[name].array for name in both])), known):
+                if np.array_equal(_distinct(known_triples(dataset, both)), known):
                     return split, both
     return None
 

@@ -267,7 +267,7 @@ def _check_not_ambiguous(name: str, vocabulary: Vocabulary) -> None:
 
     It is unclear if all labels consist of digits, and at least one label differs from its id.
     """
-    if any(label != str(i) for i, label in enumerate(vocabulary.labels)) and all(map(str.isdigit, vocabulary.labels)):
+    if not vocabulary.are_labels_ids and all(map(str.isdigit, vocabulary.labels)):
         raise DataError(
             f"column {name!r} holds integers, and the labels are numbers too, so they could be labels or ids. If "
             "they are labels, convert them to text (.astype(str)); if they are ids, replace each id i by its label "

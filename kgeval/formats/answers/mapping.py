@@ -136,7 +136,7 @@ def id_map(path: Path, dataset: Dataset, options: PredictionOptions, tool: str) 
         return _id_maps(dataset, options)[0], _said(options)
     if dataset.id_format == tool and "entities" in dataset.dictionaries:
         return dataset.entities.find(dataset.dictionaries["entities"]), f"ids are those of the dataset's {tool} files"
-    if all(label == str(i) for i, label in enumerate(dataset.entities.labels)):
+    if dataset.entities.are_labels_ids:
         return np.arange(len(dataset.entities)), "ids are those of the dataset, whose labels are its ids"
     raise DataError(
         f"{path}: holds integer ids, and the dataset has labels; say which entity an id means: ids=(entities file, "
