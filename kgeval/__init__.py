@@ -23,10 +23,13 @@ from kgeval.errors import (
     KgevalWarning,
     MetricError,
     MissingExtra,
+    OutOfMemory,
     ProtocolError,
     ScoreError,
+    Stopped,
 )
 from kgeval.evaluation import Evaluator, evaluate, evaluate_candidates, evaluate_predictions, evaluate_scores
+from kgeval.ranking import executors
 from kgeval.results import EvaluationResult
 from kgeval.scorers import ScorerReport, check_scorer, models
 
@@ -57,11 +60,13 @@ __all__ = [
     "KgevalWarning",
     "MetricError",
     "MissingExtra",
+    "OutOfMemory",
     "Predictions",
     "Protocol",
     "ProtocolError",
     "ScoreError",
     "ScorerReport",
+    "Stopped",
     "TripleSet",
     "Vocabulary",
     "__version__",
@@ -75,6 +80,7 @@ __all__ = [
     "evaluate_candidates",
     "evaluate_predictions",
     "evaluate_scores",
+    "executors",
     "features",
     "inspect",
     "integrations",
@@ -112,9 +118,10 @@ _LOADED_LATER = {
 }
 
 
-# Makes `import kgeval.candidates` and `import kgeval.models` work, although these modules are in `kgeval.data` and
-# `kgeval.scorers`.
-sys.modules |= {f"{__name__}.candidates": candidates, f"{__name__}.models": models}
+# Makes `import kgeval.candidates`, `kgeval.executors` and `kgeval.models` work, although these modules are in
+# `kgeval.data`, `kgeval.ranking` and `kgeval.scorers`.
+_SHORTCUTS = {"candidates": candidates, "executors": executors, "models": models}
+sys.modules |= {f"{__name__}.{name}": module for name, module in _SHORTCUTS.items()}
 
 
 def __getattr__(name: str) -> Any:

@@ -19,12 +19,20 @@ class ScoreError(KgevalError, ValueError):
     """The scores of a scorer cannot be ranked, for example because a score is NaN."""
 
 
+class OutOfMemory(ScoreError, MemoryError):
+    """A ranking needs more memory than is free; the message says what would fit."""
+
+
 class MetricError(KgevalError, ValueError):
     """A metric, one of its parameters, or a key of a result is unknown or not valid."""
 
 
 class MissingExtra(KgevalError, ImportError):
     """An optional library is needed but not installed; the message names the extra that installs it."""
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C stopped a ranking; the message says how much was done, and how to go on."""
 
 
 class KgevalWarning(UserWarning):

@@ -61,9 +61,10 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
 def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     """Open a stream whose bytes become the file `path` at the end of the ``with`` block.
 
-    The bytes go to a temporary file in the same folder; at the end, this file replaces `path`. After an error, `path`
-    is unchanged and the temporary file is deleted. If `path` is a symbolic link, the file to which it leads is replaced
-    and the link stays. The new file has the mode of the file that it replaces.
+    The bytes go to a temporary file in the same folder; at the end, this file replaces `path`. The file and its name
+    are written through to the disk. After an error, `path` is unchanged and the temporary file is deleted. If `path` is
+    a symbolic link, the file to which it leads is replaced and the link stays. The new file has the mode of the file
+    that it replaces.
 
     Parameters
     ----------
@@ -94,11 +95,26 @@ def replacing(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
             os.fsync(stream.fileno())
         os.chmod(temporary, _mode_of(target))  # mkstemp makes a private file
         os.replace(temporary, target)
+        _sync_folder(target.parent)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write the names of a folder through to the disk, on systems that can (Windows cannot)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # some file systems refuse it; the file itself is on the disk
+        pass
+    finally:
+        os.close(handle)
 
 
 def _mode_of(target: Path) -> int:
@@ -123,7 +139,8 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     ------
     DataError
         If `path` is a folder, a pipe, a device or a symbolic link that leads to itself; if it is an existing file and
-        `overwrite` is False; if its parent folder does not exist; or if the system refuses access to a folder.
+        `overwrite` is False; if its parent folder does not exist; or if the system refuses access to a folder, or lets
+        no file be made in the parent folder.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stands for the file to which it leads
     mode = _mode_or_none(target, "written")
@@ -138,6 +155,8 @@ def check_target(path: str | Path, overwrite: bool) -> None:
     if not target.parent.is_dir():
         folder = target.parent if Path(path).is_symlink() else Path(path).parent
         raise DataError(f"{path}: the folder {folder} does not exist; create it first")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise DataError(f"{path}: cannot be written: no file can be made in the folder {target.parent}")
 
 
 def check_source(path: str | Path) -> None:

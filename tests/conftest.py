@@ -1,6 +1,7 @@
 """What all tests share: where the real datasets lie, if they do."""
 
 import os
+import signal
 from pathlib import Path
 
 import grids
@@ -13,7 +14,12 @@ THOROUGH_FIXTURES = {"shared", "chrome"}  # real datasets, a browser
 
 
 def pytest_configure(config):
-    """Collect the cases of the light suite alone, unless the thorough ones are asked for by ``-m``."""
+    """Collect the cases of the light suite alone, unless the thorough ones are asked for by ``-m``.
+
+    A shell starts what runs in its background with Ctrl-C ignored; the tests that send this signal need the default.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.markexpr != "not thorough":
         grids.use_whole_grids()
 

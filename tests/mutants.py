@@ -22,6 +22,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "plotly", "pytrec_eval", "ir_measures", "ranx")
 EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb", "torchmetrics")
+EXTRAS += ("loky", "ray")
 COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")
 FAILED = re.compile(r"^FAILED ([^\s\[]+)", re.M)
 
@@ -54,10 +55,15 @@ KERNELS = "kernels/test_numpy_kernels.py"
 LABELS = "formats/datasets/test_column_and_label_traps.py"
 LISTS = "metrics/retrieval/test_inputs.py"
 LISTS_OF_RUNS = "metrics/retrieval/test_runs.py"
+OUTCOMES = "ranking/executors/test_outcomes.py"
 PAIRED = "stats/test_paired.py"
 PLAIN_RANKS = "metrics/test_plain_ranks.py"
 POINTS = "metrics/pointwise/test_traps.py"
 PROTOCOL = "data/test_protocol.py"
+CHECKPOINTS = "ranking/test_checkpoints.py"
+DISPATCHED = "ranking/executors/test_dispatch.py"
+WORKERS = "ranking/executors/test_workers.py"
+RUNNING = "evaluation/test_running.py"
 RUNS = "trec/test_run_files.py"
 TIES = "ranking/test_tie_traps.py"
 
@@ -399,7 +405,7 @@ MUTANTS = (
     Mutant("C29", "some_positives_are_ranked_twice", "evaluation/evaluator.py", "data/test_candidates.py",
         "if not np.array_equal(",
         "if False and not np.array_equal("),
-    Mutant("C30", "results_of_workers_are_joined_in_another_order", "ranking/threads.py", TIES,
+    Mutant("C30", "results_of_workers_are_joined_in_another_order", "ranking/executors/threads.py", TIES,
         "yield pool.map",
         "yield lambda function, items: list(pool.map(function, items))[::-1]"),
     Mutant("C31", "order_of_a_sum_is_left_to_the_library", "kernels/geometry.py", "kernels/test_geometry.py",
@@ -416,8 +422,8 @@ MUTANTS = (
         "value = float(np.mean(values)) if parts else nan",
         "value = float(np.average(values, weights=[len(part) for part in parts])) if parts else nan"),
     Mutant("C33", "a_second_run_keeps_the_first_counts", "evaluation/evaluator.py", "evaluation/test_evaluator.py",
-        "counts = rank(rows, plan.tasks, limits, threads, progress)",
-        "counts = rank(rows, plan.tasks, limits, threads, progress)\n"
+        "counts = rank(job, run.executor)",
+        "counts = rank(job, run.executor)\n"
         'counts = self.__dict__.setdefault("counts", counts)'),
     Mutant("C33", "float64_scores_are_narrowed", "kernels/rows.py", TIES,
         "dtype=np.float32 if scores.dtype == np.float16 else None",
@@ -619,6 +625,61 @@ MUTANTS = (
     Mutant("P2", "a_live_model_stays_in_training_mode", "adapters/base.py", "adapters/test_base.py",
         "                module.eval()",
         "                pass"),
+    # E: runs that stop, that go on, and that end when their time is up
+    Mutant("E35", "a_failed_shard_is_left_out_without_a_word", "ranking/jobs.py", RUNNING,
+        "raise _error_of(failures, job)",
+        "job.deadline = 0.0"),
+    Mutant("E35", "other_shards_are_lost_when_one_fails", "ranking/jobs.py", RUNNING,
+        "if job.store is None or len(failures) >= MAX_FAILURES:",
+        "if failures:"),
+    Mutant("E40", "a_half_that_ran_out_of_memory_is_counted_twice", "ranking/executors/outcomes.py", OUTCOMES,
+        "count_in_parts(replace(batch, stop=middle))",
+        "count_in_parts(replace(batch, stop=min(middle + 1, batch.stop - 1) if n > 2 else middle))"),
+    Mutant("E43", "a_shard_may_be_missing", "ranking/jobs.py", RUNNING,
+        "if n != n_distinct or (is_complete and n != len(task.rows)):",
+        "if n != n_distinct:"),
+    Mutant("E43", "a_shard_may_be_merged_twice", "ranking/jobs.py", RUNNING,
+        "if n != n_distinct or (is_complete and n != len(task.rows)):",
+        "if False:"),
+    Mutant("E45", "a_partial_query_counts_as_finished", "ranking/shards.py", RUNNING,
+        "np.flatnonzero(n_open > 0)",
+        "np.flatnonzero(n_open > 1)"),
+    Mutant("E46", "what_was_taken_over_is_forgotten", "evaluation/running.py", RUNNING,
+        "kept = store.finished if store else {}",
+        "kept: dict[str, TaskCounts] = {}"),
+    Mutant("E48", "a_run_of_another_dataset_is_resumed", "evaluation/running.py", RUNNING,
+        '"dataset": dataset.fingerprint[:16],',
+        '"dataset": "",'),
+    Mutant("E48", "a_run_of_another_protocol_is_resumed", "evaluation/running.py", RUNNING,
+        '"protocol": protocol.to_dict(),',
+        '"protocol": {},'),
+    Mutant("E45", "what_was_finished_beyond_the_first_gap_is_in_the_sample", "evaluation/running.py", RUNNING,
+        "first_open = [int(places[rows].min()) for rows in open_rows if len(rows)]",
+        "first_open = [len(places) - sum(map(len, open_rows))] if any(map(len, open_rows)) else []"),
+    Mutant("E45", "queries_are_taken_in_the_order_of_the_file", "evaluation/running.py", RUNNING,
+        "places[Sample.order(n_positives, seed)] = np.arange(n_positives)",
+        "places[:] = np.arange(n_positives)"),
+    Mutant("E43", "a_shard_whose_worker_died_is_left_out", "ranking/executors/dispatch.py", DISPATCHED,
+        "if self._strikes[shard] > retries:",
+        "if True:"),
+    Mutant("E43", "answers_in_other_blocks_are_rivals_of_each_block", "ranking/executors/blocks.py", WORKERS,
+        "owner.append((held, 1 - len(blocks)))",
+        "owner.append((held, 0))"),
+    Mutant("E44", "a_worker_with_another_kgeval_is_accepted", "ranking/executors/dispatch.py", DISPATCHED,
+        "_check_greeting(result, run.here)",
+        "pass"),
+    Mutant("E44", "a_worker_that_scores_otherwise_is_accepted", "ranking/executors/dispatch.py", WORKERS,
+        "if differs.any():",
+        "if False:"),
+    Mutant("E47", "two_processes_write_one_checkpoint", "ranking/checkpoints.py", CHECKPOINTS,
+        "            _take_lock(handle)",
+        "            pass"),
+    Mutant("E48", "a_run_of_another_scorer_is_resumed", "scorers/identity.py", RUNNING,
+        "return found",
+        "return []"),
+    Mutant("E45", "a_task_runs_ahead_of_the_random_order", "ranking/shards.py", RUNNING,
+        "stop = start + int(np.searchsorted(numbers, numbers[0] + n_queries))",
+        "pass"),
 )
 # fmt: on
 

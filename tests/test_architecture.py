@@ -50,6 +50,7 @@ WITHOUT_EXAMPLE = {
     "ScorerReport": "check_scorer makes it, and shows it",
     "load_model": "needs a file of parameters",
     "load_result": "needs a file that a result was saved to",
+    "Stopped": "Ctrl-C raises it",
     "read_candidates": "needs a file of lists",
     "read_dataset": "needs a folder of files",
     "read_negatives": "needs a folder of files",

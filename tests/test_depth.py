@@ -12,7 +12,7 @@ from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.ranking import ranker
 
 HOUSE = str(Path(kg.__file__).parent)
-EXECUTOR = str(Path(kg.__file__).parent / "ranking" / "threads.py")
+EXECUTORS = str(Path(kg.__file__).parent / "ranking" / "executors")
 
 
 def chain_to(name, file, run):
@@ -27,7 +27,7 @@ def chain_to(name, file, run):
         if event != "call":
             return
         code = frame.f_code
-        if code.co_name == "rank" and code.co_filename.endswith("ranker.py"):
+        if code.co_name == "rank" and code.co_filename.endswith("jobs.py"):
             handed_over[:] = frames_of(frame)
         if code.co_name == name and code.co_filename.endswith(file):
             mine = frames_of(frame)
@@ -48,7 +48,7 @@ def frames_of(frame):
     names = []
     while frame is not None:
         path = frame.f_code.co_filename
-        if path.startswith(HOUSE) and path != EXECUTOR and not frame.f_code.co_name.startswith("<"):
+        if path.startswith(HOUSE) and not path.startswith(EXECUTORS) and not frame.f_code.co_name.startswith("<"):
             names.append(frame.f_code.co_name)
         frame = frame.f_back
     return names[::-1]

@@ -27,6 +27,8 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "torchmetrics": ("torch", "torchmetrics"),
     "peers": ("pykeen", "torch"),
+    "processes": ("loky",),
+    "ray": ("ray",),
 }
 
 
@@ -90,7 +92,7 @@ def run_blocks(page, folder, capsys):
         elif language == "text":
             check_output(f"block {number}", content.splitlines(), printed)
         elif language == "sh":
-            for line in content.splitlines():
+            for line in content.replace("\\\n", " ").splitlines():
                 if line.startswith("kgeval "):
                     run_command(line, capsys)
     return missing
@@ -154,7 +156,7 @@ def test_relative_links_resolve(page):
 def test_a_page_starts_with_its_question(page):
     """`kgeval help` lists it; an answer in code follows at once, among the first 30 lines."""
     title, question, *_ = page.read_text(encoding="utf-8").split("\n\n")
-    assert re.fullmatch(r"# [A-Z][\w ]+", title)
+    assert re.fullmatch(r"# [A-Z][\w ,]+", title)
     assert re.fullmatch(r"\*[A-Z][^\n]*\?\*", question)
     first = page.read_text(encoding="utf-8").splitlines()[:30]
     assert any(line.startswith("```") for line in first)

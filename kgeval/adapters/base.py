@@ -315,6 +315,10 @@ class BoundScorer:
         self.missing_relations = ids.missing_relations
         self.notes = (*ids.notes, *notes)
 
+    def identity_parts(self) -> dict[str, Any]:
+        """Return what determines the scores besides the module's parameters; see `kgeval.scorers.ScorerIdentity`."""
+        return {"ids of entities": self.ids.entities, "ids of relations": self.ids.relations}
+
 
 class LibraryScorer(BoundScorer):
     """A scorer of queries with many candidates.

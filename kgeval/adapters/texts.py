@@ -17,6 +17,7 @@ from kgeval.adapters.text_cache import TextCache
 from kgeval.checks import Ids, Scores, check_one_of, check_positive_int, counted, cut_label
 from kgeval.data import Dataset
 from kgeval.errors import ScoreError
+from kgeval.files import pack_labels
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, as_scores
 
 BATCH_SIZE = 1024
@@ -174,6 +175,25 @@ class TextScorer:
         self._has_scored = False
         self._stored_before: tuple[Ids, Scores] | None = None  # a few scores of earlier runs, until they are checked
         self._is_checked = False
+
+    @property
+    def max_pairs(self) -> int | None:
+        """The largest number of triples in a call; None if any number may be.
+
+        Stored scores come so much faster than computed ones that the speed of one call says nothing about the next.
+        """
+        return None if self.cache is None else max(BATCH_SIZE, self.adapter.batch_size)
+
+    def identity_parts(self) -> dict[str, Any]:
+        """Return what determines the scores besides the function: the texts of all entities and relations."""
+        return {
+            "template": self.adapter.template,
+            "model name": self.adapter.model_name,
+            "texts of entities": pack_labels(self.entities.distinct),
+            "text of each entity": self.entities.of,
+            "texts of relations": pack_labels(self.relations.distinct),
+            "text of each relation": self.relations.of,
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -8,6 +8,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Output:
+    """What a command prints, if this is more than the text of a success.
+
+    Parameters
+    ----------
+    text : str
+        Printed to standard output; empty if there is nothing to print.
+    status : int
+        The exit code.
+    error : str
+        An error message, which is printed to standard error after the text; empty if there is none.
+    """
+
+    text: str
+    status: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Command:
     """A command of the command line. Each module of `kgeval.cli.commands` defines one and names it `COMMAND`.
 
@@ -20,7 +39,7 @@ class Command:
     add_options : function
         Takes the parser of the command and adds the options of the command to it.
     run : function
-        Takes the parsed options and returns the text to print, or a pair of this text and the exit code.
+        Takes the parsed options and returns the text to print, or an `Output`.
     place : int
         The position in the list of commands.
     runs_scorer : bool
@@ -30,6 +49,6 @@ class Command:
     name: str
     about: str
     add_options: Callable[[argparse.ArgumentParser], object]
-    run: Callable[[argparse.Namespace], str | tuple[str, int]]
+    run: Callable[[argparse.Namespace], str | Output]
     place: int
     runs_scorer: bool = False

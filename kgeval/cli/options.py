@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
-from kgeval.checks import check_one_of
+from kgeval.checks import check_one_of, check_positive_int
 from kgeval.comparison import check_names
 from kgeval.data import FILTERED, ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, GivenRanks, Predictions, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
@@ -168,6 +168,83 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     )
 
 
+EXECUTORS = ("threads", "processes", "ray")
+EXECUTOR_OPTIONS = {  # each option: the executors that have it, and a hint for the others
+    "threads": (("threads",), "; --workers N is the number of processes"),
+    "workers": (("processes", "ray"), "; --threads N is the number of threads"),
+    "address": (("ray",), ""),
+    "cpus_per_worker": (("ray",), ""),
+    "gpus_per_worker": (("ray",), ""),
+}
+RUN_OPTIONS = ("executor", *EXECUTOR_OPTIONS, "checkpoint", "resume", "max_seconds")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where a ranking runs and what it keeps. They change no number.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
+    run = parser.add_argument_group("where to run, and what to keep (changes no number)")
+    run.add_argument(
+        "--executor",
+        choices=EXECUTORS,
+        help="threads: in this process (default); processes: several processes of this machine; ray: a Ray cluster",
+    )
+    run.add_argument(
+        "--threads", type=int, metavar="N", help="threads for embedding models (default: one per processor)"
+    )
+    run.add_argument(
+        "--workers", type=int, metavar="N", help="worker processes, for processes and ray (default: as many as fit)"
+    )
+    run.add_argument(
+        "--address",
+        help="Ray cluster: auto on one of its machines, ray://HOST:10001 from elsewhere (default: RAY_ADDRESS, or a "
+        "new one on this machine)",
+    )
+    run.add_argument("--cpus-per-worker", type=int, metavar="N", help="processors of each worker, for ray (default: 1)")
+    run.add_argument("--gpus-per-worker", type=float, metavar="N", help="GPUs of each worker, for ray (default: 0)")
+    run.add_argument("--checkpoint", type=Path, metavar="DIR", help="keep what is ranked in DIR, for --resume")
+    run.add_argument(
+        "--resume", action="store_true", default=None, help="take over what DIR holds, and rank only the rest"
+    )
+
+
+def executor_of(options: argparse.Namespace) -> Any:
+    """Return the executor that the options name, or None if threads of this process rank.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed options.
+    """
+    if options.executor == "processes":
+        return kgeval.executors.Processes(options.workers)
+    if options.executor != "ray":
+        return None
+    given = {"num_cpus": options.cpus_per_worker, "num_gpus": options.gpus_per_worker, "workers": options.workers}
+    return kgeval.executors.Ray(options.address, **{name: n for name, n in given.items() if n is not None})
+
+
+def _check_run(options: argparse.Namespace) -> None:
+    """Raise a ProtocolError if options of `add_run` contradict each other."""
+    executor = options.executor or "threads"
+    for name, (executors, hint) in EXECUTOR_OPTIONS.items():
+        if getattr(options, name) is not None and executor not in executors:
+            raise ProtocolError(f"{_option(name)} needs --executor {' or '.join(executors)}{hint}")
+    for name in ("workers", "cpus_per_worker"):
+        if getattr(options, name) is not None:
+            check_positive_int(_option(name), getattr(options, name))
+    if options.resume and options.checkpoint is None:
+        raise ProtocolError("--resume needs --checkpoint DIR, the folder of the run to go on with")
+
+
+def _option(name: str) -> str:
+    """Return how an option is written: ``--batch-size`` for ``batch_size``."""
+    return f"--{name.replace('_', '-')}"
+
+
 PREDICTION_OPTIONS = ("filtered", "missing", "names", "relation_names", "matching")
 
 
@@ -241,7 +318,7 @@ def check_options(options: argparse.Namespace) -> None:
         The parsed options.
     """
     model_options = ("model_type", "model_format", "ids", *MODEL_SETTINGS, "device")
-    scorer_options = ("batch_size", "block_size", "max_pairs", "threads", "candidates", "sample")
+    scorer_options = ("batch_size", "block_size", "max_pairs", "candidates", "sample", *RUN_OPTIONS)
     ignored: tuple[str, ...] = () if options.model is not None else model_options
     is_predicted = getattr(options, "predictions", None) is not None
     if is_predicted:
@@ -253,15 +330,17 @@ def check_options(options: argparse.Namespace) -> None:
             kind = "--model" if name in model_options else "--model or --score"
             if name in ("model_format", "ids") and hasattr(options, "predictions"):
                 kind = "--model or --predictions"
-            option = "--from" if name == "model_format" else f"--{name.replace('_', '-')}"
+            option = "--from" if name == "model_format" else _option(name)
             raise ProtocolError(f"{option} needs {kind}")
     for name in PREDICTION_OPTIONS if hasattr(options, "predictions") and not is_predicted else ():
         if getattr(options, name) is not None:
-            raise ProtocolError(f"--{name.replace('_', '-')} needs --predictions")
+            raise ProtocolError(f"{_option(name)} needs --predictions")
     if getattr(options, "lists", None) is not None and options.scores is None:
         raise ProtocolError("--lists needs --scores")
-    if hasattr(options, "sample") and options.seed is not None and options.sample is None:
-        raise ProtocolError("--seed is the seed of --sample N; give both, or neither")
+    if hasattr(options, "sample") and options.seed is not None and options.sample is options.max_seconds is None:
+        raise ProtocolError("--seed is the seed of --sample N and of --max-seconds S; give it with one of them")
+    if hasattr(options, "executor"):
+        _check_run(options)
 
 
 def given_dataset(options: argparse.Namespace) -> kgeval.Dataset:
@@ -279,7 +358,7 @@ def given_dataset(options: argparse.Namespace) -> kgeval.Dataset:
     """
     for name in ("split_seed", "split_inverse_free"):
         if getattr(options, name) is not None and options.split_fractions is None:
-            raise DataError(f"--{name.replace('_', '-')} needs --split-fractions, such as --split-fractions .8,.1,.1")
+            raise DataError(f"{_option(name)} needs --split-fractions, such as --split-fractions .8,.1,.1")
     fractions = None if options.split_fractions is None else _fractions(options.split_fractions)
     dataset = kgeval.read_dataset(
         options.dataset,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult
 from kgeval.cli.options import json_text, say_aside, words
-from kgeval.errors import ProtocolError
+from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
 from kgeval.metrics import TIE_POLICIES, parse_all, split_list
 from kgeval.report import FORMATS, format_frame, frame_records, printable, rough_lines, summary_frame, undefined_lines
@@ -110,37 +112,98 @@ def check_output(options: argparse.Namespace, columns: Iterable[str] = ()) -> No
         raise ProtocolError(f"--confidence must be between 0 and 1; got {options.confidence:g}")
 
 
-def with_choices(result: EvaluationResult, dataset: kgeval.Dataset, options: argparse.Namespace) -> EvaluationResult:
-    """Return the result with the columns that the options ``--types`` and ``--means-from`` add or recompute.
+@dataclass(frozen=True)
+class ChosenColumns:
+    """The columns that the options ``--types`` and ``--means-from`` add or recompute.
 
     Parameters
     ----------
-    result : EvaluationResult
     dataset : Dataset
         The evaluated dataset.
+    splits_for_means : list of str, optional
+        The splits of ``--means-from``.
+    types : pandas.Categorical, optional
+        The types of the entities, from the file of ``--types``.
+    notes : list of str
+        What to note about this file.
+    """
+
+    dataset: kgeval.Dataset
+    splits_for_means: list[str] | None
+    types: pd.Categorical | None
+    notes: list[str]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, dataset: kgeval.Dataset) -> ChosenColumns:
+        """Read what the options name; a command does this before it ranks, so that wrong options raise an error first.
+
+        Parameters
+        ----------
+        options : argparse.Namespace
+            The parsed options.
+        dataset : Dataset
+
+        Raises
+        ------
+        ProtocolError
+            If ``--means-from`` names no split, or a split that the dataset does not have.
+        DataError
+            If the file of ``--types`` cannot be read.
+        """
+        splits, types, notes = None, None, []
+        if options.means_from is not None:
+            splits = words(options.means_from)
+            if not splits:
+                raise ProtocolError("--means-from must name a split; got none")
+            for split in splits:
+                check_one_of("--means-from", split, dataset.splits)
+        if options.types is not None:
+            types, unknown = read_types(options.types, dataset.entities)
+            notes = [f"{len(unknown):,} entities of {options.types} are not in the dataset"] if unknown else []
+        return cls(dataset, splits, types, notes)
+
+    def added_to(self, result: EvaluationResult) -> EvaluationResult:
+        """Return a result with these columns."""
+        if self.splits_for_means is not None:
+            names = list(OVER_SPLITS)
+            result = result.with_features(self.dataset, names=names, splits_for_means=self.splits_for_means)
+        if self.types is not None:
+            result = result.with_features(self.dataset, names=list(NEED_TYPES), types=self.types)
+        return result.__replace__(notes=[*result.notes, *self.notes]) if self.notes else result
+
+
+def save_error(result: EvaluationResult | ClassificationResult, options: argparse.Namespace) -> str:
+    """Save a result to the file of ``--out``, if it is given; return the error message, or an empty text.
+
+    An error is returned and not raised, so that a command can print the numbers of a long run nevertheless.
+
+    Parameters
+    ----------
+    result : EvaluationResult or ClassificationResult
     options : argparse.Namespace
         The parsed options.
-
-    Raises
-    ------
-    ProtocolError
-        If ``--means-from`` names no split, or a split that the dataset does not have.
     """
-    if options.means_from is not None:
-        splits = words(options.means_from)
-        if not splits:
-            raise ProtocolError("--means-from must name a split; got none")
-        for split in splits:
-            check_one_of("--means-from", split, dataset.splits)
-        result = result.with_features(dataset, names=list(OVER_SPLITS), splits_for_means=splits)
-    if options.types is None:
-        return result
-    types, unknown = read_types(options.types, result.entities)
-    result = result.with_features(dataset, names=list(NEED_TYPES), types=types)
-    if unknown:
-        note = f"{len(unknown):,} entities of {options.types} are not in the dataset"
-        result = result.__replace__(notes=[*result.notes, note])
-    return result
+    try:
+        if options.out is not None:
+            result.save(options.out, overwrite=options.overwrite)
+    except (KgevalError, OSError) as error:
+        return error_text(error)
+    return ""
+
+
+def error_text(error: KgevalError | OSError) -> str:
+    """Return the message of an error, with characters that a terminal would obey replaced by escapes.
+
+    Parameters
+    ----------
+    error : KgevalError or OSError
+    """
+    message = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}"
+    # The message of a ProtocolError may have several lines, for example one for each difference between results.
+    lines = message.split("\n") if isinstance(error, ProtocolError) else [message]
+    return "\n".join(printable(line) for line in lines)
 
 
 def result_text(
@@ -161,8 +224,9 @@ def result_text(
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
     level = CONFIDENCE if options.confidence is None else options.confidence
     groups, confidence, cluster = None, level if options.intervals else None, options.cluster or "triple"
-    # The table of all ranks has intervals only on request.
-    is_asked = options.confidence is not None or options.cluster is not None
+    # The table of all ranks has intervals only on request, or if a limit of time left a part of the triples out.
+    is_partial = getattr(options, "max_seconds", None) is not None and result.protocol.sample is not None
+    is_asked = options.confidence is not None or options.cluster is not None or is_partial
     frame = summary_frame(result, metrics, options.ties, confidence if is_asked else None, cluster)
     if options.by:
         groups = result.by(

@@ -16,8 +16,11 @@ from typing import Any, NoReturn
 
 import kgeval
 from kgeval.checks import suggest
+from kgeval.cli.command import Output
 from kgeval.cli.commands import all_commands
-from kgeval.errors import KgevalError, KgevalWarning, ProtocolError
+from kgeval.cli.output import error_text
+from kgeval.cli.stopping import Stop, signals_stop, stop_message
+from kgeval.errors import KgevalError, KgevalWarning
 from kgeval.report import printable
 
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
@@ -36,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0 if all went well; 1 if ``check-table`` finds an impossible row, or if standard output cannot be written (it is
         closed, the disk is full, or the program that reads it stops reading); 2 after an error in the input or the
-        options; 130 after an interrupt (Ctrl-C).
+        options, or if a result cannot be saved; 130 after an interrupt (Ctrl-C), 143 after SIGTERM.
     """
     if sys.stderr is None:  # closed by 2>&-
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for all further messages
@@ -45,32 +48,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
-    text, status = _run(_options(sys.argv[1:] if arguments is None else arguments))
-    return _written(text) or status
+    options = _options(sys.argv[1:] if arguments is None else arguments)
+    with signals_stop(is_program=arguments is None) if options.runs_scorer else contextlib.nullcontext(Stop()) as stop:
+        try:
+            output = _run(options)
+            status = _written(output.text) or output.status
+            return _failed(output.error, status) if output.error else status
+        except KeyboardInterrupt as error:
+            if options.debug:
+                traceback.print_exc()
+            message = stop_message(error, getattr(options, "checkpoint", None))
+            return _failed(printable(message), stop.status)
 
 
-def _run(options: argparse.Namespace) -> tuple[str, int]:
-    """Run a command; return its text and the exit code.
-
-    If the command raises an error, print the error message, and return an empty text with the exit code.
-    """
+def _run(options: argparse.Namespace) -> Output:
+    """Run a command; an error becomes an output without text."""
     aside = _stdout_to_stderr() if options.runs_scorer else contextlib.nullcontext()
     try:
         with warnings.catch_warnings(), aside:
             warnings.simplefilter("ignore", KgevalWarning)  # each warning is also a note of the result
             output = options.run(options)
-        return output if isinstance(output, tuple) else (output, 0)
-    except KeyboardInterrupt:
-        return "", _failed("interrupted; nothing was written", 130)
+        return output if isinstance(output, Output) else Output(output)
     except (KgevalError, OSError) as error:
         if options.debug:
             traceback.print_exc()
-        message = str(error)
-        if isinstance(error, OSError):
-            message = f"{error.filename}: {error.strerror}" if error.filename is not None else message
-        # The message of a ProtocolError may have several lines, for example one for each difference between results.
-        lines = message.split("\n") if isinstance(error, ProtocolError) else [message]
-        return "", _failed("\n".join(printable(line) for line in lines), 2)
+        return Output("", 2, error_text(error))
+    except MemoryError as error:
+        if options.debug:
+            traceback.print_exc()
+        return Output("", 2, f"not enough memory{f': {error}' if str(error) else ''}")
 
 
 @contextlib.contextmanager

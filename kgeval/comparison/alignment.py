@@ -15,12 +15,13 @@ import numpy as np
 
 from kgeval.checks import Ids, check_one_of
 from kgeval.comparison.names import listed
-from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Vocabulary, group_rows
+from kgeval.data import SETTINGS, SIDES, SPLITS, All, Candidates, Protocol, Recorded, Sample, Vocabulary, group_rows
 from kgeval.errors import ProtocolError
 from kgeval.results import UNKNOWN_COUNT, EvaluationResult, Key
 
 OVERRIDES = {
     "queries": "compares only the rows that all results have",
+    "sample": "compares only the triples of the smallest sample, which all results have",
     "dataset": "accepts other triples over the same labels",
     "unseen": "accepts different policies for unseen entities",
     "filter_splits": "accepts that the filters remove different known answers",
@@ -65,11 +66,15 @@ class Alignment:
         The differences that an override accepted.
     unneeded : tuple of str
         Keys of `OVERRIDES` that were passed, although the results have no difference that these keys accept.
+    sample : Sample, optional
+        The sample that the shared triples are, of the triples of the ranked splits; None: all triples, or an unknown
+        part of them.
     """
 
     rows: tuple[Ids, ...]
     overridden: tuple[Mismatch, ...]
     unneeded: tuple[str, ...]
+    sample: Sample | None = None
 
 
 def align(
@@ -108,6 +113,7 @@ def align(
         rows=tuple(np.ascontiguousarray(column) for column in shared.T),
         overridden=tuple(differences),
         unneeded=tuple(name for name in dict.fromkeys(override) if name not in mismatched),
+        sample=_smallest_sample(results),
     )
 
 
@@ -137,6 +143,19 @@ def _sides_of_all(results: Sequence[EvaluationResult]) -> list[str]:
     return [side for side in SIDES if all(side in result.protocol.sides for result in results)]
 
 
+def _smallest_sample(results: Sequence[EvaluationResult]) -> Sample | None:
+    """Return the sample that is a part of the ranked triples of every result; None if there is none.
+
+    All triples contain every sample. Of two samples that were drawn with the same seed from equally many triples, the
+    smaller one is a part of the larger one (`Sample.order`).
+    """
+    samples = {result.protocol.sample for result in results} - {None}
+    drawn_from = {(sample.of, sample.seed) for sample in samples if sample is not None}
+    if len(samples) > 1 and (len(drawn_from) > 1 or None in {seed for _, seed in drawn_from}):
+        return None
+    return min(samples, key=lambda sample: sample.n, default=None)  # type: ignore[union-attr]
+
+
 def _differences(
     results: Sequence[EvaluationResult], names: Sequence[str], sides: Sequence[str], side_mismatches: Sequence[Mismatch]
 ) -> tuple[list[Mismatch], Ids]:
@@ -147,12 +166,17 @@ def _differences(
     result j.
     """
     paired_rows = pair_rows(results, sides)
-    shared = paired_rows[(paired_rows >= 0).all(axis=1)]
+    has_row = paired_rows >= 0
+    shared = paired_rows[has_row.all(axis=1)]
+    # Different samples have different rows. These are no other mismatch if every result has all rows of the smallest.
+    smallest = _smallest_sample(results)
+    with_smallest = [smallest is not None and result.protocol.sample == smallest for result in results]
+    is_nested = any(with_smallest) and len(shared) > 0 and bool(has_row[has_row[:, with_smallest].any(axis=1)].all())
     differences = [
-        *_protocol_mismatches(results, names),
+        *_protocol_mismatches(results, names, ("sample",) if is_nested else ()),
         *side_mismatches,
         *_dataset_mismatches(results, names),
-        *(_row_mismatches(results, names, paired_rows) if sides else []),
+        *(_row_mismatches(results, names, paired_rows) if sides and not is_nested else []),
     ]
     mismatched = {field for mismatch in differences for field in mismatch.overrides}
     causes = tuple(override for override in CHANGE_RIVALS if override in mismatched)
@@ -175,7 +199,8 @@ def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Se
     if all(mismatch.overrides for mismatch in differences):
         all_overrides = tuple(dict.fromkeys([*override, *needed]))
         lines.append(
-            f"evaluate again under one protocol, or use override={all_overrides!r}; all outputs then name the overrides"
+            f"evaluate again under one protocol, or use override={all_overrides!r} (--override "
+            f"{','.join(all_overrides)}); all outputs then name the overrides"
         )
     else:
         lines.append("evaluate again under one protocol, on the same dataset")
@@ -262,8 +287,13 @@ def _codes(column: Any, words: Sequence[str]) -> Ids:
     return np.asarray(word_indices[column.cat.codes.to_numpy()])
 
 
-def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return one mismatch per protocol field in which the results differ, except ``sides`` (`_side_mismatches`)."""
+def _protocol_mismatches(
+    results: Sequence[EvaluationResult], names: Sequence[str], of_samples: tuple[str, ...]
+) -> list[Mismatch]:
+    """Return one mismatch per protocol field in which the results differ, except ``sides`` (`_side_mismatches`).
+
+    `of_samples` are the overrides that accept different samples.
+    """
     differing = []
     for field in dataclasses.fields(Protocol):
         if field.name == "sides":
@@ -271,9 +301,12 @@ def _protocol_mismatches(results: Sequence[EvaluationResult], names: Sequence[st
         values = [getattr(result.protocol, field.name) for result in results]
         if field.name == "candidates":
             values = _known_candidates(values)
+        if field.name == "sample":
+            values = ["all triples" if value is None else value for value in values]
         text = _values_by_name([_shown_value(value) for value in values], names)
         if text:
-            differing.append(Mismatch(field.name, text, (field.name,) if field.name in OVERRIDES else ()))
+            overrides = of_samples if field.name == "sample" else (field.name,) if field.name in OVERRIDES else ()
+            differing.append(Mismatch(field.name, text, overrides))
     return differing
 
 

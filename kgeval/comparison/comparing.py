@@ -6,7 +6,7 @@ Users and the command ``kgeval compare`` call `compare`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -201,7 +201,8 @@ class Comparison:
         for label, key in self.keys.items():
             keys_by_ties.setdefault(key.ties, []).append(label)
         first = self.results[0]
-        is_sample = terms.cluster_name == "triple" and first.rank_table.sampled_share > 0.0
+        sample = self.alignment.sample
+        is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
         lines = [
             f"{listed(self.names)} on {first.about['dataset']}: {len(self.alignment.rows[0]):,} ranks of "
             f"{'+'.join(first.protocol.splits)}, paired by labels",
@@ -303,7 +304,9 @@ def compare(
         Keys ``[setting.][side.][ties.]metric``, as in `EvaluationResult.value`.
     override : sequence of str, or one string with commas
         Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
-        ``"dataset"`` (same labels, different triples), ``"unseen"``, ``"filter_splits"``, ``"splits"``.
+        ``"sample"`` (compare only the triples of the smallest sample: samples that were drawn with the same seed are
+        nested, and all triples contain every sample), ``"dataset"`` (same labels, different triples), ``"unseen"``,
+        ``"filter_splits"``, ``"splits"``.
     confidence : float
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by
         Holm's method, is at most ``1 - confidence``.
@@ -363,7 +366,8 @@ def compare(
     )
     alignment = align(results, names, list(keys.values()), split_list(override))
     samples = samples_of(results, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
-    values = value_table(results, names, keys, samples, confidence)
+    of_sample = [result.__replace__(protocol=replace(result.protocol, sample=alignment.sample)) for result in results]
+    values = value_table(of_sample, names, keys, samples, confidence)
     table = difference_table(results, keys, samples, values, terms)
     notes = [*cautions(results, names), *undecided_notes(results, names, samples, keys)]
     if terms.cluster_name in ("triple", "query"):

@@ -42,13 +42,57 @@ class Sample:
     --------
     >>> rows, sample = Sample.drawn(2, 5, seed=0)
     >>> rows, str(sample), round(sample.share, 1)
-    (array([3, 4]), 'sample of 2 of 5 triples (seed 0)', 0.4)
+    (array([2, 3]), '2 of 5 triples (drawn at random, seed 0)', 0.4)
     """
 
     n: int
     of: int
     digest: str
     seed: int | None = None
+
+    @staticmethod
+    def order(of: int, seed: int = 0) -> Ids:
+        """Return the rows 0 to ``of - 1`` in random order; the sample of n triples is the first n rows.
+
+        So samples with the same seed are nested: the sample of 100 triples is a part of the sample of 200. The order is
+        the same with every version of numpy, because it depends only on the raw numbers of the generator PCG64, which
+        numpy keeps the same.
+
+        Parameters
+        ----------
+        of : int
+            The number of triples of the ranked splits.
+        seed : int
+
+        Returns
+        -------
+        int64 array, shape (of,)
+            A permutation; with a random seed, every order is equally likely.
+
+        Raises
+        ------
+        ProtocolError
+            If `seed` is not an integer of at least 0.
+
+        References
+        ----------
+        O'Neill (2014), PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number
+        Generation, Harvey Mudd College, HMC-CS-2014-0905.
+
+        Examples
+        --------
+        >>> Sample.order(5, seed=0)
+        array([3, 2, 1, 0, 4])
+        >>> Sample.drawn(3, 5, seed=0)[0]
+        array([1, 2, 3])
+        """
+        # Each row gets a key: a random number of 64 bits, whose last bits are replaced by the row. So no two keys are
+        # equal, and the sorted keys contain the rows in random order.
+        n_bits = max(of - 1, 0).bit_length()
+        last_bits = np.uint64((1 << n_bits) - 1)
+        keys = np.random.PCG64(check_seed(seed)).random_raw(of) & ~last_bits | np.arange(of, dtype=np.uint64)
+        keys.sort()
+        return (keys & last_bits).astype(np.int64)
 
     @classmethod
     def drawn(cls, triples: Any, of: int, seed: int = 0) -> tuple[Ids, Sample | None]:
@@ -62,7 +106,7 @@ class Sample:
         of : int
             The number of triples of the ranked splits.
         seed : int
-            The seed of the draw; used only if `triples` is a number.
+            The seed of the draw; used only if `triples` is a number. The rows are the first of ``order(of, seed)``.
 
         Raises
         ------
@@ -80,7 +124,7 @@ class Sample:
             n = check_positive_int("triples", int(triples))
             if n >= of:
                 return every, None
-            rows = np.sort(np.random.default_rng(seed).choice(of, n, replace=False))
+            rows = np.sort(cls.order(of, seed)[:n])
             return rows, cls(n, of, _digest(rows), seed)
         array = np.asarray(triples)
         if array.ndim == 1 and array.dtype == bool and len(array) == of:
@@ -105,8 +149,8 @@ class Sample:
         return 0.0 if self.seed is None else self.n / self.of
 
     def __str__(self) -> str:
-        how = "chosen by the user" if self.seed is None else f"seed {self.seed}"
-        return f"sample of {self.n:,} of {self.of:,} triples ({how})"
+        how = "chosen by the user" if self.seed is None else f"drawn at random, seed {self.seed}"
+        return f"{self.n:,} of {self.of:,} triples ({how})"
 
 
 def _digest(rows: Ids) -> str:

@@ -7,7 +7,7 @@ candidates, filter) once; `kgeval.ranking.rank` counts the rivals; `kgeval.evalu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import perf_counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,13 @@ from kgeval.data import (
     triple_ids,
     triple_labels,
 )
-from kgeval.errors import DataError, ProtocolError
+from kgeval.errors import DataError, ProtocolError, Stopped
 from kgeval.evaluation.assembly import Positives, RankedSide, assemble, list_notes
 from kgeval.evaluation.recent import remember
 from kgeval.evaluation.row_order import KeptTasks, check_row_order
+from kgeval.evaluation.running import Run, joined_sides
 from kgeval.evaluation.sources import ScorerSource
-from kgeval.ranking import ListTask, RankCounts, Task, TaskCounts, available_threads, rank, rank_lists
+from kgeval.ranking import Executor, ListTask, RankCounts, Task, TaskCounts, rank
 from kgeval.results import EvaluationResult, explain_triple
 from kgeval.scorers import (
     MAX_PAIRS,
@@ -64,6 +65,10 @@ def evaluate(
     progress: bool = True,
     triples: int | npt.ArrayLike | None = None,
     seed: int = 0,
+    executor: Executor | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    max_seconds: float | None = None,
 ) -> EvaluationResult:
     """Rank every triple of a split against its corruptions: the triples with another subject or another object.
 
@@ -91,7 +96,7 @@ def evaluate(
         estimates dot products with 8-bit integers; ``"cuda"`` or ``"cuda:1"``. By default numpy for numpy arrays, and
         the device of the tensors for torch tensors. The counts are the same on every device.
     progress : bool
-        Whether to show a progress bar, if the output is a terminal.
+        Whether to show a progress bar, if standard error is a terminal, and to say there how long a long run takes.
     triples : int, int array or bool array, optional
         Rank only a part of the triples; the filter still uses all known triples. One of: a number of triples, which are
         drawn at random; the rows of the triples in the ranked splits; or a mask. The protocol of the result contains
@@ -99,7 +104,19 @@ def evaluate(
         the finite-population correction; confidence intervals of differences between models do not have this
         correction.
     seed : int
-        The seed of the random triples.
+        The seed of the random triples, and of the order of the triples with `max_seconds`.
+    executor : Executor, optional
+        Where to rank: ``kg.executors.Threads(n)`` (the default), ``kg.executors.Processes(n)`` or
+        ``kg.executors.Ray(...)``. The counts are the same with every executor.
+    checkpoint : str or path, optional
+        A folder for the counts of what is finished, so that a run that was stopped can be resumed.
+    resume : bool
+        Whether to take over what the folder `checkpoint` holds. The resumed run ends in the ranks of a run that was
+        never stopped; it may use another executor and other sizes of batches. (Only the row order check may rank
+        another number of train triples, where it has to save time: ``result.about["row_order"]``.)
+    max_seconds : float, optional
+        Stop after about this time, with a partial result. The triples are ranked in a random order; the result is that
+        of the first m triples of this order, the same as with ``triples=m``. If the time suffices, all are ranked.
 
     Returns
     -------
@@ -107,6 +124,8 @@ def evaluate(
 
     Raises
     ------
+    Stopped
+        In place of KeyboardInterrupt if Ctrl-C stops the ranking; the message says what is kept.
     ScoreError
         If the scorer returns a wrong shape or dtype, a NaN, or different scores for the same triple.
     ProtocolError
@@ -114,7 +133,7 @@ def evaluate(
     MissingExtra
         If the device needs torch and torch is not installed.
     DataError
-        If no triple is left to rank.
+        If no triple is left to rank, or if the checkpoint cannot be written, is in use, or is one of another run.
 
     References
     ----------
@@ -137,6 +156,10 @@ def evaluate(
         progress=progress,
         triples=triples,
         seed=seed,
+        executor=executor,
+        checkpoint=checkpoint,
+        resume=resume,
+        max_seconds=max_seconds,
     )
 
 
@@ -229,28 +252,50 @@ class Evaluator:
         progress: bool = True,
         triples: int | npt.ArrayLike | None = None,
         seed: int = 0,
+        executor: Executor | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        max_seconds: float | None = None,
     ) -> EvaluationResult:
         """Rank the positives with `scorer`; parameters, result and errors are those of `kgeval.evaluate`."""
         for name, value in (("batch_size", batch_size), ("block_size", block_size), ("threads", threads)):
             if value is not None:
                 check_positive_int(name, value)
         limits = Limits(batch_size, block_size, check_positive_int("max_pairs", max_pairs), device)
-        threads = threads or available_threads()
-        scorer = bound(scorer, self.dataset)
+        run = Run.of(executor, threads, checkpoint, resume, max_seconds, progress)
+        given, scorer = scorer, bound(scorer, self.dataset)
         rows = as_row_scorer(scorer, len(self.dataset.entities), limits)
         check_missing(scorer, self.dataset)
+        run.check_device(rows, device)
         plan = self._plan(self._protocol_for(scorer), triples, seed)
-        report = probe(rows, self.dataset, plan.positives.triples[plan.kept], plan.entities, plan.protocol.sides)
-        started = perf_counter()
-        if plan.lists:
-            counts = rank_lists(rows, plan.lists, progress)
-        else:
-            counts = rank(rows, plan.tasks, limits, threads, progress)
-        seconds, tasks = perf_counter() - started, plan.lists or plan.tasks
-        row_order = check_row_order(
-            rows, self.dataset, plan.entities, tasks, seconds, limits, threads, self._row_order_tasks
-        )
-        return self._result(plan, counts, rows, [*report.notes, *self._notes(scorer, plan, counts)], row_order)
+        places = run.places(plan.protocol, len(plan.positives.triples), seed)
+        kept = plan.positives.triples[plan.kept]
+        with run.in_time(rows):
+            report = probe(rows, self.dataset, kept, plan.entities, plan.protocol.sides)
+        with run.opened(self.dataset, plan.protocol, scorer, rows, kept, plan.entities, seed) as store:
+            job = run.job(given, rows, self.dataset, plan.lists or plan.tasks, limits, store, places)
+            try:
+                counts = rank(job, run.executor)
+                n_reached = run.reached(job, counts, places, plan.kept)
+                if n_reached is not None:
+                    plan = self._plan(replace(plan.protocol, sample=None), n_reached, seed)
+                row_order = check_row_order(
+                    rows,
+                    self.dataset,
+                    plan.entities,
+                    plan.lists or plan.tasks,
+                    job.meter.seconds + (store.seconds if store else 0.0),
+                    run.limits_here(limits),
+                    run.threads,
+                    kept=self._row_order_tasks,
+                    n_processes=run.executor.n_processes,
+                    seconds_left=run.seconds_left,
+                    progress=progress,
+                )
+            except KeyboardInterrupt as error:
+                raise Stopped(job.describe_stop()) from error
+            by_side = joined_sides(job, counts, store, plan.protocol.sides)
+        return self._result(plan, by_side, rows, [*report.notes, *self._notes(scorer, plan, by_side)], row_order)
 
     def explain(
         self, scorer: Any, s: str | int, p: str | int, o: str | int, side: str = "object", limit: int | None = None
@@ -285,7 +330,7 @@ class Evaluator:
         row = int(in_table[0]) if len(in_table) else None
         return explain_triple(source, plan.protocol, side, triple, row, limit)
 
-    def _notes(self, scorer: Any, plan: _Plan, counts: list[TaskCounts]) -> list[str]:
+    def _notes(self, scorer: Any, plan: _Plan, by_side: dict[str, TaskCounts]) -> list[str]:
         """Return notes about the scorer: how its file was read, missing vectors, infinite scores."""
         notes = scorer_notes(scorer)
         if self.protocol.unseen is None and plan.protocol.unseen == "drop":
@@ -295,7 +340,7 @@ class Evaluator:
                 f"the model has no vector for {counted} that do not occur in train, so only the entities of train are "
                 "candidates (unseen='drop')"
             )
-        if any(part.is_infinite for part in counts):
+        if any(part.is_infinite for part in by_side.values()):
             notes.append("some scores are +infinity; infinities are ranked as numbers, and tie with each other")
         return notes
 
@@ -326,14 +371,14 @@ class Evaluator:
     def _result(
         self,
         plan: _Plan,
-        counts: list[TaskCounts],
+        by_side: dict[str, TaskCounts],
         rows: RowScorer,
         notes: list[str],
         row_order: tuple[dict[str, Any], str],
     ) -> EvaluationResult:
         statistic, caution = row_order
         n_unseen = 0 if plan.protocol.unseen == "worst" else len(plan.chosen) - len(plan.kept)
-        ranked = [self._ranked_side(plan, side, counts) for side in plan.protocol.sides]
+        ranked = [self._ranked_side(plan, side, by_side[side]) for side in plan.protocol.sides]
         return assemble(
             self.dataset,
             plan.protocol,
@@ -354,18 +399,14 @@ class Evaluator:
     def _source(self, plan: _Plan, rows: RowScorer, positive_rows: Ids) -> ScorerSource:
         return ScorerSource(self.dataset, rows, plan.protocol.candidates, plan.entities, positive_rows)
 
-    def _ranked_side(self, plan: _Plan, side: str, counts: list[TaskCounts]) -> RankedSide:
+    def _ranked_side(self, plan: _Plan, side: str, joined: TaskCounts) -> RankedSide:
         """Return the ranks of one side, in the order of the positives.
 
-        The tasks contain the positives in another order. With unseen='worst', positives with an entity or relation that
+        `joined` contains the positives in another order. With unseen='worst', positives with an entity or relation that
         does not occur in train were not ranked: every rival of such a positive counts as ranked above it.
         """
-        tasks: list[Task | ListTask] = [*plan.tasks, *plan.lists]
-        side_tasks = [(task, part) for task, part in zip(tasks, counts) if task.side == side]
-        # Element i of `joined` holds the counts of positive rows[i]. The arrays below have shape (n,), one element per
-        # positive.
-        rows = np.concatenate([task.rows for task, _ in side_tasks])
-        joined = TaskCounts.joined([part for _, part in side_tasks])
+        rows = joined.rows
+        # The arrays below have shape (n,), one element per positive.
         n, is_worst = len(plan.positives.triples), plan.protocol.unseen == "worst"
         by_setting = {}
         for setting, part in (("raw", joined.raw), ("filtered", joined.filtered)):

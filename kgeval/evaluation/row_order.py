@@ -7,15 +7,18 @@ the dataset, or are read with a wrong layout, it ranks these triples lower. `Eva
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from kgeval.checks import Ids
-from kgeval.data import Dataset, KnownIndex, Queries, Sample, known_triples, query_parts, shares_query
+from kgeval.data import Dataset, KnownIndex, Queries, known_triples, query_parts, shares_query
 from kgeval.errors import ScoreError
 from kgeval.evaluation.recent import remember
 from kgeval.metrics import MR, MRR, Adjusted
-from kgeval.ranking import ListTask, Task, TaskCounts, rank
+from kgeval.ranking import Job, ListTask, Meter, Task, TaskCounts, executors, rank
 from kgeval.scorers import Limits, RowScorer
 
 # How many train triples are ranked: see `check_row_order`.
@@ -39,11 +42,14 @@ def check_row_order(
     rows: RowScorer,
     dataset: Dataset,
     entities: Ids,
-    tasks: Sequence[Task] | Sequence[ListTask],
+    tasks: Sequence[Task | ListTask],
     seconds: float,
     limits: Limits,
-    threads: int = 1,
+    threads: int | None = None,
     kept: KeptTasks | None = None,
+    n_processes: int = 1,
+    seconds_left: float | None = None,
+    progress: bool = False,
 ) -> tuple[dict[str, Any], str]:
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
@@ -66,12 +72,19 @@ def check_row_order(
     tasks : sequence of Task or sequence of ListTask
         The tasks that the run ranked. The check ranks the same sides.
     seconds : float
-        The time that the run needed to rank the tasks.
+        The time that the run needed to rank the tasks, without the start of worker processes.
     limits : Limits
-    threads : int
+    threads : int, optional
         The number of worker threads for embedding models.
     kept : dict, optional
         The tasks of earlier checks of this dataset. The check reuses them, and adds the tasks that it makes.
+    n_processes : int
+        The number of processes that shared the run; the check has one. If 5% of the pairs would take this process more
+        than 5 seconds, the share is divided by this number.
+    seconds_left : float, optional
+        The seconds that the check may take; by default as many as are said above.
+    progress : bool
+        Whether to show a progress bar in a terminal.
 
     Returns
     -------
@@ -98,15 +111,23 @@ def check_row_order(
     if train is None or not len(train):
         return _unchecked("the dataset has no train triples")
     sides = list(dict.fromkeys(task.side for task in tasks))
-    n = _affordable(rows, tasks, min(len(train), MAX_TRIPLES), len(entities), len(sides), seconds)
+    most = min(len(train), MAX_TRIPLES)
+    n = _affordable(rows, tasks, most, len(entities), len(sides), seconds, n_processes, seconds_left)
+    if seconds_left is not None and n < min(most, MIN_JUDGED):
+        return _unchecked("max_seconds left no time for it")
     if not n:
         return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
     kept = {} if kept is None else kept
     try:
         check_tasks = [_kept_task(kept, dataset, n, side, entities) for side in sides]
-        counts = rank(rows, check_tasks, limits, threads, progress=False)
+        deadline = None if seconds_left is None else time.monotonic() + seconds_left
+        n_queries = sum(task.n_queries for task in check_tasks)
+        meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)
+        counts = rank(Job(rows, check_tasks, limits, meter=meter, deadline=deadline), executors.Threads(threads))
     except ScoreError as error:  # for example, a scorer that knows only the queries of test
         return _unchecked(f"the scorer cannot score train triples: {error}")
+    if any(len(part.rows) < len(task.rows) for part, task in zip(counts, check_tasks)):
+        return _unchecked("max_seconds left no time for it")
     statistic = {side: _measure(part) for side, part in zip(sides, counts) if part.filtered.rivals.any()}
     return {"triples": n, **statistic}, _caution(n, statistic)
 
@@ -117,11 +138,13 @@ def _unchecked(reason: str) -> tuple[dict[str, Any], str]:
 
 def _affordable(
     rows: RowScorer,
-    tasks: Sequence[Task] | Sequence[ListTask],
+    tasks: Sequence[Task | ListTask],
     most: int,
     n_entities: int,
     n_sides: int,
     seconds: float,
+    n_processes: int,
+    seconds_left: float | None,
 ) -> int:
     """Return how many train triples the check may rank on each side, at most `most`; see `check_row_order`."""
     n_scored = max(1, sum(_count_pairs(rows, task, n_entities) for task in tasks))
@@ -129,9 +152,17 @@ def _affordable(
     longest = QUICK_RUN - seconds  # the seconds that the check may take
     if n_scored < n_entities * sum(task.n_queries for task in tasks):
         longest = min(longest, QUICK_CHECK)
+    if seconds_left is not None:
+        longest = min(longest, seconds_left)
+    seconds_each = seconds * n_processes * pairs_per_triple / n_scored  # for one train triple, on all sides
     enough = [min(most, n) for n in (max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES, MIN_JUDGED)]
-    least = next((n for n in enough if seconds * n * pairs_per_triple / n_scored < longest), 0)
-    return min(most, max(least, int(MAX_SHARE * n_scored / pairs_per_triple)))
+    least = next((n for n in enough if seconds_each * n < longest), 0)
+    share = int(MAX_SHARE * n_scored / pairs_per_triple)
+    if seconds_each * min(most, share) > QUICK_CHECK:
+        share //= n_processes
+    if seconds_left is not None and seconds_each:
+        share = min(share, int(seconds_left / seconds_each))
+    return min(most, max(least, share))
 
 
 def _count_pairs(rows: RowScorer, task: Task | ListTask, n_entities: int) -> int:
@@ -149,7 +180,8 @@ def _kept_task(kept: KeptTasks, dataset: Dataset, n: int, side: str, entities: I
 def _task(dataset: Dataset, n: int, side: str, entities: Ids) -> Task:
     """Return the task that ranks `n` random train triples on `side`; the filter uses all splits."""
     train = dataset["train"].array
-    triples = train[Sample.drawn(n, len(train), SEED)[0]]
+    # not `Sample.drawn`, which orders all triples: train may have millions
+    triples = train[np.sort(np.random.default_rng(SEED).choice(len(train), n, replace=False))]
     known = known_triples(dataset, tuple(dataset.splits))
     known = known[shares_query(known, triples, side)]  # the other known triples are not indexed, to save time
     index = KnownIndex.of(*query_parts(known, side))

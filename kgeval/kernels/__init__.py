@@ -26,16 +26,25 @@ from kgeval.kernels.arrays import (
     load_torch,
     on_host,
 )
-from kgeval.kernels.backends import Counter, check_device, make_counter, one_thread_each
+from kgeval.kernels.backends import (
+    Counter,
+    check_counter_memory,
+    check_device,
+    counter_bytes,
+    make_counter,
+    one_thread_each,
+)
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.derived import clamped_dot, squared_l2
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
+from kgeval.kernels.memory import MEMORY_SHARE, check_fits, check_row_memory, free_bytes, is_out_of_memory, size_text
 from kgeval.kernels.ordering import Order
 from kgeval.kernels.rows import first_nan, largest_score, row_counter
 
 __all__ = [
     "GEOMETRIES",
     "MAX_DIMENSION",
+    "MEMORY_SHARE",
     "Array",
     "Counter",
     "Counts",
@@ -45,9 +54,13 @@ __all__ = [
     "address",
     "as_array",
     "as_double",
+    "check_counter_memory",
     "check_device",
+    "check_fits",
+    "check_row_memory",
     "clamped_dot",
     "count_known",
+    "counter_bytes",
     "double_copy",
     "empty_like",
     "exact_pair_scores",
@@ -55,8 +68,10 @@ __all__ = [
     "fetched",
     "first_nan",
     "float_tensor",
+    "free_bytes",
     "geometries",
     "is_on_device",
+    "is_out_of_memory",
     "is_tensor",
     "kind_of",
     "largest_in_rows",
@@ -69,5 +84,6 @@ __all__ = [
     "one_thread_each",
     "pair_parts",
     "row_counter",
+    "size_text",
     "squared_l2",
 ]

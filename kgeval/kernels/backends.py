@@ -1,7 +1,7 @@
 """`make_counter` chooses the counter for a matrix of candidate vectors: a `NumpyCounter` or a `TorchCounter`.
 
 A `NumpyCounter` may use torch's products of 8-bit integers (see `multiplies_bytes`). The ranker calls
-`make_counter` once for each matrix of candidate vectors.
+`make_counter` once for each matrix of candidate vectors, and before it `check_counter_memory`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kgeval.errors import ProtocolError
-from kgeval.kernels.arrays import Array, is_tensor, load_torch
+from kgeval.kernels.arrays import Array, is_on_device, is_tensor, load_torch
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
-from kgeval.kernels.numpy_kernels import NumpyCounter
+from kgeval.kernels.memory import MEMORY_SHARE, check_fits, device_free_bytes, free_bytes
+from kgeval.kernels.numpy_kernels import BYTE_CELL_BYTES, CELL_BYTES, QUERY_BYTES, NumpyCounter, even_width
 from kgeval.kernels.torch_kernels import TorchCounter
+from kgeval.kernels.torch_screens import make_screen
+
+_MIN_COLUMNS = 64  # the default tile has at least this many candidates
+_SAMPLE_ROWS, _SAMPLE_NUMBERS = 1024, 1 << 22  # the largest sample from which the size of copies is extrapolated
 
 
 class Counter(typing.Protocol):
@@ -80,7 +86,47 @@ def check_device(device: Any) -> str | None:
     return name
 
 
-def make_counter(geometry: str, candidates: Array, device: Any, block_size: int | None = None) -> Counter:
+@dataclass(frozen=True)
+class _Plan:
+    """Which counter counts, and with which sizes.
+
+    Parameters
+    ----------
+    device : str, optional
+        The device of a `TorchCounter`; None for a `NumpyCounter`.
+    batch_size, block_size : int
+        The numbers of queries and of candidates that are scored together.
+    threads : int
+        How many batches are counted at the same time.
+    with_bytes : bool
+        See `NumpyCounter`.
+    """
+
+    device: str | None
+    batch_size: int
+    block_size: int
+    threads: int
+    with_bytes: bool = False
+
+    def batch_bytes(self, dimension: int) -> int:
+        """Return the memory that the batches of all threads need, without the copies of the candidates."""
+        tile_bytes = 0 if self.device else self.cell_bytes * self.block_size  # a `TorchCounter` makes its blocks fit
+        return self.threads * self.batch_size * (tile_bytes + QUERY_BYTES * dimension)
+
+    @property
+    def cell_bytes(self) -> int:
+        """The memory that a cell of a tile needs."""
+        return BYTE_CELL_BYTES if self.with_bytes else CELL_BYTES
+
+
+def make_counter(
+    geometry: str,
+    candidates: Array,
+    device: Any,
+    block_size: int | None = None,
+    threads: int = 1,
+    batch_size: int | None = None,
+) -> Counter:
     """Return the counter for a matrix of candidate vectors.
 
     Parameters
@@ -93,7 +139,11 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
         See `check_device`. By default, the device of the tensor `candidates`; for an array, ``"numpy"``.
     block_size : int, optional
         The largest number of candidates that are scored together; by default a number that suits the geometry and
-        the device.
+        the device, or a smaller one if little memory is free.
+    threads : int
+        How many threads will call `count` at the same time.
+    batch_size : int, optional
+        The number of queries in one call of `count`; by default a number that suits the geometry and the device.
 
     Returns
     -------
@@ -105,17 +155,166 @@ def make_counter(geometry: str, candidates: Array, device: Any, block_size: int 
         If the name of the device is unknown, or this machine has no such device.
     MissingExtra
         If the device needs torch, and torch is not installed.
+    OutOfMemory
+        If the candidates do not fit into the memory of the device.
     """
+    plan = _plan(geometry, candidates, device, block_size, threads, batch_size)
+    if plan.device is not None:
+        return TorchCounter(geometry, candidates, block_size, device=plan.device)
+    return NumpyCounter(geometry, candidates, plan.block_size, plan.with_bytes, plan.batch_size)
+
+
+def counter_bytes(
+    geometry: str,
+    candidates: Array,
+    device: Any = None,
+    block_size: int | None = None,
+    threads: int = 1,
+    batch_size: int | None = None,
+) -> int:
+    """Estimate the memory that a counter needs besides `candidates`.
+
+    The estimate is the size of the copies of the candidates that the counter prepares, found by preparing a sample, and
+    of the tiles and queries of each thread. On a GPU, it leaves out the blocks, which are made to fit.
+
+    Parameters
+    ----------
+    geometry, candidates, device, block_size, threads, batch_size
+        See `make_counter`.
+
+    Returns
+    -------
+    int
+        Bytes of the memory of the host, or of the GPU that counts.
+
+    Examples
+    --------
+    >>> candidates = np.ones((1000, 64), dtype=np.float32)
+    >>> counter_bytes("dot", candidates), counter_bytes("l1", candidates)
+    (9776576, 3054656)
+    """
+    plan = _plan(geometry, candidates, device, block_size, threads, batch_size)
+    copied = _copied_bytes(geometry, _sample(candidates), candidates, plan)
+    return copied + plan.batch_bytes(candidates.shape[1])
+
+
+def check_counter_memory(
+    geometry: str,
+    candidates: Array,
+    device: Any = None,
+    block_size: int | None = None,
+    threads: int = 1,
+    batch_size: int | None = None,
+) -> int:
+    """Check, before `make_counter`, that a counter fits into the free memory.
+
+    Parameters
+    ----------
+    geometry, candidates, device, block_size, threads, batch_size
+        See `make_counter`.
+
+    Returns
+    -------
+    int
+        The estimate of `counter_bytes`.
+
+    Raises
+    ------
+    OutOfMemory
+        If the estimate exceeds the free memory; the message names the settings that would fit.
+    """
+    need = counter_bytes(geometry, candidates, device, block_size, threads, batch_size)
+    plan, (n, d) = _plan(geometry, candidates, device, block_size, threads, batch_size), candidates.shape
+    free = free_bytes() if plan.device is None else device_free_bytes(plan.device)
+    if free is not None and need > free:
+        dtype = str(candidates.dtype).removeprefix("torch.")
+        on = "" if plan.device is None else f" on {plan.device}"
+        what = f"ranking among {n:,} candidates of {d:,} dimensions ({geometry}, {dtype}){on}"
+        check_fits(need, what, _remedy(geometry, candidates, plan, need - plan.batch_bytes(d), free), free)
+    return need
+
+
+def _plan(
+    geometry: str, candidates: Array, device: Any, block_size: int | None, threads: int, batch_size: int | None = None
+) -> _Plan:
+    """Choose the counter and its sizes; see `make_counter`."""
     device = check_device(device)
     place = device or (candidates.device.type if is_tensor(candidates) else "numpy")
-    definition = GEOMETRIES[geometry]
+    definition, n = GEOMETRIES[geometry], max(1, len(candidates))
     if place not in ("numpy", "cpu") and definition.screen is not None:
-        return TorchCounter(
-            geometry, load_torch().as_tensor(candidates, device=device or candidates.device), block_size
-        )
+        return _Plan(device or str(candidates.device), batch_size or TorchCounter.batch_size, block_size or n, threads)
     with_bytes = place == "cpu" and definition.byte_tile is not None and multiplies_bytes()
-    batch_size, columns = definition.byte_tile if with_bytes and definition.byte_tile else definition.tile
-    return NumpyCounter(geometry, candidates, block_size or columns, with_bytes, batch_size)
+    rows, columns = definition.byte_tile if with_bytes and definition.byte_tile else definition.tile
+    columns = block_size or columns
+    width = min(columns, -(-even_width(n, columns) // 8) * 8)  # a multiple of eight, as `NumpyCounter` wants it
+    plan = _Plan(None, batch_size or rows, width, threads, with_bytes)
+    free = free_bytes() if block_size is None else None
+    if free is not None:
+        fitting = free // (MEMORY_SHARE * threads * plan.batch_size * plan.cell_bytes) // 8 * 8
+        plan = replace(plan, block_size=min(width, max(_MIN_COLUMNS, fitting)))
+    return plan
+
+
+def _sample(candidates: Array) -> Array:
+    """Return the first candidates, from which `_copied_bytes` extrapolates; tensors come to the host."""
+    sample = candidates[: min(_SAMPLE_ROWS, max(1, _SAMPLE_NUMBERS // candidates.shape[1]))]
+    return sample.detach().cpu() if is_tensor(sample) else sample
+
+
+def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) -> int:
+    """Return the bytes of the copies of `candidates` that a counter prepares: those of `sample`, scaled up."""
+    if plan.device is None:
+        counter = NumpyCounter(geometry, sample, plan.block_size, plan.with_bytes)
+        besides = None if is_on_device(candidates) else sample  # the host needs a copy of a table on a GPU
+        held = _held_bytes([counter.candidates, counter.order, counter.column_of, *counter.passes], besides)
+    else:
+        torch = load_torch()
+        sample = torch.as_tensor(sample)
+        wide = sample if sample.dtype == torch.float64 else sample.float()
+        screen = make_screen(geometry, wide, torch.float16)
+        # the copies of the table itself: one if it has to be moved, one if its dtype has to be widened
+        is_moved = not is_on_device(candidates) or plan.device not in (str(candidates.device), candidates.device.type)
+        held = _held_bytes([screen], wide) + is_moved * sample.nbytes + (wide is not sample) * wide.nbytes
+    return held * len(candidates) // max(1, len(sample))
+
+
+def _held_bytes(parts: list[Any], besides: Array | None) -> int:
+    """Return the bytes of the arrays and tensors in `parts` and in the fields of dataclasses, without `besides`."""
+    sizes: dict[int, int] = {}  # address of the memory -> bytes, so that nothing counts twice
+    while parts:
+        part = parts.pop()
+        if is_tensor(part):
+            sizes[part.data_ptr()] = part.nbytes
+        elif isinstance(part, np.ndarray):
+            sizes[part.ctypes.data] = part.nbytes
+        elif is_dataclass(part):
+            parts += vars(part).values()
+    if besides is not None:
+        sizes.pop(besides.data_ptr() if is_tensor(besides) else besides.ctypes.data, None)
+    return sum(sizes.values())
+
+
+def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: int) -> str:
+    """Return the end of a message: each setting that would suffice alone, with its largest value."""
+    (n, d), settings = candidates.shape, []
+    for name in ("threads", "batch_size", "block_size"):
+        # the batches need `fixed`, and `each` for every unit of the setting
+        fixed, first = (replace(plan, **dict[str, Any]({name: value})).batch_bytes(d) for value in (0, 1))
+        each = first - fixed
+        value = (free - copied - fixed) // each if each else 0
+        if 1 <= value < getattr(plan, name):
+            settings.append(f"{name}={value}")
+    if settings:
+        listed = " or ".join(filter(None, (", ".join(settings[:-1]), settings[-1])))
+        return f"Set {listed}, or a smaller value"
+    if "float64" in str(candidates.dtype):
+        sample = _sample(candidates)
+        single = sample.float() if is_tensor(sample) else sample.astype(np.float32)
+        smallest = replace(plan, threads=1, batch_size=1).batch_bytes(d)
+        if _copied_bytes(geometry, single, candidates, plan) + smallest <= free + 4 * n * d:
+            return "Store the parameters as float32"
+    place = "a machine with more memory" if plan.device is None else "device='cpu'"
+    return f"Rank among fewer candidates, or use {place}"
 
 
 def multiplies_bytes() -> bool:

@@ -27,6 +27,9 @@ _LANES = 255  # a sum of 255 bytes fits one byte if each of them is 0 or 1
 _BUFFER = 1024  # size of numpy's buffer in cells
 _MAX_AT_ONCE = 64  # the largest number of positives that are compared with one row of scores together
 _MAX_WAITING = 1 << 20  # when there are more undecided pairs than this, they are scored
+# Memory of a thread, measured: for each cell of a tile (scores of the passes, masks, copies of rows), without and with
+# a pass of 8-bit products, and for each number of a query. Between few and many undecided candidates, it doubles.
+CELL_BYTES, BYTE_CELL_BYTES, QUERY_BYTES = 17, 24, 32
 _EVEN_BYTES, _ADD_PAIRS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
@@ -60,8 +63,7 @@ class NumpyCounter:
     ) -> None:
         self.geometry, self.batch_size = geometry, batch_size
         self.candidates = candidates = on_host(candidates)
-        n_blocks = -(-len(candidates) // block_size)
-        self.block_size = -(-len(candidates) // n_blocks)  # makes all blocks about equally wide
+        self.block_size = even_width(len(candidates), block_size)
         if self.block_size > _LANES:
             # wide tiles get a multiple of eight columns: `count_true` reads eight cells as one word
             self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
@@ -216,6 +218,26 @@ class NumpyCounter:
             exact = self._exact(job.queries, known_rows, known)
             better[is_open], equal[is_open] = count_known(open_places, exact, job.scores[is_open])
         return better, equal
+
+
+def even_width(n: int, block_size: int) -> int:
+    """Return the width of tiles of at most `block_size` candidates that cut `n` candidates into about equal parts.
+
+    Parameters
+    ----------
+    n, block_size : int
+        At least 1.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> even_width(10_000, 4080)
+    3334
+    """
+    return -(-n // -(-n // block_size))
 
 
 @dataclass(frozen=True)

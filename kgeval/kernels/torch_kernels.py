@@ -9,25 +9,40 @@ is above the interval is better, a candidate below the interval is worse, and a 
 and scored exactly. For a block of candidates, a positive is crowded if more than 64 candidates, and more than a quarter
 of the block, are undecided; then all candidates of the block are scored exactly with the query of the positive. On CUDA
 a fused kernel (`triton_kernels`) multiplies and compares without writing the screening scores to memory.
+
+When the device runs out of memory, the work is repeated in smaller parts: parts of rows or pairs (`for_parts`), or
+blocks of half the width. Counts are added only when a part is complete, so a repetition counts nothing twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from kgeval.checks import Ids, check_one_of, check_positive_int
-from kgeval.errors import ScoreError
+from kgeval.errors import OutOfMemory
 from kgeval.kernels import triton_kernels
 from kgeval.kernels.arrays import fetched, load_torch
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
-from kgeval.kernels.torch_screens import ProductScreen, Ready, budget, exact_tensor_pairs, make_screen
+from kgeval.kernels.memory import MEMORY_SHARE, device_free_bytes, is_out_of_memory, size_text
+from kgeval.kernels.torch_screens import (
+    ProductScreen,
+    Ready,
+    Screen,
+    budget,
+    exact_tensor_pairs,
+    for_parts,
+    make_screen,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+T = TypeVar("T")
 
 _MIN_CROWD, _CROWD = 64, 4  # a positive is crowded if more than 64 candidates, and more than 1 in 4, are undecided
 _MIN_WIDTH = 256  # the default block has at least this many candidates
@@ -58,20 +73,24 @@ class TorchCounter:
     ----------
     geometry : str
         ``"dot"``, ``"l1"``, ``"l2"`` or ``"modulus"``.
-    candidates : float tensor, shape (candidates, d)
-        Finite, on any device that supports float64. float16 and bfloat16 become float32, which changes no value. Not
-        modified.
+    candidates : float tensor or array, shape (candidates, d)
+        Finite; copied to `device` if necessary, which must support float64. float16 and bfloat16 become float32, which
+        changes no value. Not modified.
     block_size : int, optional
         The largest number of candidates that are screened together. By default, as many as fit a cache (CPU) or keep a
         GPU busy.
     screening : torch.dtype, optional
         The dtype to which ``dot`` and ``l2`` round vectors for screening; see `torch_screens.make_screen`. The
         choice changes the time, never a count.
+    device : str or torch.device, optional
+        By default the device of the tensor `candidates`.
 
     Attributes
     ----------
     batch_size : int
         The number of queries that keeps a GPU busy.
+    block_size : int or None
+        As given; a smaller number after the device ran out of memory.
     is_fused : bool
         Whether the Triton kernel computes the screening scores: for ``dot`` and ``l2`` with 16-bit numbers, if
         `triton_kernels.is_available`.
@@ -79,14 +98,21 @@ class TorchCounter:
 
     batch_size = 4096
 
-    def __init__(self, geometry: str, candidates: Tensor, block_size: int | None = None, screening: Any = None) -> None:
+    def __init__(
+        self, geometry: str, candidates: Any, block_size: int | None = None, screening: Any = None, device: Any = None
+    ) -> None:
         torch = load_torch()
         self.geometry = check_one_of("geometry", geometry, GEOMETRIES)
         self.block_size = None if block_size is None else check_positive_int("block_size", block_size)
+        device = candidates.device if device is None else device
+
+        def prepare() -> tuple[Tensor, Screen]:
+            vectors = torch.as_tensor(candidates, device=device).detach()
+            wide = vectors if vectors.dtype in (torch.float32, torch.float64) else vectors.float()
+            return wide, make_screen(geometry, wide, screening)
+
         with torch.no_grad():
-            vectors = candidates.detach()
-            self.candidates = vectors if vectors.dtype in (torch.float32, torch.float64) else vectors.float()
-            self.screen = make_screen(geometry, self.candidates, screening)
+            self.candidates, self.screen = _twice(prepare, f"{len(candidates):,} candidates", device, _ON_DEVICE)
         is_half = isinstance(self.screen, ProductScreen) and self.screen.dtype != torch.float32
         self.is_fused = is_half and triton_kernels.is_available(self.candidates.device)
 
@@ -106,43 +132,45 @@ class TorchCounter:
 
         Raises
         ------
-        ScoreError
-            If even a block of one candidate does not fit into the device's memory.
+        OutOfMemory
+            If the queries, or even a block of one candidate, do not fit into the device's memory.
         """
         torch = load_torch()
         with torch.no_grad():
-            queries = torch.as_tensor(queries, device=self.candidates.device).detach()
-            rows, answers, known_rows, known = _on_device(places, queries)
-            scores = exact_tensor_pairs(self.geometry, queries, self.candidates, rows, answers)
-            known_scores = exact_tensor_pairs(self.geometry, queries, self.candidates, known_rows, known)
-            known_counts = _count_known(rows, known_rows, scores, known_scores)
-            ready = self.screen.prepare(queries, rows, scores)
-            groups = triton_kernels.make_groups(places.rows, queries.device) if self.is_fused else None
-            job = _TensorJob(queries, ready, places.rows, rows, scores, groups)
-            better, equal = torch.zeros((2, len(scores)), dtype=torch.int64, device=queries.device)
+            device = self.candidates.device
+            what = f"{len(queries):,} queries"
+            job, known_counts = _twice(lambda: self._prepare(queries, places), what, device, _FEWER)
+            better, equal = torch.zeros((2, len(job.positives)), dtype=torch.int64, device=device)
             start, n = 0, len(self.candidates)
-            width = min(n, self._width(job))
-            while start < n and len(scores):
+            width, is_halved = min(n, self._width(job)), False
+            while start < n and len(job.positives):
                 block = slice(start, min(start + width, n))
                 try:
                     block_better, block_equal = self._count_block(job, block)
-                except torch.cuda.OutOfMemoryError as error:
-                    width = self.block_size = self._half_of(block, job, error)
+                    start = block.stop
+                except RuntimeError as error:
+                    if not is_out_of_memory(error):
+                        raise
+                    width, is_halved = _half_of(block, job, error), True
+                if start < block.stop:  # here and not above: the error holds the tensors of the failed call
+                    torch.cuda.empty_cache()
                     continue
+                if is_halved:  # several threads may count: none sets a larger block than another has found to fit
+                    self.block_size = min(width, self.block_size or width)
                 better += block_better
                 equal += block_equal
-                start = block.stop
-        return Counts(*map(fetched, (better, equal, *known_counts, scores)))
+        return Counts(*map(fetched, (better, equal, *known_counts, job.positives)))
 
-    def _half_of(self, block: slice, job: _TensorJob, error: Exception) -> int:
-        """Return half the width of a block that needs too much memory; raise ScoreError if the width is 1."""
-        width: int = block.stop - block.start
-        if width < 2:
-            raise ScoreError(
-                f"not enough memory on {job.queries.device} to score {len(job.queries)} queries, even against one "
-                "candidate at a time; set a smaller batch_size, or free memory on the device"
-            ) from error
-        return width // 2
+    def _prepare(self, queries: Any, places: Places) -> tuple[_TensorJob, tuple[Tensor, Tensor]]:
+        """Return the prepared input, and the two counts among the known answers."""
+        queries = load_torch().as_tensor(queries, device=self.candidates.device).detach()
+        rows, answers, known_rows, known = _on_device(places, queries)
+        scores = exact_tensor_pairs(self.geometry, queries, self.candidates, rows, answers)
+        known_scores = exact_tensor_pairs(self.geometry, queries, self.candidates, known_rows, known)
+        known_counts = _count_known(rows, known_rows, scores, known_scores)
+        ready = self.screen.prepare(queries, rows, scores)
+        groups = triton_kernels.make_groups(places.rows, queries.device) if self.is_fused else None
+        return _TensorJob(queries, ready, places.rows, rows, scores, groups), known_counts
 
     def _width(self, job: _TensorJob) -> int:
         """Return how many candidates are screened together."""
@@ -152,7 +180,11 @@ class TorchCounter:
         # cache of a core. The fused kernel writes no tile, only a short list.
         is_distance = not isinstance(self.screen, ProductScreen)
         bytes_each = 1 if self.is_fused else 32 if is_distance and not job.queries.is_cuda else 4
-        return max(_MIN_WIDTH, budget(job.queries, bytes_each * len(job.queries)))
+        width = budget(job.queries, bytes_each * len(job.queries))
+        free = device_free_bytes(job.queries.device) if job.queries.is_cuda else None
+        if free is not None:
+            width = min(width, free // MEMORY_SHARE // max(1, bytes_each * len(job.queries)))
+        return max(_MIN_WIDTH, width)
 
     def _count_block(self, job: _TensorJob, block: slice) -> tuple[Tensor, Tensor]:
         """Count, for each positive, the candidates of a block with a higher score and with the same score."""
@@ -211,17 +243,19 @@ class TorchCounter:
         device = job.queries.device
         rows, which = np.unique(job.rows[crowd], return_inverse=True)  # rows[which[i]] is the query of crowd[i]
         positives = job.positives[torch.from_numpy(crowd).to(device)]  # (crowd,): exact scores
-        parts = []
-        step = budget(job.queries, 32 * len(candidates))
-        for start in range(0, len(rows), step):
-            part_rows = torch.from_numpy(rows[start : start + step]).to(device)
+        better, equal = torch.empty((2, len(crowd)), dtype=torch.int64, device=device)
+
+        def count(part: slice) -> None:
+            part_rows = torch.from_numpy(rows[part]).to(device)
             # pairs, (queries of the part * candidates,): the query and the candidate of each pair
             pairs = part_rows.repeat_interleave(len(candidates)), candidates.repeat(len(part_rows))
             scores = exact_tensor_pairs(self.geometry, job.queries, self.candidates, *pairs).view(len(part_rows), -1)
             # `which` ascends, so the positives of the part are first:last
-            first, last = np.searchsorted(which, (start, start + step))
-            parts.append(_count_cells(scores, which[first:last] - start, positives[first:last]))
-        better, equal = (torch.cat(part) for part in zip(*parts))
+            first, last = np.searchsorted(which, (part.start, part.stop))
+            at = slice(int(first), int(last))
+            better[at], equal[at] = _count_cells(scores, which[at] - part.start, positives[at])
+
+        for_parts(len(rows), budget(job.queries, 32 * len(candidates)), count)
         return better, equal
 
 
@@ -240,14 +274,23 @@ def count_tensor_rows(scores: Tensor, places: Places) -> Counts:
     -------
     Counts
         The positives' scores have the tensor's dtype; bfloat16 becomes float32. No other score is copied to the host.
+
+    Raises
+    ------
+    OutOfMemory
+        If the memory of the device does not suffice to compare even a few rows at a time.
     """
-    with load_torch().no_grad():
-        scores = scores.detach()
+    scores = scores.detach()
+
+    def count() -> tuple[Tensor, ...]:
         rows, answers, known_rows, known = _on_device(places, scores)
         positives = scores[rows, answers]
         counts = _count_cells(scores, places.rows, positives)
-        known_counts = _count_known(rows, known_rows, positives, scores[known_rows, known])
-    return Counts(*map(fetched, (*counts, *known_counts, positives)))
+        return *counts, *_count_known(rows, known_rows, positives, scores[known_rows, known]), positives
+
+    with load_torch().no_grad():
+        what = f"scores of shape {tuple(scores.shape)}"
+        return Counts(*map(fetched, _twice(count, what, scores.device, _FEWER)))
 
 
 def first_nan_of_tensor(scores: Tensor) -> tuple[int, int, int] | None:
@@ -295,11 +338,14 @@ def _count_cells(scores: Tensor, rows: Ids, positives: Tensor) -> tuple[Tensor, 
     """
     torch = load_torch()
     better, equal = torch.empty((2, len(rows)), dtype=torch.int64, device=scores.device)
-    for part in _parts(scores, len(rows)):
+
+    def count(part: slice) -> None:
         cells, thresholds = _rows_of(scores, rows[part]), positives[part, None]  # (part, columns), (part, 1)
         mask = cells > thresholds
         better[part] = _count_true(mask)
         equal[part] = _count_true(torch.eq(cells, thresholds, out=mask))
+
+    for_parts(len(rows), _part_size(scores), count)
     return better, equal
 
 
@@ -319,7 +365,8 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
     above = torch.empty(len(rows), dtype=torch.int64, device=tile.device)
     is_crowded = torch.empty(len(rows), dtype=torch.bool, device=tile.device)
     pairs = []
-    for part in _parts(tile, len(rows)):
+
+    def compare(part: slice) -> None:
         cells = _rows_of(tile, rows[part])  # (positives of the part, columns)
         mask = cells > high[part]
         above[part] = _count_true(mask)
@@ -328,20 +375,21 @@ def _count_tile(tile: Tensor, rows: Ids, low: Tensor, high: Tensor) -> tuple[Ten
         mask &= ~is_crowded[part, None]
         which, columns = mask.nonzero(as_tuple=True)
         pairs.append((which + part.start, columns))
+
+    for_parts(len(rows), _part_size(tile), compare)
     which, columns = (torch.cat(part) for part in zip(*pairs))
     return above, which, columns, is_crowded
 
 
-def _parts(matrix: Tensor, n: int) -> list[slice]:
-    """Return slices that cut `n` positives into parts whose rows of `matrix` are small enough to copy.
+def _part_size(matrix: Tensor) -> int:
+    """Return how many positives are compared at a time, so that their rows of `matrix` are small enough to copy.
 
     Let n_cells be the number of cells of `matrix`. The copied rows of a part take at most n_cells bytes or 4 MiB,
     whichever is more; but a part has at least one row.
     """
     row_bytes = max(1, matrix.shape[1] * matrix.element_size())
     max_rows = max(1, matrix.numel() // row_bytes, _MIN_BYTES // row_bytes)
-    step = min(max_rows, budget(matrix, row_bytes))
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+    return int(min(max_rows, budget(matrix, row_bytes)))
 
 
 def _rows_of(matrix: Tensor, rows: Ids) -> Tensor:
@@ -388,3 +436,43 @@ def _on_device(places: Places, like: Tensor) -> list[Tensor]:
     torch = load_torch()
     arrays = (places.rows, places.answers, places.known_rows, places.known)
     return [torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(like.device) for array in arrays]
+
+
+_FEWER = "set a smaller batch_size, or free memory on the device"
+_ON_DEVICE = "free memory on the device, or use device='cpu'"
+
+
+def _twice(work: Callable[[], T], what: str, device: Any, remedy: str) -> T:
+    """Return ``work()``; if the device is out of memory, empty torch's cache and try once more.
+
+    Raises OutOfMemory if memory is still lacking; the message names `what`, the device, the remedy and the sizes.
+    """
+    try:
+        return work()
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    load_torch().cuda.empty_cache()  # here and not above: the error holds the tensors of the failed call
+    try:
+        return work()
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise OutOfMemory(f"not enough memory on {device} for {what}; {remedy}{_sizes(device, error)}") from error
+
+
+def _half_of(block: slice, job: _TensorJob, error: Exception) -> int:
+    """Return half the width of a block that needs too much memory; raise OutOfMemory if the width is 1."""
+    width: int = block.stop - block.start
+    if width < 2:
+        raise OutOfMemory(
+            f"not enough memory on {job.queries.device} to score {len(job.queries)} queries, even against one "
+            f"candidate at a time; {_FEWER}{_sizes(job.queries.device, error)}"
+        ) from error
+    return width // 2
+
+
+def _sizes(device: Any, error: Exception) -> str:
+    """Return the free memory of a device and the first line of torch's report, which has the size that it wanted."""
+    free, report = device_free_bytes(device), str(error).partition("\n")[0].rstrip(".")
+    return f" ({report})" if free is None else f" ({size_text(free)} are free; {report})"

@@ -84,6 +84,7 @@ the other norms of the block are nearly as large.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +92,13 @@ import numpy as np
 
 from kgeval.kernels.arrays import load_torch
 from kgeval.kernels.geometry import GEOMETRIES, MAX_RATIO, U, V, is_in_range
+from kgeval.kernels.memory import is_out_of_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _BYTES_CPU, _BYTES_GPU = 1 << 22, 1 << 28  # size of a temporary array that fits a cache (CPU), or keeps a GPU busy
+_MAX_HALVINGS = 8  # parts smaller than 1/256 of their first size would take very long
 
 
 def exact_tensor_scores(geometry: str, queries: Tensor, candidates: Tensor) -> Tensor:
@@ -157,10 +160,44 @@ def budget(tensor: Tensor, bytes_each: int) -> int:
     return max(1, (_BYTES_CPU if tensor.device.type == "cpu" else _BYTES_GPU) // max(1, bytes_each))
 
 
+def for_parts(n: int, step: int, work: Callable[[slice], None]) -> None:
+    """Call a function with slices that cut ``0..n``, one after another; the slices become smaller if memory lacks.
+
+    When the device runs out of memory, the cache of torch is emptied, and `work` is called again with the first half of
+    the same slice. The halved size is kept for the slices that follow.
+
+    Parameters
+    ----------
+    n : int
+    step : int
+        The length of a slice, at least 1.
+    work : function
+        ``work(part)`` must give the same result if it is called again after it failed.
+
+    Raises
+    ------
+    torch.cuda.OutOfMemoryError
+        If a slice that was halved eight times, or a slice of length 1, still needs too much memory.
+    """
+    smallest = max(1, min(step, n) >> _MAX_HALVINGS)
+    start = 0
+    while start < n:
+        part = slice(start, min(start + step, n))
+        try:
+            work(part)
+            start = part.stop
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or part.stop - part.start <= smallest:
+                raise
+            step = max(smallest, (part.stop - part.start) // 2)
+        if start < part.stop:  # here and not above: the error holds the tensors of the failed call
+            load_torch().cuda.empty_cache()
+
+
 def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the exact score of ``queries[rows[i]]`` with ``candidates[columns[i]]``, for each i.
 
-    To save memory, vectors are copied for only a part of the pairs at a time.
+    To save memory, vectors are copied for only a part of the pairs at a time (`for_parts`).
 
     Parameters
     ----------
@@ -174,10 +211,11 @@ def exact_tensor_pairs(geometry: str, queries: Tensor, candidates: Tensor, rows:
     float64 tensor, shape (pairs,)
     """
     scores = queries.new_empty(len(rows))
-    step = budget(queries, 16 * queries.shape[1])
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
+
+    def score(part: slice) -> None:
         scores[part] = exact_tensor_scores(geometry, queries[rows[part]], candidates[columns[part]].double())
+
+    for_parts(len(rows), budget(queries, 16 * queries.shape[1]), score)
     return scores
 
 
@@ -250,16 +288,17 @@ class ProductScreen:
         width = -(-(d + 3 * (self.geometry == "l2")) // 8) * 8  # tensor cores need rows of 16, 32, 48, ... bytes
         self.vectors = self.candidates.new_zeros((n, width), dtype=self.dtype)
         self.norms, self.errors = lengths.new_zeros(n), lengths.new_zeros(n)
-        step = budget(self.candidates, 16 * width)
-        for start in range(0, n if self.is_in_range else 0, step):
-            part = slice(start, start + step)
-            rows = self.candidates[self.order[part]].double() / self.unit
-            if self.geometry == "l2":
-                rows = self._with_squares(rows)
-            rounded = rows.to(self.dtype)
-            self.vectors[part, : rows.shape[1]] = rounded
-            self.norms[part] = _norms(rows)
-            self.errors[part] = _norms(rows - rounded.double())
+        for_parts(n if self.is_in_range else 0, budget(self.candidates, 16 * width), self._fill)
+
+    def _fill(self, part: slice) -> None:
+        """Scale and round the candidates ``order[part]``."""
+        rows = self.candidates[self.order[part]].double() / self.unit
+        if self.geometry == "l2":
+            rows = self._with_squares(rows)
+        rounded = rows.to(self.dtype)
+        self.vectors[part, : rows.shape[1]] = rounded
+        self.norms[part] = _norms(rows)
+        self.errors[part] = _norms(rows - rounded.double())
 
     def _with_squares(self, rows: Tensor) -> Tensor:
         """Return (2 * e, a, b, c) for each row e, where a + b + c is the square of the norm of e."""
@@ -383,14 +422,15 @@ class DistanceScreen:
         n, d = self.candidates.shape
         self.columns = self.candidates.new_zeros((d, n), dtype=load_torch().float32)
         self.halves, self.norms = lengths.new_zeros(n, dtype=load_torch().float32), lengths.new_zeros(n)
-        step = budget(self.candidates, 16 * d)
-        for start in range(0, n if self.is_in_range else 0, step):
-            part = slice(start, start + step)
-            rows = self.candidates[self.order[part]].double() / self.unit
-            rounded = rows.float()
-            self.columns[:, part] = rounded.T
-            self.halves[part] = rounded.double().sum(1) / 2.0
-            self.norms[part] = rows.abs().sum(1)
+        for_parts(n if self.is_in_range else 0, budget(self.candidates, 16 * d), self._fill)
+
+    def _fill(self, part: slice) -> None:
+        """Scale and round the candidates ``order[part]``."""
+        rows = self.candidates[self.order[part]].double() / self.unit
+        rounded = rows.float()
+        self.columns[:, part] = rounded.T
+        self.halves[part] = rounded.double().sum(1) / 2.0
+        self.norms[part] = rows.abs().sum(1)
 
     def prepare(self, queries: Tensor, rows: Tensor, positives: Tensor) -> Ready:
         """Scale and round `queries`, and convert exact scores to thresholds; see `ProductScreen.prepare`."""
@@ -516,16 +556,23 @@ def _measure(vectors: Tensor, order: int) -> tuple[Tensor, float, bool]:
     is_in_range : bool
         Whether the largest absolute component is in 1e-100..1e100, or all components are 0.
     """
-    norms = vectors.new_zeros(len(vectors), dtype=load_torch().float64)
-    step = budget(vectors, 16 * vectors.shape[1])
-    parts = [slice(start, start + step) for start in range(0, len(vectors), step)]
-    largest = float(max((vectors[part].abs().amax() for part in parts), default=0.0))
+    n, step = len(vectors), budget(vectors, 16 * vectors.shape[1])
+    norms = vectors.new_zeros(n, dtype=load_torch().float64)
+
+    def measure_components(part: slice) -> None:
+        norms[part] = vectors[part].abs().amax(1)
+
+    for_parts(n, step, measure_components)
+    largest = float(norms.amax()) if n else 0.0
     if not is_in_range(largest):
-        return norms, 1.0, largest == 0.0
+        return norms.zero_(), 1.0, largest == 0.0
     unit = 2.0 ** float(np.frexp(largest)[1])
-    for part in parts:
+
+    def measure_rows(part: slice) -> None:
         rows = vectors[part].double() / unit
         norms[part] = _norms(rows) if order == 2 else rows.abs().sum(1)
+
+    for_parts(n, step, measure_rows)
     return norms, unit * 2.0 ** float(np.frexp(float(norms.amax()))[1]), True
 
 

@@ -1,23 +1,33 @@
 """The ranker: for each positive (a triple being ranked), it counts the rivals that score higher and the ties.
 
 The rivals of a positive are the other candidates of its query. `kgeval.evaluation` makes `Task` objects (queries that
-share their candidates) and calls `rank`. If every positive has its own list of negatives, `kgeval.evaluation` makes
-`ListTask` objects and calls `rank_lists`.
+share their candidates), or `ListTask` objects if every positive has its own list of negatives; it calls `rank` with a
+`Job` and an executor (see `executors`).
 """
 
+from kgeval.ranking import executors
+from kgeval.ranking.checkpoints import Checkpoint
 from kgeval.ranking.counts import RankCounts, TaskCounts
-from kgeval.ranking.listed import ListTask, count_lists, rank_lists
-from kgeval.ranking.ranker import rank
+from kgeval.ranking.jobs import Executor, Job, rank
+from kgeval.ranking.listed import ListTask, count_lists
+from kgeval.ranking.progress import Meter, said_while
+from kgeval.ranking.shards import Work, in_order, without_finished
 from kgeval.ranking.tasks import Task
-from kgeval.ranking.threads import available_threads
 
 __all__ = [
+    "Checkpoint",
+    "Executor",
+    "Job",
     "ListTask",
+    "Meter",
     "RankCounts",
     "Task",
     "TaskCounts",
-    "available_threads",
+    "Work",
     "count_lists",
+    "executors",
+    "in_order",
     "rank",
-    "rank_lists",
+    "said_while",
+    "without_finished",
 ]

@@ -81,12 +81,12 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """The counts and scores of the positives of a `Task`, or of one batch of its queries.
-
-    The positives are in the order of their queries.
+    """The counts and scores of some positives of one side, for example of a `Task` or of one batch of its queries.
 
     Parameters
     ----------
+    rows : int64 array, shape (positives,)
+        The index of each positive among all positives of the protocol.
     raw : RankCounts
         Counts of all rivals.
     known : RankCounts
@@ -97,6 +97,7 @@ class TaskCounts:
         Whether at least one candidate scored +infinity.
     """
 
+    rows: Ids
     raw: RankCounts
     known: RankCounts
     scores: Scores
@@ -117,8 +118,9 @@ class TaskCounts:
             May be empty.
         """
         if not parts:
-            return cls(RankCounts.zeros(0), RankCounts.zeros(0), np.zeros(0))
+            return cls(np.zeros(0, dtype=np.int64), RankCounts.zeros(0), RankCounts.zeros(0), np.zeros(0))
         return cls(
+            np.concatenate([part.rows for part in parts]),
             RankCounts.joined([part.raw for part in parts]),
             RankCounts.joined([part.known for part in parts]),
             np.concatenate([part.scores for part in parts]),

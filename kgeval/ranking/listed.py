@@ -1,13 +1,12 @@
-"""Ranking among lists of negatives, one list per positive (`kgeval.data.Listed`): `ListTask` and `rank_lists`.
+"""Ranking among lists of negatives, one list per positive (`kgeval.data.Listed`): `ListTask` and `ListBatch`.
 
-`kgeval.evaluation` makes one `ListTask` per side. `rank_lists` scores the positives and the entities of their lists
+`kgeval.evaluation` makes one `ListTask` per side. A `ListBatch` scores some positives and the entities of their lists
 with a scorer; `count_lists` counts the rivals, also for scores that the user computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from kgeval.data import Dataset, KnownIndex, Listed, Lists, query_parts
 from kgeval.errors import ProtocolError
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.scorers import RowScorer, check_triple_scores, score_triples
-
-MAX_RIVALS = 1 << 20  # rivals that are scored together
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,32 @@ class ListTask:
         """The number of lists; two positives of the same query have two lists."""
         return len(self.rows)
 
+    @property
+    def offsets(self) -> Ids:
+        """Where the positives of each list start in `rows`, and the end, int64, shape (lists + 1,)."""
+        return np.arange(len(self.rows) + 1)
+
+    def count_pairs(self, start: int, stop: int) -> int:
+        """Return the number of triples of the lists ``start:stop``: the positives and their rivals."""
+        return stop - start + int(self.rivals.offsets[stop] - self.rivals.offsets[start])
+
+    def take(self, places: Ids) -> ListTask:
+        """Return the task of the positives at the positions `places`, in this order; `counts` stay as they are.
+
+        Parameters
+        ----------
+        places : int64 array, shape (n,)
+        """
+        elements = self.rivals.elements(places)
+        return replace(
+            self,
+            triples=self.triples[places],
+            rows=self.rows[places],
+            rivals=self.rivals.take(places),
+            is_known=self.is_known[elements],
+            kept=self.kept[elements],
+        )
+
     def triples_of(self, rivals: Lists, start: int) -> Ids:
         """Return the triples that rivals form, one row per rival, int64, shape (rivals, 3).
 
@@ -124,44 +147,25 @@ class ListTask:
         return triples
 
 
-def rank_lists(scorer: RowScorer, tasks: Sequence[ListTask], progress: bool = True) -> list[TaskCounts]:
-    """Rank every positive of every task among the rivals of its list.
+@dataclass(frozen=True)
+class ListBatch:
+    """The lists ``start:stop`` of a `ListTask`: the positives and their rivals are scored together."""
 
-    Parameters
-    ----------
-    scorer : RowScorer
-    tasks : sequence of ListTask
-    progress : bool
-        Whether to show a progress bar in a terminal.
+    scorer: RowScorer
+    task: ListTask
+    start: int
+    stop: int
 
-    Returns
-    -------
-    list of TaskCounts
-        One for each task, with one row per positive, in the order of the task's positives.
-
-    Raises
-    ------
-    ScoreError
-        If a score is NaN, or has a wrong shape or dtype.
-    """
-    from tqdm.auto import tqdm  # here, because it loads asyncio: a fifth of the import of kgeval
-
-    total = sum(len(task.rows) for task in tasks)
-    counts = []
-    with tqdm(total=total, desc="lists", unit="list", disable=None if progress else True, leave=False) as bar:
-        for task in tasks:
-            parts = []
-            for start, stop in _blocks(task.rivals):
-                rivals = task.rivals.part(start, stop)
-                triples = np.concatenate([task.triples[start:stop], task.triples_of(rivals, start)])
-                scores = score_triples(scorer, triples, task.side)
-                check_triple_scores(scores, triples, task.dataset, scorer)
-                is_known = task.is_known[task.rivals.offsets[start] : task.rivals.offsets[stop]]
-                n = stop - start
-                parts.append(count_lists(scores[:n], Lists(rivals.offsets, scores[n:]), is_known))
-                bar.update(n)
-            counts.append(TaskCounts.joined(parts))
-    return counts
+    def count(self) -> TaskCounts:
+        """Score each positive and the entities of its list; count the rivals that score higher, and the ties."""
+        task, n = self.task, self.stop - self.start
+        rivals = task.rivals.part(self.start, self.stop)
+        triples = np.concatenate([task.triples[self.start : self.stop], task.triples_of(rivals, self.start)])
+        scores = score_triples(self.scorer, triples, task.side)
+        check_triple_scores(scores, triples, task.dataset, self.scorer)
+        is_known = task.is_known[task.rivals.offsets[self.start] : task.rivals.offsets[self.stop]]
+        counts = count_lists(scores[:n], Lists(rivals.offsets, scores[n:]), is_known)
+        return replace(counts, rows=task.rows[self.start : self.stop])
 
 
 def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts:
@@ -179,6 +183,7 @@ def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts
     Returns
     -------
     TaskCounts
+        Its rows are 0, 1, ..., one per positive.
 
     Examples
     --------
@@ -199,18 +204,5 @@ def count_lists(positives: Scores, rivals: Lists, is_known: Bools) -> TaskCounts
         )
 
     is_infinite = bool((positives == np.inf).any() or (rivals.values == np.inf).any())
-    return TaskCounts(counted(np.ones(len(owner), dtype=bool)), counted(is_known), positives, is_infinite)
-
-
-def _blocks(rivals: Lists) -> list[tuple[int, int]]:
-    """Cut the lists into blocks; return a tuple (start, stop) for each block, which contains lists ``start:stop``.
-
-    The lists of a block have at most `MAX_RIVALS` rivals in total; a list with more rivals is a block of its own.
-    """
-    blocks, start = [], 0
-    while start < len(rivals):
-        stop = int(np.searchsorted(rivals.offsets, rivals.offsets[start] + MAX_RIVALS, side="right")) - 1
-        stop = min(max(stop, start + 1), len(rivals))
-        blocks.append((start, stop))
-        start = stop
-    return blocks
+    raw, known = counted(np.ones(len(owner), dtype=bool)), counted(is_known)
+    return TaskCounts(np.arange(len(rivals)), raw, known, positives, is_infinite)

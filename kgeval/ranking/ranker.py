@@ -1,87 +1,157 @@
-"""The ranker: `rank` takes tasks and a scorer, and returns integer counts for every positive.
+"""The ranker of one process: `Ranker` cuts shards into batches, and each batch counts rivals.
 
-`rank` cuts the queries of each task into batches and counts rivals batch by batch. The batches of embedding models
-(`VectorBatch`) run on several threads; those of all other scorers (`RowBatch`) run in the calling thread. The
-`Evaluator` calls `rank`.
+The batches of embedding models are `VectorBatch`, those of lists of negatives `ListBatch`, all others `RowBatch`. An
+executor (`kgeval.ranking.executors`) calls their method `count`, if it likes on several threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from kgeval.checks import Reals, cut_label
 from kgeval.data import Queries
-from kgeval.errors import ProtocolError, ScoreError
-from kgeval.kernels import Counter, Counts, address, check_device, largest_in_rows, make_counter, row_counter
+from kgeval.errors import ScoreError
+from kgeval.kernels import (
+    Counter,
+    Counts,
+    address,
+    check_counter_memory,
+    check_row_memory,
+    largest_in_rows,
+    make_counter,
+    row_counter,
+)
 from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.ranking.listed import ListBatch, ListTask
+from kgeval.ranking.shards import Shard
 from kgeval.ranking.tasks import Task
-from kgeval.ranking.threads import workers
-from kgeval.scorers import GeometryRows, Limits, RowScorer, check_dimensions, check_no_nan, describe_query, row_batch
+from kgeval.scorers import (
+    BATCH_SECONDS,
+    GeometryRows,
+    Limits,
+    MatrixRows,
+    RowScorer,
+    check_dimensions,
+    check_no_nan,
+    describe_query,
+    row_batch,
+)
 
+MAX_RIVALS = 1 << 20  # rivals of lists that are scored together
 MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch
 TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
 MAX_SIZE = 1e145  # vectors with larger numbers raise an error, because sums of their squares can overflow float64
 
 
-def rank(
-    scorer: RowScorer, tasks: Sequence[Task], limits: Limits, threads: int = 1, progress: bool = True
-) -> list[TaskCounts]:
-    """Rank every positive of every task among the task's candidates.
+class Ranker:
+    """Counts the rivals of the positives of shards; every process of a run has one.
 
     Parameters
     ----------
-    scorer : RowScorer
-    tasks : sequence of Task
-        Each task holds queries and the candidates that these queries share.
+    rows : RowScorer
+    tasks : sequence of Task or sequence of ListTask
+        A `Task` holds queries and the candidates that they share; in a `ListTask`, every positive has its own list.
     limits : Limits
         The sizes of batches and blocks, and the device.
-    threads : int
-        The number of worker threads for embedding models; other scorers run in the calling thread.
-    progress : bool
-        Whether to show a progress bar in a terminal.
-
-    Returns
-    -------
-    list of TaskCounts
-        One for each task, with one row per positive, in the order of the task's positives.
-
-    Raises
-    ------
-    ScoreError
-        If a score is NaN (the message names query and candidate), if the scores have a wrong shape, or if a vector of
-        an embedding model is too large or not finite.
-    ProtocolError
-        If `limits.device` is set although the scorer is not an embedding model, or if this machine does not have that
-        device.
+    n_threads : int
+        How many batches are counted at the same time.
+    note_memory : function, optional
+        Gets the bytes of memory that the candidates of a task need, as soon as they are known.
     """
-    from tqdm.auto import tqdm  # here, because it loads asyncio: a fifth of the import of kgeval
 
-    if limits.device is not None and not isinstance(scorer, GeometryRows):
-        raise ProtocolError(
-            f"device={limits.device!r} is for embedding models; {scorer.name} chooses its own device, and kgeval ranks "
-            "the tensors that it returns on their device. Remove device="
-        )
-    check_device(limits.device)
-    total = sum(len(task.queries) for task in tasks)
-    counts: list[TaskCounts] = []
-    with (
-        tqdm(total=total, desc="queries", unit="q", disable=None if progress else True, leave=False) as bar,
-        workers(threads if isinstance(scorer, GeometryRows) else 0) as in_order,
-    ):
-        for first in range(0, len(tasks), TASKS_AT_ONCE):
-            current_tasks = tasks[first : first + TASKS_AT_ONCE]
-            batches = _batches(scorer, current_tasks, limits, max(MIN_BATCH, -(-total // (BATCHES * max(1, threads)))))
-            parts: dict[int, list[TaskCounts]] = {id(task): [] for task in current_tasks}
-            for batch, part in zip(batches, in_order(methodcaller("count"), batches)):
-                parts[id(batch.task)].append(part)
-                bar.update(batch.stop - batch.start)
-            counts += [TaskCounts.joined(parts[id(task)]) for task in current_tasks]
-    return counts
+    def __init__(
+        self,
+        rows: RowScorer,
+        tasks: Sequence[Task | ListTask],
+        limits: Limits,
+        n_threads: int = 1,
+        note_memory: Callable[[int], None] = lambda n_bytes: None,
+    ) -> None:
+        self.rows = rows
+        self.tasks = tasks
+        self.limits = limits
+        self.n_threads = n_threads
+        self._note_memory = note_memory
+        self._held: dict[int, _Candidates] = {}  # index of a task -> its candidates, for the last `TASKS_AT_ONCE` tasks
+        self._lock = threading.Lock()
+
+    def batch_size(self, task: int) -> int:
+        """Return how many queries of a task a batch holds; for slow scorers the number follows their speed."""
+        queries = self.tasks[task]
+        if isinstance(queries, ListTask):
+            return max(1, self._lists_at_once(queries))
+        if not isinstance(self.rows, GeometryRows):
+            if self.limits.batch_size:
+                check_row_memory(min(self.limits.batch_size, queries.n_queries), len(queries.candidates))
+            return row_batch(self.rows, self.limits, len(queries.candidates))
+        if self.limits.batch_size:
+            return self.limits.batch_size
+        n_queries = sum(task.n_queries for task in self.tasks)
+        share = max(MIN_BATCH, -(-n_queries // (BATCHES * self.n_threads)))
+        return min(self._candidates(task).counter.batch_size, share)
+
+    def _lists_at_once(self, task: ListTask) -> int:
+        """Return how many lists are scored together; for slow scorers, in about `BATCH_SECONDS`."""
+        size = max(1, task.count_pairs(0, task.n_queries) // max(1, task.n_queries))  # pairs in a list
+        n_pairs = None if self.rows.pace is None else self.rows.pace.batch_pairs(BATCH_SECONDS)
+        if n_pairs is None:
+            return MAX_RIVALS // size
+        if isinstance(self.rows, MatrixRows):  # it scores each query with all entities, or with those of all lists
+            n_entities = len(task.dataset.entities)
+            n_together = math.isqrt(n_pairs // size) if self.rows.takes_candidates(task.side) else 0
+            return min(MAX_RIVALS // size, max(n_pairs // n_entities, n_together))
+        return min(MAX_RIVALS, n_pairs) // size
+
+    def batches(self, shard: Shard) -> Iterator[RowBatch | VectorBatch | ListBatch]:
+        """Yield the batches of a shard, in the order of its queries."""
+        task, start = self.tasks[shard.task], shard.start
+        while start < shard.stop:
+            stop = min(shard.stop, start + self.batch_size(shard.task))
+            if isinstance(task, ListTask):
+                yield ListBatch(self.rows, task, start, stop)
+            elif isinstance(self.rows, GeometryRows):
+                yield VectorBatch(self.rows, task, start, stop, self._candidates(shard.task))
+            else:
+                yield RowBatch(self.rows, task, start, stop)
+            start = stop
+
+    def _candidates(self, task: int) -> _Candidates:
+        """Return the candidates of a task; tasks whose candidate vectors are the same array in memory share them."""
+        with self._lock:
+            if task not in self._held:
+                while len(self._held) >= TASKS_AT_ONCE:
+                    del self._held[next(iter(self._held))]
+                self._held[task] = self._hold(self.tasks[task])
+            return self._held[task]
+
+    def _hold(self, task: Any) -> _Candidates:
+        """Return the `_Candidates` of a task, or held ones whose vectors are the same array in memory."""
+        scorer: Any = self.rows
+        vectors = scorer.vectors(task.queries.side, task.candidates)
+        key, largest_of = address(vectors), largest_in_rows(vectors)
+        for held in self._held.values():
+            if address(held.vectors) != key:
+                continue
+            if not np.array_equal(held.largest_of, largest_of):
+                raise ScoreError(
+                    f"{scorer.name}.candidate_vectors returned the same array for both sides, with different values; "
+                    "kgeval needs the vectors of both sides at the same time. Return a separate array for each side"
+                )
+            return held
+        _check_candidates(largest_of, task, scorer.name)
+        geometry, limits = scorer.model.geometry, self.limits
+        batch_size = limits.batch_size  # no more than all queries are in memory at a time
+        if batch_size is not None:
+            batch_size = min(batch_size, max(1, -(-sum(task.n_queries for task in self.tasks) // self.n_threads)))
+        sizes = (limits.device, limits.block_size, self.n_threads, batch_size)
+        self._note_memory(check_counter_memory(geometry, vectors, *sizes))
+        return _Candidates(vectors, largest_of, float(largest_of.max()), make_counter(geometry, vectors, *sizes))
 
 
 @dataclass(frozen=True)
@@ -133,53 +203,6 @@ class _Candidates:
     counter: Counter
 
 
-def _batches(
-    scorer: RowScorer, tasks: Sequence[Task], limits: Limits, size_for_threads: int
-) -> Sequence[RowBatch | VectorBatch]:
-    """Cut the queries of tasks into batches.
-
-    For an embedding model, a batch has `limits.batch_size` queries. If this limit is None, the batch has
-    `size_for_threads` queries, but not more than the `batch_size` of the counter. For all other scorers, `row_batch`
-    returns the size of the batches.
-    """
-    if not isinstance(scorer, GeometryRows):
-        return [
-            RowBatch(scorer, task, start, min(start + size, len(task.queries)))
-            for task in tasks
-            for size in (row_batch(scorer, limits, len(task.candidates)),)
-            for start in range(0, len(task.queries), size)
-        ]
-    held: dict[Any, _Candidates] = {}  # address of the vectors -> their `_Candidates`, for all tasks with these vectors
-    batches = []
-    for task in tasks:
-        candidates = _hold_candidates(scorer, task, limits, held)
-        size = limits.batch_size or min(candidates.counter.batch_size, size_for_threads)
-        batches += [
-            VectorBatch(scorer, task, start, min(start + size, len(task.queries)), candidates)
-            for start in range(0, len(task.queries), size)
-        ]
-    return batches
-
-
-def _hold_candidates(scorer: GeometryRows, task: Task, limits: Limits, held: dict[Any, _Candidates]) -> _Candidates:
-    """Return the `_Candidates` of a task, and store them in `held`.
-
-    Tasks whose candidate vectors are the same array in memory share one `_Candidates`.
-    """
-    vectors = scorer.vectors(task.queries.side, task.candidates)
-    key, largest_of = address(vectors), largest_in_rows(vectors)
-    if key not in held:
-        _check_candidates(largest_of, task, scorer.name)
-        counter = make_counter(scorer.model.geometry, vectors, limits.device, limits.block_size)
-        held[key] = _Candidates(vectors, largest_of, float(largest_of.max()), counter)
-    if not np.array_equal(held[key].largest_of, largest_of):
-        raise ScoreError(
-            f"{scorer.name}.candidate_vectors returned the same array for both sides, with different values; kgeval "
-            "needs the vectors of both sides at the same time. Return a separate array for each side"
-        )
-    return held[key]
-
-
 def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> TaskCounts:
     """Return the counts of rivals for queries ``start:stop``; a positive does not count as its own rival.
 
@@ -196,6 +219,7 @@ def _without_positives(task: Task, start: int, stop: int, counts: Counts) -> Tas
     n_known = np.repeat(np.diff(task.known_offsets[start : stop + 1]), np.diff(offsets))
     n_rivals = np.full(len(is_known), len(task.candidates) - 1, dtype=np.int64)
     return TaskCounts(
+        task.rows[offsets[0] : offsets[-1]],
         RankCounts(counts.better, counts.equal - 1, n_rivals),
         RankCounts(counts.known_better, counts.known_equal - is_known, n_known - is_known),
         counts.scores,

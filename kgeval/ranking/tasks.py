@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kgeval.checks import Bools, Ids
-from kgeval.data import Dataset, KnownIndex, Queries, triple_labels
+from kgeval.data import Dataset, KnownIndex, Queries, joined_ranges, triple_labels
 from kgeval.errors import ProtocolError
 from kgeval.kernels import Places
 
@@ -99,6 +99,32 @@ class Task:
     def n_queries(self) -> int:
         """The number of queries."""
         return len(self.queries)
+
+    @property
+    def offsets(self) -> Ids:
+        """Where the positives of each query start in `rows`, and the end, int64, shape (queries + 1,)."""
+        return self.queries.offsets
+
+    def count_pairs(self, start: int, stop: int) -> int:
+        """Return the number of pairs (query, candidate) of the queries ``start:stop``."""
+        return (stop - start) * len(self.candidates)
+
+    def take(self, places: Ids) -> Task:
+        """Return the task of the queries at the positions `places`, in this order.
+
+        Parameters
+        ----------
+        places : int64 array, shape (n,)
+        """
+        sizes = np.diff(self.known_offsets)[places]  # known answers of each taken query, (n,)
+        positives = joined_ranges(self.offsets[places], np.diff(self.offsets)[places])
+        return replace(
+            self,
+            queries=self.queries.take(places),
+            known_offsets=np.append(0, np.cumsum(sizes)),
+            known=self.known[joined_ranges(self.known_offsets[places], sizes)],
+            is_known=self.is_known[positives],
+        )
 
     def count_rivals(self) -> dict[str, Ids]:
         """Return a dict: "raw" or "filtered" -> the number of rivals of each positive, int64, shape (positives,)."""

@@ -831,10 +831,12 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
     """
     check_one_of("ties", ties, TIE_POLICIES, MetricError)
     about, protocol, dropped = result.about, result.protocol, sum(result.dropped.values())
+    part = "" if protocol.sample is None else f"{protocol.sample.n:,} of "
+    n_triples = about["n_triples"] if protocol.sample is None else protocol.sample.of
     lines = [
         f"{about['dataset']}: {counted(len(result.entities), 'entity')}, "
         f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "
-        f"{counted(about['n_triples'], 'triple')}, {counted(about['n_queries'], 'query')}; "
+        f"{part}{counted(n_triples, 'triple')}, {counted(about['n_queries'], 'query')}; "
         f"{about['n_unseen']:,} unseen, {dropped:,} dropped",
         f"{protocol.describe()}, {ties} ties (tie rate {_share(result.tie_rate)}); "
         f"protocol {protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, "
@@ -939,7 +941,7 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
     by, share = result.rank_table.row_clusters(cluster).by, result.rank_table.sampled_share
     purpose = PURPOSES[by]
     if by == "triple" and share:
-        purpose = f"another sample of the split ({share:.1%} of its triples were drawn)"
+        purpose = f"another random sample of the ranked splits; they are for all triples ({share:.1%} were drawn)"
     narrow = result.interval("mrr", confidence=confidence, cluster=cluster)
     few = f"; {narrow.n_effective:.0f} effective clusters in all" if narrow.n_effective < FEW_CLUSTERS else ""
     lines = [f"{100 * confidence:g}% intervals show how much a number would vary with {purpose}{few}"]

@@ -5,29 +5,39 @@
 
 from kgeval.scorers import models
 from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES, ScorerReport, check_missing, check_scorer, probe
+from kgeval.scorers.identity import ScorerIdentity
 from kgeval.scorers.libraries import adapter_of, bound, register_adapter, scorer_notes
+from kgeval.scorers.pace import OutOfTime, Pace
 from kgeval.scorers.row_scorers import (
+    BATCH_SECONDS,
     MAX_PAIRS,
     GeometryRows,
     Limits,
+    MatrixRows,
     RowScorer,
     as_row_scorer,
     check_dimensions,
     check_triple_scores,
     missing_ids,
     pair_side,
+    queries_within,
     row_batch,
     score_triples,
 )
 from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 
 __all__ = [
+    "BATCH_SECONDS",
     "MAX_PAIRS",
     "TOLERANCE",
     "TOLERANCE_OF_HALVES",
     "GeometryRows",
     "Limits",
+    "MatrixRows",
+    "OutOfTime",
+    "Pace",
     "RowScorer",
+    "ScorerIdentity",
     "ScorerReport",
     "adapter_of",
     "as_row_scorer",
@@ -43,6 +53,7 @@ __all__ = [
     "models",
     "pair_side",
     "probe",
+    "queries_within",
     "register_adapter",
     "row_batch",
     "score_triples",

@@ -7,6 +7,7 @@ the whole dataset.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,11 @@ from kgeval.scorers.values import as_scores, check_no_nan, describe_query
 PROBED_CANDIDATES = 256
 PROBED_QUERIES = 3
 FEW_CANDIDATES = 16
+MAX_UNTIMED, MIN_TIMED = 32, 4  # more candidates than 32 are scored only if a call with 4 of them shows that it is fast
+PROBE_SECONDS = 0.8  # for all sides together
+EQUAL_CALLS, DROPOUT_HINT = ("in a first call", "in a second, equal call"), "is dropout still on?"
+IN_BATCH, BATCH_HINT = ("in a batch", "alone"), "does the scorer normalise over the batch?"
+N_CHECKS = 4  # `_check_side` scores each pair three times, and some of them a fourth time
 TOLERANCE, TOLERANCE_OF_HALVES = 1e-4, 2e-2
 
 
@@ -51,7 +57,8 @@ def check_scorer(scorer: Any, dataset: Dataset, sides: Sequence[str] = SIDES) ->
     The scores must be real numbers without NaN, in an array of the expected shape. The number of queries never equals
     the number of candidates, so that a transposed array has the wrong shape. A triple must get the same score in two
     equal calls, and the same score whether its query is scored alone or in a batch. Every entity and relation of the
-    train split must have a vector.
+    train split must have a vector. A slow scorer is checked on fewer candidates or queries, within about a second; see
+    `probe`.
 
     Parameters
     ----------
@@ -137,6 +144,14 @@ def check_missing(scorer: Any, dataset: Dataset) -> None:
 def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, sides: Sequence[str]) -> ScorerReport:
     """Score a few queries of `triples` with some candidates in several ways, and compare the scores.
 
+    Three queries (four if there are three candidates) are scored with up to `PROBED_CANDIDATES` candidates, or with all
+    candidates if the scorer is an object with ``score_objects``: together, together once more, each query alone, and
+    together with few candidates. A slow scorer is checked on fewer candidates: as many as all these calls can score in
+    `PROBE_SECONDS`, but not fewer than `MIN_TIMED`. For a function, all candidates are within that time up to about 100
+    microseconds a triple. The first calls have few candidates and measure the speed. An object that always scores all
+    entities, and is too slow for all calls, is called three times a side: twice with one query, then with two queries,
+    of which the first must have the same scores as before.
+
     Parameters
     ----------
     rows : RowScorer
@@ -160,36 +175,70 @@ def probe(rows: RowScorer, dataset: Dataset, triples: Ids, candidates: Ids, side
     """
     notes: list[str] = []
     dtype = ""
+    columns: Ids | None = None
     for side in sides:
-        # 1. All queries with all columns, in two equal calls: the scores must be equal.
         queries = _some_queries(triples, side, len(candidates))
-        columns = _some_candidates(rows, candidates)
-        together = _fetched(rows, queries, columns).copy()
-        check_no_nan(together, queries, columns, dataset, rows.name)
-        dtype = str(together.dtype)
-        again = _fetched(rows, queries, columns)
-        ways = "in a first call", "in a second, equal call"
-        notes += _compare_scores(together, again, rows, dataset, queries, columns, ways, "is dropout still on?")
-        # 2. Each query alone: the scores must equal row i of `together`.
-        for i in range(len(queries)):
-            query = queries.part(i, i + 1)
-            alone = _fetched(rows, query, columns)
-            ways = "in a batch", "alone"
-            hint = "does the scorer normalise over the batch?"
-            notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, ways, hint)
-        # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. This finds a
-        # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first.
-        end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
-        if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(side)):
-            end_scores = _fetched(rows, queries, end_columns)
-            same_scores = together[:, np.searchsorted(columns, end_columns)]
-            ways = "among many candidates", "among few"
-            hint = (
-                "does the score depend on the other candidates, are the columns in another order than the candidates, "
-                "or does the scorer treat positions as ids?"
-            )
-            notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, ways, hint)
+        seconds = PROBE_SECONDS / len(sides)
+        if isinstance(rows, MatrixRows) and not rows.takes_candidates(side):
+            dtype, side_notes = _check_whole_queries(rows, dataset, queries, candidates, seconds)
+        else:
+            if columns is None or not isinstance(rows, FunctionRows):  # a function has the same speed on both sides
+                columns = _some_candidates(rows, queries, candidates, seconds)
+            dtype, side_notes = _check_side(rows, dataset, queries, columns)
+        notes += side_notes
     return ScorerReport(rows.kind, dtype, tuple(dict.fromkeys(notes)))
+
+
+def _check_side(rows: RowScorer, dataset: Dataset, queries: Queries, columns: Ids) -> tuple[str, list[str]]:
+    """Compare the scores of queries with the candidates in `columns`; return the dtype of the scores, and notes."""
+    # 1. All queries with all columns, in two equal calls: the scores must be equal.
+    together = _fetched(rows, queries, columns).copy()
+    check_no_nan(together, queries, columns, dataset, rows.name)
+    again = _fetched(rows, queries, columns)
+    notes = _compare_scores(together, again, rows, dataset, queries, columns, EQUAL_CALLS, DROPOUT_HINT)
+    # 2. Each query alone: the scores must equal row i of `together`.
+    for i in range(len(queries)):
+        query = queries.part(i, i + 1)
+        alone = _fetched(rows, query, columns)
+        notes += _compare_scores(together[i : i + 1], alone, rows, dataset, query, columns, IN_BATCH, BATCH_HINT)
+    # 3. All queries with only the last candidates, if the scorer can score a part of the candidates. This finds a
+    # scorer that returns the columns in reverse order: in step 1, the last candidates got the scores of the first.
+    end_columns = columns[len(columns) // 2 :][-FEW_CANDIDATES:]
+    if isinstance(rows, FunctionRows) or (isinstance(rows, MatrixRows) and rows.takes_candidates(queries.side)):
+        end_scores = _fetched(rows, queries, end_columns)
+        same_scores = together[:, np.searchsorted(columns, end_columns)]
+        ways = "among many candidates", "among few"
+        hint = (
+            "does the score depend on the other candidates, are the columns in another order than the candidates, "
+            "or does the scorer treat positions as ids?"
+        )
+        notes += _compare_scores(same_scores, end_scores, rows, dataset, queries, end_columns, ways, hint)
+    return str(together.dtype), notes
+
+
+def _check_whole_queries(
+    rows: MatrixRows, dataset: Dataset, queries: Queries, candidates: Ids, seconds: float
+) -> tuple[str, list[str]]:
+    """Do the same as `_check_side` for a scorer that always scores all entities.
+
+    If all calls would take longer than `seconds`, make three: one query in two equal calls, then with a second query.
+    """
+    if len(candidates) <= MAX_UNTIMED:
+        return _check_side(rows, dataset, queries, candidates)
+    method, limit = f"score_{queries.side}s", seconds / (N_CHECKS * len(queries))
+    query, pair = queries.part(0, 1), queries.part(0, 2)
+    alone = _fetched(rows, query, candidates).copy()
+    if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
+        return _check_side(rows, dataset, queries, candidates)
+    again = _fetched(rows, query, candidates)  # the first call may have been slow because it was the first
+    if (rows.pace.seconds(rows.n_entities, method) or 0.0) <= limit:
+        return _check_side(rows, dataset, queries, candidates)
+    check_no_nan(alone, query, candidates, dataset, rows.name)
+    notes = _compare_scores(alone, again, rows, dataset, query, candidates, EQUAL_CALLS, DROPOUT_HINT)
+    together = _fetched(rows, pair, candidates)
+    check_no_nan(together, pair, candidates, dataset, rows.name)
+    notes += _compare_scores(together[:1], alone, rows, dataset, query, candidates, IN_BATCH, BATCH_HINT)
+    return str(together.dtype), notes
 
 
 def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
@@ -201,14 +250,37 @@ def _some_queries(triples: Ids, side: str, n_candidates: int) -> Queries:
 
 
 def _fetched(rows: RowScorer, queries: Queries, columns: Ids) -> Scores:
-    """Score each query with the candidates in `columns`; return a numpy array, shape (queries, columns)."""
-    return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
+    """Score each query with the candidates in `columns`, in one call if the scorer's limits allow it.
+
+    Return a numpy array, shape (queries, columns).
+    """
+    with nullcontext() if rows.pace is None else rows.pace.at_once():
+        return as_scores(rows.rows(queries.side, queries.given, queries.relation, columns), rows.name)
 
 
-def _some_candidates(rows: RowScorer, candidates: Ids) -> Ids:
-    if isinstance(rows, MatrixRows) or len(candidates) <= PROBED_CANDIDATES:
+def _some_candidates(rows: RowScorer, queries: Queries, candidates: Ids, seconds: float) -> Ids:
+    """Return as many candidates as `_check_side` can score in so many seconds; see `probe`."""
+    most = len(candidates) if isinstance(rows, MatrixRows) else min(len(candidates), PROBED_CANDIDATES)
+    if rows.pace is None or most <= MAX_UNTIMED:
+        return _spread(candidates, most)
+    method = f"score_{queries.side}s" if isinstance(rows, MatrixRows) else ""
+    n = MIN_TIMED
+    _fetched(rows, queries, _spread(candidates, n))  # its time does not count: the first call is often slow
+    while n < most:
+        _fetched(rows, queries, _spread(candidates, n))
+        taken = rows.pace.seconds(len(queries) * n, method) or 0.0
+        affordable = n * seconds / (N_CHECKS * taken) if taken else float(most)
+        if affordable < min(4 * n, most):
+            return _spread(candidates, max(n, int(affordable)))
+        n = min(4 * n, most)
+    return _spread(candidates, most)
+
+
+def _spread(candidates: Ids, n: int) -> Ids:
+    """Return n of the candidates, in equal distances."""
+    if n == len(candidates):
         return candidates
-    return candidates[np.linspace(0, len(candidates) - 1, PROBED_CANDIDATES).astype(np.int64)]
+    return candidates[np.linspace(0, len(candidates) - 1, n).astype(np.int64)]
 
 
 def _compare_scores(

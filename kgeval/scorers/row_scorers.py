@@ -14,7 +14,8 @@ import threading
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from kgeval.errors import KgevalError, ScoreError
 from kgeval.kernels import (
     GEOMETRIES,
     MAX_DIMENSION,
+    MEMORY_SHARE,
     Array,
     Vectors,
     double_copy,
@@ -32,18 +34,22 @@ from kgeval.kernels import (
     exact_pair_scores,
     exact_scores,
     float_tensor,
+    free_bytes,
+    is_out_of_memory,
     library,
     on_host,
     pair_parts,
 )
 from kgeval.scorers.libraries import refuse_library_model
 from kgeval.scorers.models import EmbeddingModel
+from kgeval.scorers.pace import FIRST_PAIRS, OutOfTime, Pace
 from kgeval.scorers.values import as_rows, as_scores, check_same_dtype
 
 MAX_PAIRS = 1 << 17  # the ids and scores of this many triples fit in the cache of a processor
 ROW_BATCH_BYTES = 1 << 26
 FUNCTION_BATCH_BYTES = 1 << 23
-MAX_QUERIES = 1024
+BATCH_SECONDS = 1.0
+MIN_QUERIES, MAX_QUERIES = 4, 1024
 
 
 class TripleScorer(typing.Protocol):
@@ -80,6 +86,10 @@ class RowScorer(typing.Protocol):
     @property
     def name(self) -> str:
         """The scorer's name in messages."""
+
+    @property
+    def pace(self) -> Pace | None:
+        """The sizes and times of the scorer's calls; None for an embedding model."""
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         """Score each query with each candidate.
@@ -130,23 +140,16 @@ class FunctionRows:
     limits: Limits
     name: str
     kind: str = "function"
+    pace: Pace = field(default_factory=Pace, repr=False, compare=False)
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         """See `RowScorer`."""
-        width = min(len(candidates), self.limits.max_pairs, self.limits.block_size or len(candidates))
-        height = max(1, self.limits.max_pairs // width)
-        result: Array | None = None
-        for top in range(0, len(given), height):
-            for left in range(0, len(candidates), width):
-                r, c = slice(top, top + height), slice(left, left + width)
-                part = self._block(side, given[r], relation[r], candidates[c])  # queries r with candidates c
-                if part.shape == (len(given), len(candidates)):
-                    return part
-                if result is None:
-                    result = empty_like(part, (len(given), len(candidates)))
-                check_same_dtype(self.name, result, part)
-                result[r, c] = part
-        return np.empty((0, len(candidates))) if result is None else result
+        calls = _Calls("", self.limits.max_pairs, FIRST_PAIRS, self.limits.block_size)
+
+        def score(r: slice, c: slice) -> Array:
+            return self._block(side, given[r], relation[r], candidates[c])
+
+        return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
 
     def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         # Arrays of shape (queries * candidates,): triple i * n_candidates + j is query i with candidate j.
@@ -178,23 +181,24 @@ class MatrixRows:
     limits: Limits
     name: str
     kind: str = "matrix"
+    pace: Pace = field(default_factory=Pace, repr=False, compare=False)
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         """See `RowScorer`."""
-        if not self.takes_candidates(side):
-            scores = self._call(side, given, relation, None)
-            return scores if _are_all(candidates, self.n_entities) else scores[:, candidates]
-        width = min(len(candidates), self.limits.block_size or len(candidates))
-        if width == len(candidates):
-            return self._call(side, given, relation, candidates)
-        result: Array | None = None
-        for left in range(0, len(candidates), width):
-            part = self._call(side, given, relation, candidates[left : left + width])
-            if result is None:
-                result = empty_like(part, (len(given), len(candidates)))
-            check_same_dtype(self.name, result, part)
-            result[:, left : left + width] = part
-        return result
+        takes_candidates = self.takes_candidates(side)
+        all_entities = None if takes_candidates else self.n_entities
+        per_query = all_entities or len(candidates)
+        n_in_memory = max(MIN_QUERIES, ROW_BATCH_BYTES // (8 * max(1, per_query)))
+        limit = per_query * (self.limits.batch_size or n_in_memory)
+        block_size = self.limits.block_size if takes_candidates else None
+        calls = _Calls(f"score_{side}s", limit, per_query, block_size, True, all_entities)
+        are_all = _are_all(candidates, self.n_entities)
+
+        def score(r: slice, c: slice) -> Array:
+            scores = self._call(side, given[r], relation[r], candidates[c] if takes_candidates else None)
+            return scores if takes_candidates or are_all else scores[:, candidates]
+
+        return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
 
     def takes_candidates(self, side: str) -> bool:
         """Tell whether the scorer can score a part of the entities on `side`.
@@ -242,6 +246,7 @@ class GeometryRows:
     name: str
     kind: str = "geometry"
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    pace: None = field(default=None, repr=False, compare=False)
 
     def queries(self, side: str, given: Ids, relation: Ids) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
@@ -273,7 +278,7 @@ class GeometryRows:
                 f"got {raw.shape[1]}"
             )
         if library(raw) is np and raw.dtype not in (np.float32, np.float64):
-            raw = raw.astype(np.float64)
+            raw = raw.astype(np.float32 if raw.dtype == np.float16 else np.float64)  # changes no value
         return raw if _are_all(candidates, self.n_entities) else raw[candidates]
 
     def _numbers(self, values: Any) -> Any:
@@ -291,6 +296,86 @@ class GeometryRows:
             for i in range(len(q)):
                 scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
         return scores
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """How the scores of queries with candidates are cut into calls of a scorer; see `Pace.size`."""
+
+    method: str  # the scorer's method; empty for a function
+    limit: int  # the largest number of pairs in a call
+    first: int  # the number of pairs in the first call
+    block_size: int | None = None  # the largest number of candidates in a call
+    has_whole_queries: bool = False  # whether a query is cut into blocks of candidates only where it takes long
+    all_entities: int | None = None  # the number of entities, if the method scores each query with all of them
+
+
+def _scored_in_calls(
+    rows: FunctionRows | MatrixRows, shape: tuple[int, int], calls: _Calls, score: Callable[[slice, slice], Array]
+) -> Array:
+    """Return the scores of queries with candidates, in an array of this shape, from as many calls as it takes.
+
+    ``score(r, c)`` makes one call: it returns the scores of queries r with candidates c. A call holds several queries,
+    or a part of one query; all pairs of a query are scored before those of the next.
+    """
+    n_queries, n_candidates = shape
+    width = max(1, min(n_candidates, calls.block_size or n_candidates))
+    result: Array | None = None
+    for left in range(0, n_candidates, width):
+        right = min(left + width, n_candidates)
+        per_query = calls.all_entities or right - left  # pairs that the scorer scores for a query
+        row, column = 0, left
+        while row < n_queries:
+            unit = calls.all_entities or 1
+            if calls.has_whole_queries and column == left and not rows.pace.is_long(per_query, calls.method):
+                unit = per_query
+            n = rows.pace.size(calls.limit, calls.first, unit, calls.method)
+            if column == left and n >= per_query:
+                r, c = slice(row, min(row + n // per_query, n_queries)), slice(left, right)
+                n = (r.stop - r.start) * per_query
+            else:
+                r, c = slice(row, row + 1), slice(column, min(column + n, right))
+                n = c.stop - c.start
+            part = _one_call(rows, partial(score, r, c), n, calls)
+            if part is None:
+                continue
+            rows.pace.scored((r.stop - r.start) * (c.stop - c.start))
+            if part.shape == shape:
+                return part
+            if result is None:
+                result = empty_like(part, shape)
+            check_same_dtype(rows.name, result, part)
+            result[r, c] = part
+            row, column = (r.stop, left) if c.stop == right else (row, c.stop)
+    return np.empty(shape) if result is None else result
+
+
+def _one_call(rows: FunctionRows | MatrixRows, score: Callable[[], Array], n_pairs: int, calls: _Calls) -> Array | None:
+    """Make one call of a scorer; return None if it ran out of memory, after the pace got smaller.
+
+    Raise a ScoreError if memory ran out in the smallest call.
+    """
+    try:
+        return rows.pace.timed(score, n_pairs, calls.method)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        if not rows.pace.halve(n_pairs, calls.all_entities or 1, calls.method):
+            raise _out_of_memory(rows, calls, error) from error
+    return None
+
+
+def _out_of_memory(rows: FunctionRows | MatrixRows, calls: _Calls, error: Exception) -> ScoreError:
+    """Return the error for memory that ran out in the smallest call of a scorer."""
+    less = "put less on its device (a smaller model, a smaller dtype, no second program)"
+    if calls.all_entities is None:
+        what = "a single triple" if calls.method == "" else "a single query with a single candidate"
+        return ScoreError(f"{rows.name} ran out of memory when given {what}; {less}. {error}")
+    return ScoreError(
+        f"{rows.name}.{calls.method} ran out of memory when given a single query, with all {calls.all_entities:,} "
+        f"entities; give it a parameter candidates, so that kgeval can score blocks of candidates (block_size= says "
+        f"how large they are at most), or {less}. {error}"
+    )
 
 
 def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) -> RowScorer:
@@ -343,6 +428,9 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
         return MatrixRows(scorer, n_entities, limits, name)
     refuse_library_model(scorer)
     if callable(scorer):
+        max_pairs = getattr(scorer, "max_pairs", None)  # the scorers of kgeval.adapters.from_texts may have it
+        if isinstance(max_pairs, int):
+            limits = replace(limits, max_pairs=min(limits.max_pairs, max_pairs))
         return FunctionRows(scorer, limits, name)
     raise ScoreError(
         f"expected a function score(s, p, o), an object with score_objects and score_subjects, or a model of "
@@ -352,6 +440,9 @@ def as_row_scorer(scorer: Any, n_entities: int, limits: Limits | None = None) ->
 
 def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     """Return the number of queries that are scored at a time, each with all candidates.
+
+    The scores of these queries fit into `ROW_BATCH_BYTES`, and into an eighth of the free memory. If the scorer's speed
+    is known, the queries take about `BATCH_SECONDS`, or one call if that takes longer.
 
     Parameters
     ----------
@@ -366,10 +457,50 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     int
         At least 1.
     """
+    if limits.batch_size:
+        return limits.batch_size
     n_bytes = ROW_BATCH_BYTES
     if isinstance(rows, FunctionRows):  # several calls per batch anyway; small batches stay in the cache
         n_bytes = max(FUNCTION_BATCH_BYTES, 8 * limits.max_pairs)
-    return limits.batch_size or max(1, min(MAX_QUERIES, n_bytes // (8 * n_candidates)))
+    free = free_bytes()
+    n_bytes = n_bytes if free is None else min(n_bytes, free // MEMORY_SHARE)
+    size = min(MAX_QUERIES, n_bytes // (8 * n_candidates))
+    n_pairs = None if rows.pace is None else rows.pace.batch_pairs(BATCH_SECONDS)
+    if n_pairs is not None:
+        size = min(size, n_pairs // _pairs_per_query(rows, n_candidates))
+    return max(1, size)
+
+
+def queries_within(rows: RowScorer, seconds: float, n_candidates: int, side: str | None = None) -> int | None:
+    """Return how many queries a scorer scores in so many seconds, each with all candidates.
+
+    Parameters
+    ----------
+    rows : RowScorer
+    seconds : float
+    n_candidates : int
+        Number of candidates of each query.
+    side : str, optional
+        The missing side of the queries; by default, the same number of queries on each side.
+
+    Returns
+    -------
+    int or None
+        At least 0; None for an embedding model, and if no call has been measured.
+    """
+    if rows.pace is None:
+        return None
+    method = None if side is None or isinstance(rows, FunctionRows) else f"score_{side}s"
+    n_pairs = rows.pace.pairs_within(seconds, method)
+    return None if n_pairs is None else n_pairs // _pairs_per_query(rows, n_candidates, side)
+
+
+def _pairs_per_query(rows: RowScorer, n_candidates: int, side: str | None = None) -> int:
+    """Return the number of pairs that a scorer scores for a query; some score all entities, whatever is needed."""
+    sides = SIDES if side is None else (side,)
+    if isinstance(rows, MatrixRows) and not all(rows.takes_candidates(name) for name in sides):
+        return rows.n_entities
+    return n_candidates
 
 
 def pair_side(rows: RowScorer) -> str:
@@ -433,17 +564,24 @@ def _scored_parts(rows: RowScorer, triples: Ids, side: str) -> Iterator[tuple[Id
     Use the scores before the next part is requested: a scorer may reuse its memory for the next part.
     """
     if isinstance(rows, FunctionRows):
-        for start in range(0, len(triples), rows.limits.max_pairs):
-            row_numbers = np.arange(start, min(start + rows.limits.max_pairs, len(triples)))
-            yield row_numbers, as_scores(rows.pairs(*(triples[row_numbers, column] for column in range(3))), rows.name)
+        calls, start = _Calls("", rows.limits.max_pairs, FIRST_PAIRS), 0
+        while start < len(triples):
+            size = rows.pace.size(calls.limit, calls.first)
+            row_numbers = np.arange(start, min(start + size, len(triples)))
+            call = partial(rows.pairs, *(triples[row_numbers, column] for column in range(3)))
+            part = _one_call(rows, call, len(row_numbers), calls)
+            if part is not None:
+                rows.pace.scored(len(part))
+                start += len(part)
+                yield row_numbers, as_scores(part, rows.name)
         return
     queries = Queries.of(triples, side)
     size = MAX_QUERIES
     if isinstance(rows, MatrixRows):
         size = row_batch(rows, rows.limits, rows.n_entities)
     for start in range(0, len(queries), size):
-        part = queries.part(start, min(start + size, len(queries)))
-        yield part.rows, _answer_scores(rows, part)
+        batch = queries.part(start, min(start + size, len(queries)))
+        yield batch.rows, _answer_scores(rows, batch)
 
 
 def _answer_scores(rows: RowScorer, queries: Queries) -> Scores:
@@ -554,7 +692,7 @@ def _naming_the_scorer(name: str, describe_input: Callable[[], str], function: A
     try:
         with torch.no_grad() if torch else nullcontext():
             yield
-    except KgevalError:
+    except (KgevalError, OutOfTime):
         raise
     except (Exception, SystemExit) as error:
         hint = _tensor_hint(function, error)

@@ -19,6 +19,7 @@ from kgeval.checks import Ids, Reals, check_number, check_one_of, check_positive
 from kgeval.errors import MetricError
 from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
 from kgeval.stats.moments import Interval, Moments
+from kgeval.stats.skewness import Skew
 from kgeval.stats.student import student_quantile
 
 ANYWHERE = (float("-inf"), float("inf"))
@@ -69,6 +70,8 @@ class Spread:
     n_clusters : int
     reason : str
         Why the variance cannot be estimated; else empty.
+    skew : Skew, optional
+        How skewed the statistic is; `interval` uses it for samples of finite populations.
     """
 
     value: float
@@ -76,19 +79,21 @@ class Spread:
     n_effective: float
     n_clusters: int
     reason: str = ""
+    skew: Skew | None = None
 
     @classmethod
-    def of(cls, moments: Moments, clusters: Clusters) -> Spread:
+    def of(cls, moments: Moments, clusters: Clusters, with_skew: bool = False) -> Spread:
         """Return the spread of one statistic, given the clusters of its observations."""
         value, reason = value_of(moments, clusters)
         if reason:
             return cls(value, nan, nan, clusters.count, reason)
         variance = clusters.variance(lambda grouping: left_out_deviations(moments, grouping))
         n_effective = clusters.effective_number(moments.weights)
-        return cls(value, variance, n_effective, clusters.count, clusters.lacking).checked()
+        skew = Skew.of(left_out_deviations(moments, clusters.first)) if with_skew else None
+        return cls(value, variance, n_effective, clusters.count, clusters.lacking, skew).checked()
 
     @classmethod
-    def of_mean(cls, parts: Sequence[Moments], clusters: Clusters) -> Spread:
+    def of_mean(cls, parts: Sequence[Moments], clusters: Clusters, with_skew: bool = False) -> Spread:
         """Return the spread of a macro average: the unweighted mean of a statistic over groups of observations.
 
         The groups are fixed, and the observations of each group are a sample. So only the deviations within a group
@@ -100,6 +105,8 @@ class Spread:
             The statistic of each group.
         clusters : Clusters
             The clusters of all observations: those of ``parts[0]``, then those of ``parts[1]``, and so on.
+        with_skew : bool
+            Whether to compute `skew`; the clusters must not overlap.
 
         References
         ----------
@@ -140,7 +147,8 @@ class Spread:
 
         with np.errstate(all="ignore"):
             n_effective = 1.0 + min(freedom(grouping) for grouping in clusters.groupings)
-        return cls(value, clusters.variance(deviations), n_effective, clusters.count, clusters.lacking).checked()
+        variance, skew = clusters.variance(deviations), Skew.of(deviations(clusters.first)) if with_skew else None
+        return cls(value, variance, n_effective, clusters.count, clusters.lacking, skew).checked()
 
     def checked(self) -> Spread:
         """Return the spread; if it allows no interval, `reason` of the result says why."""
@@ -174,6 +182,8 @@ class Spread:
         reason = self.reason
         if not reason and not bounded and self.variance == 0.0:
             reason = ALIKE
+        if not reason and not bounded and self.skew is not None:
+            reason = self.skew.lacking
         unsampled = 1.0 - sampled_share
         if reason:
             error = sqrt(self.variance * unsampled) if self.variance > 0.0 else nan
@@ -182,8 +192,13 @@ class Spread:
         if bounded:
             low, high = _wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)
         else:
-            reach = t * sqrt(variance * unsampled)
-            low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in (self.value - reach, self.value + reach))
+            below, above = t, t
+            if self.skew is not None:
+                t = student_quantile((1.0 + confidence) / 2.0, min(self.freedom, self.skew.freedom))
+                below, above = self.skew.quantiles(t, sampled_share)
+            error = sqrt(variance * unsampled)
+            ends = self.value - below * error, self.value + above * error
+            low, high = (min(max(limit, bounds[0]), bounds[1]) for limit in ends)
         error = sqrt(variance * unsampled)
         return Interval(self.value, low, high, confidence, method, self.n_clusters, error, n_effective=self.n_effective)
 
@@ -220,7 +235,8 @@ def robust_interval(
     sampled_share : float
         For clusters that are drawn at random, without replacement, from a finite population: the size of the sample
         divided by the size of the population. The variance is multiplied by ``1 - sampled_share`` (finite-population
-        correction). 0 means an infinite population.
+        correction). If `bounds` are not (0, 1), the limits are also corrected for skewness (see `Skew`). 0 means an
+        infinite population, and no correction.
 
     Returns
     -------
@@ -247,7 +263,8 @@ def robust_interval(
     0.5741 [0.3684, 0.7569] (3 effective clusters)
     """
     check_confidence(confidence)
-    spread = Spread.of(moments, Clusters.of(clusters, len(moments)))
+    with_skew = sampled_share > 0.0 and bounds != (0.0, 1.0)
+    spread = Spread.of(moments, Clusters.of(clusters, len(moments)), with_skew)
     return spread.interval(confidence, bounds, sampled_share)
 
 
@@ -281,7 +298,8 @@ def macro_interval(
     3.5000 [-3.3031, 10.3031] (3 effective clusters)
     """
     check_confidence(confidence)
-    spread = Spread.of_mean(parts, Clusters.of(clusters, sum(map(len, parts))))
+    with_skew = sampled_share > 0.0 and bounds != (0.0, 1.0)
+    spread = Spread.of_mean(parts, Clusters.of(clusters, sum(map(len, parts))), with_skew)
     interval = spread.interval(confidence, bounds, sampled_share)
     return replace(interval, reason=f"within each group {ALIKE}") if interval.reason == ALIKE else interval
 

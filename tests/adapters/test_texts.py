@@ -625,3 +625,18 @@ def test_encoders_that_return_a_wrong_shape():
         from_encoder(encoder.encode, None)
     with pytest.raises(kg.ScoreError, match="geometry must be one of 'dot', 'l1', 'l2'; got 'cosine'"):
         from_encoder(encoder.encode, encoder.encode_query, geometry="cosine")
+
+
+def test_a_changed_text_is_found_when_a_run_is_resumed(tmp_path):
+    """The function is the same, the text of one entity is another: the checkpoint is refused."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=["Q1", "Q2", "Q3"], relation_labels=["P1"])
+
+    def run(name, **options):
+        texts = {"Q1": "Jack", "Q2": "Rome", "Q3": name}
+        scorer = from_texts(lambda s, p, o: np.zeros(len(s)), texts=texts, relation_texts={"P1": "likes"})
+        return kg.evaluate(scorer, dataset, checkpoint=tmp_path / "run", progress=False, **options)
+
+    wanted = run("Oslo")
+    assert run("Oslo", resume=True) == wanted
+    with pytest.raises(kg.DataError, match="scorer: texts of entities"):
+        run("Oslo!", resume=True)

@@ -447,7 +447,8 @@ def test_resources_reach_evaluate(capsys, monkeypatch):
     options = ("--batch-size", 2, "--block-size", 3, "--max-pairs", 4, "--threads", 5, "--no-progress")
     printed(capsys, "evaluate", "graph", "--score", "scorers:total", *options)
     sizes = {"batch_size": 2, "block_size": 3, "max_pairs": 4, "threads": 5}
-    assert given == {**sizes, "device": None, "progress": False, "triples": None, "seed": 0}
+    run = {"executor": None, "checkpoint": None, "resume": False, "max_seconds": None}  # see test_runs.py
+    assert given == {**sizes, **run, "device": None, "progress": False, "triples": None, "seed": 0}
 
 
 def test_device(root, capsys):

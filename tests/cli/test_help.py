@@ -14,7 +14,7 @@ from kgeval.cli.commands import help as help_command
 PAGES = {file.name.removesuffix(".md"): file for file in (resources.files("kgeval") / "guide").iterdir()}
 TOPICS = [
     "checkpoints", "classification", "data", "decisions", "integrations", "lists", "metrics", "models", "other-tools",
-    "predictions", "protocol", "speed", "trec", "wrapping",
+    "predictions", "protocol", "running", "speed", "trec", "wrapping",
 ]  # fmt: skip
 
 

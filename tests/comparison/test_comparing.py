@@ -652,7 +652,8 @@ QUERIES = "(override 'queries' compares only the rows that all results have)"
 
 def way_out(*names):
     """The last line where every difference may be overridden."""
-    return f"evaluate again under one protocol, or use override={names!r}; all outputs then name the overrides"
+    words = f"override={names!r} (--override {','.join(names)})"
+    return f"evaluate again under one protocol, or use {words}; all outputs then name the overrides"
 
 
 def prints(*results):
@@ -684,6 +685,60 @@ def test_other_filters_are_refused():
     assert head[2].startswith("B: filtered by train, all entities, both sides; protocol ")
     assert f"overridden: {field}" in repr(found)
     assert found.table["value_second"][0] == pytest.approx(pair[1]["mrr"])
+
+
+SAMPLE = "(override 'sample' compares only the triples of the smallest sample, which all results have)"
+
+
+def ring(shift, **options):
+    """60 triples of a ring of 60 entities, ranked by a scorer whose answers are `shift` places off for some of them."""
+    dataset = kg.Dataset.from_arrays(test=[[i, i % 2, (i + 1) % 60] for i in range(60)], n_entities=60, n_relations=2)
+    score = lambda s, p, o: -((o - s - 1 - s % shift) % 60 + 0.01 * o)  # noqa: E731
+    return kg.evaluate(score, dataset, **options)
+
+
+@pytest.mark.parametrize("first", [{"triples": 40, "seed": 3}, {}], ids=["larger sample", "all"])
+def test_nested_samples_are_compared_on_the_smallest(first):
+    """As if both models had ranked the 25 triples of the smaller sample: values, intervals, differences, tests."""
+    small = {"triples": 25, "seed": 3}
+    one, other, wanted_one = ring(3, **first), ring(5, **small), ring(3, **small)
+    options = {"names": ["A", "B"], "metrics": "mrr,mr,query.map", "n_resamples": 99}
+    size = "40 of 60 triples (drawn at random, seed 3)" if first else "all triples"
+    said = f"sample: {size} in A, 25 of 60 triples (drawn at random, seed 3) in B"
+    assert refusal([one, other]) == [REFUSED, f"  {said} {SAMPLE}", way_out("sample")]
+    assert refusal([one, other], override="queries")[1] == f"  {said} {SAMPLE}"
+    wanted = compare([wanted_one, other], **options)
+    found = compare([one, other], override="sample", **options)
+    pd.testing.assert_frame_equal(found.values, wanted.values)
+    pd.testing.assert_frame_equal(found.table, wanted.table)
+    assert f"overridden: {said}" in found.header()
+    assert any(line.endswith("the whole split, of which a sample was ranked") for line in found.header())
+    back = compare([other, one], override="sample", **options)
+    assert back.values["mr high"].tolist() == wanted.values["mr high"].tolist()[::-1]
+
+
+def test_samples_that_are_not_nested_are_refused():
+    """Another seed, or rows that the user chose: the shared triples are no sample of a known size."""
+    drawn = ring(3, triples=40, seed=0)
+    for other, said in (
+        (ring(5, triples=25, seed=1), "25 of 60 triples (drawn at random, seed 1)"),
+        (ring(5, triples=list(range(25))), "25 of 60 triples (chosen by the user)"),
+    ):
+        for override in ((), ("sample", "queries")):
+            lines = refusal([drawn, other], override=override)
+            assert lines[1] == (
+                f"  sample: 40 of 60 triples (drawn at random, seed 0) in A, {said} in B (cannot be overridden)"
+            )
+            assert lines[-1] == NO_WAY
+
+
+def test_rows_that_a_nested_sample_lacks_are_no_matter_of_samples():
+    """The larger sample lost the rows of a triple: this is refused with the override, too."""
+    one, other = ring(3, triples=40), ring(5, triples=25)
+    cut = replaced(one, table=one.table[one.table["s"] != other.table["s"][0]], n_read=78)
+    lines = refusal([cut, other], override="sample")
+    assert lines[1].endswith("(cannot be overridden)")
+    assert lines[2].startswith("  queries: 78 in A and 50 in B; 30 rows only in A")
 
 
 def test_other_unseen_policies_are_refused():
@@ -879,7 +934,7 @@ TWO = [RESULT, RESULT]
 LIST = "compare needs a list of at least two results, such as compare([a, b]); got "
 RESULTS = "result 1 must be an EvaluationResult, from kgeval.evaluate or kgeval.load_result; got "
 NAMES = "names must be 2 different words, one for each result; got "
-OVERRIDES = "override must be one of 'queries', 'dataset', 'unseen', 'filter_splits', 'splits'; got "
+OVERRIDES = "override must be one of 'queries', 'sample', 'dataset', 'unseen', 'filter_splits', 'splits'; got "
 
 
 @pytest.mark.parametrize(

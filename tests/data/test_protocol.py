@@ -337,3 +337,85 @@ def test_names_in_one_string():
     """Commas separate splits and sides, as in a list of metrics."""
     protocol = Protocol(splits="valid, test", filter_splits="train,test", sides="tail,head")
     assert protocol == Protocol(splits=["valid", "test"], filter_splits=["train", "test"])
+
+
+# --- samples
+
+
+def seeded_words(seed, n):
+    """The first `n` 32-bit words of numpy's SeedSequence of a seed below 2**128."""
+    mask, constant = 2**32 - 1, 0x43B0D7E5
+
+    def hashed(value, times=0x931E8875):
+        nonlocal constant
+        value ^= constant
+        constant = constant * times & mask
+        value = value * constant & mask
+        return value ^ value >> 16
+
+    pool = [hashed(seed >> 32 * i & mask) for i in range(4)]
+    for i, j in itertools.permutations(range(4), 2):
+        mixed = 0xCA01F9DD * pool[j] - 0x4973F715 * hashed(pool[i]) & mask
+        pool[j] = mixed ^ mixed >> 16
+    constant = 0x8B51F9DD
+    return [hashed(pool[i % 4], 0x58F38DED) for i in range(n)]
+
+
+def pcg64(seed, n):
+    """The first `n` raw numbers of PCG64 (XSL RR 128/64), in Python integers."""
+    words = seeded_words(seed, 8)
+    high, low, *others = (words[i] | words[i + 1] << 32 for i in range(0, 8, 2))
+    add = (others[0] << 64 | others[1]) << 1 | 1
+    step = lambda state: (state * (2549297995355413924 << 64 | 4865540595714422341) + add) % 2**128  # noqa: E731
+    state, numbers = step(add + (high << 64 | low)), []
+    for _ in range(n):
+        state = step(state)
+        folded, turn = state >> 64 ^ state % 2**64, state >> 122
+        numbers.append((folded >> turn | folded << 64 - turn) % 2**64)
+    return numbers
+
+
+@pytest.mark.parametrize(("of", "seed"), [(1, 0), (2, 0), (5, 1), (64, 2), (65, 2**40), (1000, 12345)])
+def test_the_order_of_a_sample_is_that_of_pcg64(of, seed):
+    """Rows sorted by raw numbers, whose last bits are those of the row: the same with every version of numpy."""
+    n_bits = (of - 1).bit_length()
+    keys = [number >> n_bits << n_bits | row for row, number in enumerate(pcg64(seed, of))]
+    order = Sample.order(of, seed)
+    assert order.tolist() == sorted(range(of), key=keys.__getitem__)
+    assert order.dtype == np.int64
+
+
+def test_samples_of_a_seed_are_nested():
+    for seed in range(20):
+        order = Sample.order(200, seed)
+        assert sorted(order.tolist()) == list(range(200))
+        for n in (1, 7, 100, 199):
+            rows, sample = Sample.drawn(n, 200, seed)
+            assert rows.tolist() == sorted(order[:n].tolist())
+            assert (sample.n, sample.of, sample.seed) == (n, 200, seed)
+    assert Sample.drawn(200, 200, 0)[1] is None
+    assert Sample.order(0).tolist() == []
+
+
+def test_every_order_is_equally_likely():
+    """Chi-squared of the 24 orders of 4 rows, 4,800 seeds: 23 degrees of freedom, so below 60 nearly always."""
+    orders = [tuple(Sample.order(4, seed).tolist()) for seed in range(10**6, 10**6 + 4800)]
+    counts = np.array([orders.count(order) for order in itertools.permutations(range(4))])
+    assert ((counts - 200.0) ** 2 / 200.0).sum() < 60.0
+
+
+def test_how_a_sample_is_shown():
+    assert str(Sample(1200, 20466, "ab", 0)) == "1,200 of 20,466 triples (drawn at random, seed 0)"
+    assert str(Sample(1200, 20466, "ab")) == "1,200 of 20,466 triples (chosen by the user)"
+    assert (
+        Protocol(sample=Sample(2, 5, "ab", 3))
+        .describe()
+        .endswith("both sides, 2 of 5 triples (drawn at random, seed 3)")
+    )
+
+
+@pytest.mark.parametrize("seed", [-1, True, 0.5, "0"])
+def test_wrong_seeds_of_a_sample(seed):
+    with pytest.raises(kg.ProtocolError) as caught:
+        Sample.order(5, seed)
+    assert str(caught.value) == f"seed must be an integer of at least 0; got {seed!r}"

@@ -10,7 +10,8 @@ from grids import size
 
 import kgeval as kg
 from kgeval.cli import main
-from kgeval.results import header_lines
+from kgeval.data import Sample
+from kgeval.results import header_lines, interval_notes
 from kgeval.stats import student_quantile
 
 KEYS = ("mrr", "hits@3", "raw.mr", "object.amri")
@@ -30,7 +31,7 @@ def draw(seed):
 def test_a_sample_has_the_ranks_of_the_whole():
     """Numbers, rows and masks, with every way to treat unseen triples: the rows of the whole table of ranks."""
     ranked = 0
-    for seed in range(size(12, 2000)):
+    for seed in range(size(12, 500)):
         rng, dataset, table = draw(seed)
         splits = rng.choice([("test",), ("valid", "test")])
         protocol = kg.Protocol(splits=splits, unseen=rng.choice(["rank", "drop", "worst"]))
@@ -56,7 +57,7 @@ def test_a_sample_has_the_ranks_of_the_whole():
             assert found.about["n_read"] == 2 * len(rows)
             assert (found.protocol.sample.n, found.protocol.sample.of) == (len(rows), of)
         ranked += len(wanted)
-    assert ranked > size(20, 5000)
+    assert ranked > size(20, 1000)
 
 
 def graph(n=200):
@@ -75,7 +76,7 @@ def test_the_rest_of_test_stays_in_the_filter():
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     part = kg.evaluate(score, dataset, triples=50, seed=1)
-    rows = np.flatnonzero(np.isin(np.arange(200), np.sort(np.random.default_rng(1).choice(200, 50, replace=False))))
+    rows = Sample.drawn(50, 200, seed=1)[0]
     alone = kg.Dataset.from_arrays(
         train=dataset["train"].array, test=dataset["test"].array[rows], n_entities=40, n_relations=3
     )
@@ -91,8 +92,13 @@ def test_the_seed_decides():
     assert results[0] == results[1]
     assert results[0].protocol != results[2].protocol
     assert results[0].protocol.fingerprint != results[2].protocol.fingerprint
+    assert "; test 50 of 200 triples, " in header_lines(results[0])[0]
+    assert interval_notes(results[0])[0] == (
+        "95% intervals show how much a number would vary with another random sample of the ranked splits; they are for "
+        "all triples (25.0% were drawn); 50 effective clusters in all"
+    )
     protocol_text = header_lines(results[0])[1].split(", realistic")[0]
-    assert protocol_text.endswith("both sides, sample of 50 of 200 triples (seed 0)")
+    assert protocol_text.endswith("both sides, 50 of 200 triples (drawn at random, seed 0)")
     with pytest.raises(kg.ProtocolError, match="cannot be compared as they are; they differ in\n  sample: "):
         kg.compare([results[0], results[2]])
 
@@ -119,10 +125,10 @@ def test_intervals_of_drawn_triples_have_the_finite_population_correction():
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     drawn = kg.evaluate(score, dataset, triples=150, seed=2)
-    rows = np.sort(np.random.default_rng(2).choice(200, 150, replace=False))
+    rows = Sample.drawn(150, 200, seed=2)[0]
     chosen = kg.evaluate(score, dataset, triples=rows)
     assert drawn.table.equals(chosen.table)
-    assert str(chosen.protocol.sample) == "sample of 150 of 200 triples (chosen by the user)"
+    assert str(chosen.protocol.sample) == "150 of 200 triples (chosen by the user)"
     weights = np.ones(300)
     pairs = [(key, drawn.interval(key), chosen.interval(key)) for key in (*KEYS, "query.map")]
     pairs.append(("weighted mr", drawn.weighted("mr", weights), chosen.weighted("mr", weights)))
@@ -133,9 +139,10 @@ def test_intervals_of_drawn_triples_have_the_finite_population_correction():
             assert one == other
             continue
         assert one.error == pytest.approx(other.error / 2, rel=1e-12), key
-        if one.method == "robust":
-            assert one.value - one.low == pytest.approx((other.value - other.low) / 2, rel=1e-12), key
-            assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=1e-12), key
+        if one.method == "robust":  # also corrected for skewness, which hardly matters for these ranks
+            assert one.value - one.low == pytest.approx((other.value - other.low) / 2, rel=0.1), key
+            assert one.high - one.value == pytest.approx((other.high - other.value) / 2, rel=0.1), key
+            assert one.high - one.low != pytest.approx((other.high - other.low) / 2, rel=1e-9), key
         else:
             size = one.value * (1 - one.value) / one.error**2
             t = student_quantile(0.975, math.floor(one.n_effective - 1 + 1e-9))
@@ -150,10 +157,11 @@ def test_macro_averages_of_drawn_triples_have_the_correction_too():
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     drawn = kg.evaluate(score, dataset, triples=150, seed=2)
-    chosen = kg.evaluate(score, dataset, triples=np.sort(np.random.default_rng(2).choice(200, 150, replace=False)))
+    chosen = kg.evaluate(score, dataset, triples=Sample.drawn(150, 200, seed=2)[0])
     one, other = (result.averages("relation", metrics="mr").loc["macro"] for result in (drawn, chosen))
     assert one["mr"] == other["mr"]
-    assert one["mr high"] - one["mr"] == pytest.approx((other["mr high"] - other["mr"]) / 2, rel=1e-12)
+    assert one["mr high"] - one["mr"] == pytest.approx((other["mr high"] - other["mr"]) / 2, rel=0.1)
+    assert one["mr high"] - one["mr low"] != pytest.approx((other["mr high"] - other["mr low"]) / 2, rel=1e-9)
 
 
 def test_other_clusters_than_triples_have_no_correction():
@@ -161,7 +169,7 @@ def test_other_clusters_than_triples_have_no_correction():
     dataset, table = graph()
     score = lambda s, p, o: table[s, p, o]  # noqa: E731
     drawn = kg.evaluate(score, dataset, triples=150, seed=2)
-    chosen = kg.evaluate(score, dataset, triples=np.sort(np.random.default_rng(2).choice(200, 150, replace=False)))
+    chosen = kg.evaluate(score, dataset, triples=Sample.drawn(150, 200, seed=2)[0])
     for cluster in ("query", "entity", np.arange(300) % 50):
         for key in ("mrr", "mr", "query.map", "median_rank"):
             assert drawn.interval(key, cluster=cluster) == chosen.interval(key, cluster=cluster)
@@ -236,4 +244,6 @@ def test_command_line(root, capsys):
     row = capsys.readouterr().out.splitlines()[1]
     assert row.startswith(f"both,120,{wanted['mrr']!r}")
     assert main([*call, "--seed", "4"]) == 2
-    assert capsys.readouterr().err == "kgeval: --seed is the seed of --sample N; give both, or neither\n"
+    assert capsys.readouterr().err == (
+        "kgeval: --seed is the seed of --sample N and of --max-seconds S; give it with one of them\n"
+    )

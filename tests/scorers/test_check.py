@@ -8,6 +8,7 @@ from scorer_cases import LABELS, TABLE, TEST, Columns, Rows, dataset, integer_mo
 
 import kgeval as kg
 from kgeval.data import triple_labels
+from kgeval.scorers import pace
 
 
 @pytest.mark.parametrize("kind", ["function", "rows", "columns", "model"])
@@ -198,3 +199,86 @@ def test_the_probe_looks_at_few():
     kg.check_scorer(score, dataset(1000, test))
     assert max(lengths) <= 3 * 259
     assert sum(lengths) <= 2 * 10 * 259
+
+
+class Slow:
+    """Scores from a table at a given speed, by a simulated clock; `change` changes the scores of each call."""
+
+    def __init__(self, monkeypatch, seconds, n=1000, change=lambda scores: scores, first=0.0):
+        self.now, self.seconds, self.first, self.change = 0.0, seconds, first, change
+        self.shapes = []
+        self.table = np.random.default_rng(0).permutation(n * n).reshape(n, 1, n) / 1.0
+        monkeypatch.setattr(pace, "clock", lambda: self.now)
+
+    def spent(self, scores):
+        self.now += scores.size * self.seconds + self.first
+        self.first = 0.0
+        self.shapes.append(scores.shape)
+        return self.change(scores)
+
+    def made(self, kind):
+        """A function, or an object that takes candidates, or one that always scores all entities."""
+        return make(kind, self.spent, self.table)
+
+
+GRAPH = [[s, 0, s + 1] for s in range(900)]
+
+
+@pytest.mark.parametrize("kind", ["function", "columns"])
+@pytest.mark.parametrize(("seconds", "most"), [(1e-3, 1.0), (1e-2, 3.0), (1e-1, 15.0)])
+def test_the_probe_of_a_slow_scorer_is_short(kind, seconds, most, monkeypatch):
+    """At 1 ms a triple, 256 candidates would take 7 s; 4 candidates are the fewest: 84 scores, and 24 timed."""
+    slow = Slow(monkeypatch, seconds)
+    kg.check_scorer(slow.made(kind), dataset(1000, GRAPH))
+    assert slow.now < most
+    assert sum(np.prod(shape) for shape in slow.shapes) * seconds == pytest.approx(slow.now)
+    assert max(slow.shapes)[0] != 4  # 3 queries, never as many as candidates
+
+
+@pytest.mark.parametrize("first", [0.0, 30.0])
+@pytest.mark.parametrize("seconds", [0.0, 1e-5])
+def test_the_probe_of_a_fast_scorer_looks_at_all(seconds, first, monkeypatch):
+    """A function at 10 microseconds a triple at 256 candidates, an object at all, also if the first call is slow."""
+    slow = Slow(monkeypatch, seconds, first=first)
+    kg.check_scorer(slow.made("function"), dataset(1000, GRAPH))
+    assert slow.shapes.count((3 * 256,)) == 4
+    assert slow.shapes.count((256,)) == 6
+    for kind in ("columns", "rows"):
+        slow = Slow(monkeypatch, seconds / 10, first=first)
+        kg.check_scorer(slow.made(kind), dataset(1000, GRAPH))
+        assert slow.shapes.count((3, 1000)) == 4
+        assert slow.shapes.count((1, 1000)) >= 6
+
+
+def test_the_probe_of_slow_whole_queries(monkeypatch):
+    """An object that always scores all entities, 10 s a query: three calls with four queries, on each side."""
+    slow = Slow(monkeypatch, 1e-2)
+    assert kg.check_scorer(slow.made("rows"), dataset(1000, GRAPH)).notes == ()
+    assert slow.shapes == [(1, 1000), (1, 1000), (2, 1000)] * 2
+
+
+@pytest.mark.parametrize("kind", ["function", "columns", "rows"])
+@pytest.mark.parametrize(
+    ("change", "how"),
+    [
+        (drop_out, "in a first call and .* in a second, equal call; .*: is dropout still on?"),
+        (lambda scores: scores - scores.mean(axis=0), "in a batch and .* alone; "),
+        (lambda scores: np.where(scores > 5e5, np.nan, scores), "gave NaN for "),
+    ],
+    ids=["dropout", "batch norm", "nan"],
+)
+def test_faults_of_slow_scorers(kind, change, how, monkeypatch):
+    """What the probe finds in fast scorers it finds in slow ones."""
+    slow = Slow(monkeypatch, 1e-3, change=change)
+    with pytest.raises(kg.ScoreError, match=how.replace("?", r"\?")):
+        kg.check_scorer(slow.made(kind), dataset(1000, GRAPH))
+
+
+@pytest.mark.parametrize(
+    ("scorer", "how"), [(Backwards, "the columns in another order"), (Places, "treat positions as ids")]
+)
+def test_slow_columns_in_another_order(scorer, how, monkeypatch):
+    """Few candidates show it too."""
+    slow = Slow(monkeypatch, 1e-3)
+    with raises(how):
+        kg.check_scorer(scorer(slow.spent, slow.table), dataset(1000, GRAPH), ["object"])

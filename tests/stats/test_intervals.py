@@ -10,10 +10,11 @@ import pytest
 
 from kgeval.errors import DataError, MetricError
 from kgeval.stats import intervals
-from kgeval.stats.clusters import Clusters
+from kgeval.stats.clusters import Clusters, Grouping, left_out_deviations
 from kgeval.stats.intervals import ALIKE, CROSSED, SAME_LIMITS, bootstrap_interval, macro_interval, robust_interval
 from kgeval.stats.moments import Interval, Moments, influences
 from kgeval.stats.quantiles import ONE_VALUE, quantile_bootstrap, quantile_interval
+from kgeval.stats.skewness import Skew
 from kgeval.stats.student import MAX_SUMMED, student_p_value, student_quantile
 
 CANDIDATES = (200, 500)
@@ -328,7 +329,11 @@ def test_a_sample_of_a_finite_population():
     values = np.random.default_rng(3).random(40)
     plain, part = (robust_interval(Moments(column(values)), np.arange(40), sampled_share=f) for f in (0.0, 0.8))
     assert part.error == pytest.approx(math.sqrt(0.2) * plain.error, rel=1e-12)
-    assert part.high - part.value == pytest.approx(math.sqrt(0.2) * (plain.high - plain.value), rel=1e-12)
+    below, above = Skew.of(left_out_deviations(Moments(column(values)), Grouping.of(np.arange(40), 40))).quantiles(
+        student_quantile(0.975, 39), 0.8
+    )
+    assert part.high == pytest.approx(part.value + above * part.error, rel=1e-12)
+    assert part.low == pytest.approx(part.value - below * part.error, rel=1e-12)
     t, variance, mean = student_quantile(0.975, 39), values.var(ddof=1) / 40, values.mean()
     found = robust_interval(Moments(column(values)), np.arange(40), bounds=UNIT, sampled_share=0.8)
     assert (found.low, found.high) == pytest.approx(wilson(mean, mean * (1 - mean) / (0.2 * variance), t), rel=1e-12)

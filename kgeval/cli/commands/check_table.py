@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import kgeval
-from kgeval.cli.command import Command
+from kgeval.cli.command import Command, Output
 from kgeval.cli.options import json_text
 from kgeval.errors import DataError
 from kgeval.metrics import TIE_POLICIES
@@ -38,7 +38,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run_check(options: argparse.Namespace) -> tuple[str, int]:
+def _run_check(options: argparse.Namespace) -> Output:
     check = kgeval.check_table(
         _given_values(options.values),
         n_candidates=options.n_candidates,
@@ -47,9 +47,10 @@ def _run_check(options: argparse.Namespace) -> tuple[str, int]:
         percent=options.percent,
         rounding=options.rounding,
     )
+    status = int(not check.possible)
     if options.format == "json":
-        return json_text({"possible": check.possible, "rows": check.records()}), int(not check.possible)
-    return "\n".join(printable(line) for line in str(check).splitlines()), int(not check.possible)
+        return Output(json_text({"possible": check.possible, "rows": check.records()}), status)
+    return Output("\n".join(printable(line) for line in str(check).splitlines()), status)
 
 
 def _given_values(given: list[str]) -> object:

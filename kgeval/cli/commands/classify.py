@@ -10,9 +10,9 @@ from typing import Any
 import kgeval
 from kgeval.checks import check_one_of, suggest
 from kgeval.classification import CLASSIFIED_METRICS, PROBABILITY_METRICS, UNIFORM, parse_points
-from kgeval.cli.command import Command
+from kgeval.cli.command import Command, Output
 from kgeval.cli.options import add_input, check_options, given_dataset, given_splits, scorer_of, words
-from kgeval.cli.output import classification_text
+from kgeval.cli.output import classification_text, save_error
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.files import check_target
@@ -70,7 +70,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _classify(options: argparse.Namespace) -> str:
+def _classify(options: argparse.Namespace) -> Output:
     start = time.perf_counter()
     if options.metrics is not None:
         parse_points(split_list(options.metrics))
@@ -112,11 +112,11 @@ def _classify(options: argparse.Namespace) -> str:
     )
     if options.metrics is None:
         options.metrics = ",".join(result.default_metrics)
-    if options.out is not None:
-        result.save(options.out, overwrite=options.overwrite)
-    saved = f" Saved {options.out}." if options.out else ""
+    error = save_error(result, options)
+    saved = f" Saved {options.out}." if options.out and not error else ""
     breakdown = "" if options.by else " Breakdown: --by relation."
-    return classification_text(result, options, f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}")
+    last = f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}"
+    return Output(classification_text(result, options, last), 2 if error else 0, error)
 
 
 COMMAND = Command(

@@ -7,21 +7,25 @@ import time
 from pathlib import Path
 
 import kgeval
-from kgeval.cli.command import Command
+from kgeval.cli.command import Command, Output
 from kgeval.cli.options import (
     add_input,
     add_predictions,
     add_protocol,
+    add_run,
     check_options,
+    executor_of,
     given_dataset,
     predictions_of,
     protocol_of,
+    say_aside,
     scorer_of,
 )
-from kgeval.cli.output import add_output, check_output, result_text, with_choices
+from kgeval.cli.output import ChosenColumns, add_output, check_output, result_text, save_error
 from kgeval.files import check_target
 from kgeval.formats import has_named_header
-from kgeval.report import listed_ranks
+from kgeval.report import listed_ranks, printable
+from kgeval.results import EvaluationResult
 from kgeval.scorers import MAX_PAIRS
 
 
@@ -37,10 +41,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     sample = parser.add_argument_group("sample (ranks only a part of the triples; the filter does not change)")
     sample.add_argument("--sample", type=int, metavar="N", help="rank N triples, drawn at random")
-    sample.add_argument("--seed", type=int, metavar="S", help="seed of the sample (default: 0)")
+    sample.add_argument(
+        "--max-seconds", type=float, metavar="S", help="rank triples in random order, and stop after S seconds"
+    )
+    sample.add_argument("--seed", type=int, metavar="N", help="seed of the random triples (default: 0)")
     output = add_output(parser)
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    output.add_argument("--no-progress", dest="progress", action="store_false", help="show no progress bar")
+    add_run(parser)
     resources = parser.add_argument_group("resources (change no number)")
     resources.add_argument("--batch-size", type=int, metavar="N", help="queries scored at a time")
     resources.add_argument("--block-size", type=int, metavar="N", help="candidates scored at a time")
@@ -48,17 +57,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
     )
     resources.add_argument(
-        "--threads", type=int, metavar="N", help="threads for embedding models (default: one per processor)"
-    )
-    resources.add_argument(
         "--device",
         metavar="NAME",
         help="device for embedding models: numpy (default), cpu (torch: faster dot products), cuda",
     )
-    resources.add_argument("--no-progress", dest="progress", action="store_false", help="show no progress bar")
 
 
-def _evaluate(options: argparse.Namespace) -> str:
+def _evaluate(options: argparse.Namespace) -> Output:
     start = time.perf_counter()
     if options.out is not None:
         check_target(options.out, options.overwrite)
@@ -66,6 +71,7 @@ def _evaluate(options: argparse.Namespace) -> str:
     dataset = given_dataset(options)
     further = {str(name) for frame in dataset.columns.values() for name in frame}
     check_output(options, [*further, *(f"dataset.{name}" for name in further)])
+    columns_to_add = ChosenColumns.of(options, dataset)
     scores = None
     if options.scores is not None:
         # Names of columns belong to the files of the dataset; an order of letters applies to the scores too.
@@ -92,15 +98,38 @@ def _evaluate(options: argparse.Namespace) -> str:
             progress=options.progress,
             triples=options.sample,
             seed=0 if options.seed is None else options.seed,
+            executor=executor_of(options),
+            checkpoint=options.checkpoint,
+            resume=bool(options.resume),
+            max_seconds=options.max_seconds,
         )
-    result = with_choices(result, dataset, options)
-    if options.out is not None:
-        result.save(options.out, overwrite=options.overwrite)
-    saved = f"Saved {options.out}." if options.out else "Save: --out run.kgeval."
-    done = f"done in {time.perf_counter() - start:.1f} s."
+    result = columns_to_add.added_to(result)
+    ended = _ended_early(result, options)
+    error = save_error(result, options)
+    if error and options.checkpoint is not None:
+        again = "goes on with what is ranked" if ended else "gives the result again without ranking"
+        error += f". --checkpoint {printable(str(options.checkpoint))} --resume {again}"
+    saved = "" if error else f" Saved {options.out}." if options.out else " Save: --out run.kgeval."
     breakdown = "" if options.by else " Breakdown: --by relation."
+    done = f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}"
     ranks = [] if scores is None or options.format != "table" else [listed_ranks(result, scores, dataset)]
-    return result_text(result, options, ranks, f"{done}{breakdown} {saved}")
+    if ended and options.format != "table":
+        say_aside([ended])
+    text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done)
+    return Output(text, 2 if error else 0, error)
+
+
+def _ended_early(result: EvaluationResult, options: argparse.Namespace) -> str:
+    """Return how much was ranked when ``--max-seconds`` was over, and how to go on; empty if all was ranked."""
+    sample = result.protocol.sample
+    if options.max_seconds is None or sample is None or sample.n == options.sample:
+        return ""
+    wanted = sample.of if options.sample is None else min(options.sample, sample.of)
+    ranked = f"--max-seconds {options.max_seconds:g}: ranked {sample.n:,} of {wanted:,} triples."
+    if options.checkpoint is None:
+        return f"{ranked} --checkpoint DIR keeps what is ranked, and --resume then ranks more."
+    folder = printable(str(options.checkpoint))
+    return f"{ranked} To rank more, with or without --max-seconds: --checkpoint {folder} --resume."
 
 
 COMMAND = Command(

@@ -10,7 +10,7 @@ from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_dataset, given_dataset, words
-from kgeval.cli.output import add_output, check_output, classification_text, result_text, with_choices
+from kgeval.cli.output import ChosenColumns, add_output, check_output, classification_text, result_text
 from kgeval.errors import DataError
 from kgeval.features import FEATURES, NEED_SIDE
 from kgeval.results import DEFAULT_METRICS
@@ -34,7 +34,7 @@ def _show(options: argparse.Namespace) -> str:
     check_output(options, result.columns.columns)
     if options.dataset is not None:
         dataset = given_dataset(options)
-        result = with_choices(result, dataset, options)
+        result = ChosenColumns.of(options, dataset).added_to(result)
         missing = [name for name in words(options.by or "") if name in FEATURES and name not in result.columns]
         # Call with_features even if `missing` is empty: it raises an error for a dataset other than the evaluated one.
         result = result.with_features(dataset, names=missing)

@@ -1,0 +1,285 @@
+"""How an evaluation runs: where, for how long, what is kept. `Evaluator.evaluate` makes a `Run` and its `Job`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids, counted
+from kgeval.data import Dataset, Protocol, Sample
+from kgeval.errors import ProtocolError, ScoreError
+from kgeval.kernels import check_device
+from kgeval.ranking import (
+    Checkpoint,
+    Executor,
+    Job,
+    ListTask,
+    Meter,
+    Task,
+    TaskCounts,
+    Work,
+    executors,
+    in_order,
+    said_while,
+    without_finished,
+)
+from kgeval.scorers import GeometryRows, Limits, OutOfTime, RowScorer, ScorerIdentity
+
+KEPT = "checkpoint=DIR (--checkpoint DIR) keeps what is finished"  # what a user can do about a long run
+PART = "max_seconds= (--max-seconds) or triples= (--sample) ranks a random part"
+STOPPING_SECONDS = 1.5  # what worker processes need to end
+RANKING_SHARE = 0.95  # of max_seconds; the rest is for the check of the row order
+PROBE_SECONDS, PROBE_SHARE = 1.0, 0.05  # for the identity of a scorer, at most; share of max_seconds
+
+
+@dataclass(frozen=True)
+class Run:
+    """The settings of one call of `evaluate` that change no count.
+
+    Parameters
+    ----------
+    executor : Executor
+    folder : Path, optional
+        The folder of the checkpoint.
+    resume : bool
+    max_seconds : float, optional
+    progress : bool
+    started : float
+        The `time.monotonic` of the call.
+    """
+
+    executor: Executor
+    folder: Path | None
+    resume: bool
+    max_seconds: float | None
+    progress: bool
+    started: float
+
+    @classmethod
+    def of(
+        cls,
+        executor: Executor | None,
+        threads: int | None,
+        checkpoint: str | Path | None,
+        resume: bool,
+        max_seconds: float | None,
+        progress: bool,
+    ) -> Run:
+        """Make a run from the arguments of `evaluate`; raise a ProtocolError if they contradict each other."""
+        if executor is not None and (isinstance(executor, type) or not hasattr(executor, "run")):
+            raise ProtocolError(
+                "executor must be a value such as kgeval.executors.Threads(4) or kgeval.executors.Ray(); got "
+                f"{executor!r}"
+            )
+        if executor is not None and threads is not None:
+            raise ProtocolError(
+                "give threads= or executor=, not both; executor=kgeval.executors.Threads(n) is threads=n"
+            )
+        if resume and checkpoint is None:
+            raise ProtocolError(
+                "resume=True (--resume) needs checkpoint=DIR (--checkpoint DIR), the folder to go on with"
+            )
+        is_number = isinstance(max_seconds, (int, float, np.number)) and not isinstance(max_seconds, bool)
+        if max_seconds is not None and not (is_number and math.isfinite(max_seconds) and max_seconds > 0):
+            raise ProtocolError(f"max_seconds must be a number of seconds above 0; got {max_seconds!r}")
+        folder = None if checkpoint is None else Path(checkpoint)
+        return cls(executor or executors.Threads(threads), folder, resume, max_seconds, progress, time.monotonic())
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process scores."""
+        return isinstance(self.executor, executors.Threads)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds until `max_seconds` is over; None if there is no limit."""
+        return None if self.max_seconds is None else max(0.0, self.started + self.max_seconds - time.monotonic())
+
+    def check_device(self, rows: RowScorer, device: str | None) -> None:
+        """Raise an error if `device` is given for a scorer that has its own, or if this machine lacks it and scores."""
+        if device is not None and not isinstance(rows, GeometryRows):
+            raise ProtocolError(
+                f"device={device!r} is for embedding models; {rows.name} chooses its own device, and kgeval ranks "
+                "the tensors that it returns on their device. Remove device="
+            )
+        if self.is_local:
+            check_device(device)
+
+    @contextmanager
+    def in_time(self, rows: RowScorer) -> Iterator[None]:
+        """In a ``with`` statement, a scorer is checked; raise a ScoreError before a call that would end too late."""
+        with said_while("checking the scorer", self.progress):
+            if rows.pace is None or self.max_seconds is None:
+                yield
+                return
+            try:
+                with rows.pace.watch(deadline=self.started + self.max_seconds):
+                    yield
+            except OutOfTime as error:
+                raise ScoreError(
+                    f"max_seconds={self.max_seconds:g}: no triple was ranked in this time, since the calls of "
+                    f"{rows.name} that check it take longer. Give more time or fewer candidates (kgeval.candidates)"
+                ) from error
+
+    @contextmanager
+    def opened(
+        self, dataset: Dataset, protocol: Protocol, scorer: Any, rows: RowScorer, triples: Ids, entities: Ids, seed: int
+    ) -> Iterator[Checkpoint | None]:
+        """Provide the open checkpoint in a ``with`` statement; None if nothing is kept.
+
+        `triples`, shape (n, 3), are ranked; `entities` may be candidates; `seed` is that of the random order.
+        """
+        if self.folder is None:
+            yield None
+            return
+        seconds = min(PROBE_SECONDS, PROBE_SHARE * (self.max_seconds or math.inf))
+        identity = {
+            "dataset": dataset.fingerprint[:16],
+            "protocol": protocol.to_dict(),
+            "seed": seed,
+            "scorer": ScorerIdentity(scorer, rows, dataset, triples, entities, protocol.sides, seconds),
+        }
+        with self.in_time(rows):
+            store = Checkpoint.open(self.folder, identity, self.resume)
+        with store:
+            yield store
+
+    def job(
+        self,
+        scorer: Any,
+        rows: RowScorer,
+        dataset: Dataset,
+        tasks: Sequence[Task | ListTask],
+        limits: Limits,
+        store: Checkpoint | None,
+        places: Ids | None,
+    ) -> Job:
+        """Return the job: the queries that `store` lacks, in the order of `places` if it is given."""
+        left: Sequence[Any] = without_finished(tasks, store.finished) if store else tasks
+        urgency = None
+        if places is not None:
+            left, urgency = in_order(left, places)
+        whole, rest = Work(tasks), Work(left)
+        before = whole.n_pairs - rest.n_pairs, whole.n_queries - rest.n_queries
+        hint = PART if store is not None else f"{KEPT}, {PART}"
+        meter = Meter(whole.n_pairs, whole.n_queries, self.progress, *before, limit=self.seconds_left, hint=hint)
+        if store is not None and self.resume:
+            taken = f"took over {counted(store.n_shards, 'shard')} of {store.folder}: {meter.describe()}"
+            meter.say(taken if store.n_shards else f"{store.folder} holds no finished shard, the run starts anew")
+        speed = None if rows.pace is None else rows.pace.pairs_within(1.0)
+        if speed:
+            meter.announce(rest.n_pairs / (speed * self.executor.n_processes))
+            if rest.n_queries == whole.n_queries:
+                self._check_time(left, speed)
+        return Job(rows, left, limits, urgency, meter, self.deadline, store, scorer, dataset)
+
+    @property
+    def deadline(self) -> float | None:
+        """The `time.monotonic` at which the ranking ends; None if there is no limit."""
+        if self.max_seconds is None:
+            return None
+        spared = 0.0 if self.is_local else min(STOPPING_SECONDS, self.max_seconds / 4)  # workers end late
+        return self.started + RANKING_SHARE * self.max_seconds - spared
+
+    def _check_time(self, tasks: Sequence[Task | ListTask], speed: int) -> None:
+        """Raise a ScoreError if `speed`, pairs per second, does not suffice for the first query of each side."""
+        n_pairs = [task.count_pairs(0, 1) for task in tasks if task.n_queries]
+        if self.deadline is None or not n_pairs:
+            return
+        seconds = max(sum(n_pairs) / self.executor.n_processes, *n_pairs) / speed
+        left = max(0.0, self.deadline - time.monotonic())
+        if seconds > 2 * left:  # far too long, whatever the speed of the next calls
+            raise ScoreError(
+                f"max_seconds={self.max_seconds:g}: no triple can be ranked in this time. One triple takes about "
+                f"{seconds:.0f} s ({sum(n_pairs):,} candidates on all sides, {speed:,} a second), and {left:.0f} s are "
+                "left. Give more time, one side (--side) or fewer candidates (--candidates, kgeval.candidates)"
+            )
+
+    def places(self, protocol: Protocol, n_positives: int, seed: int) -> Ids | None:
+        """Return the place of each positive in the random order of `max_seconds`; None without such a limit."""
+        if self.max_seconds is None:
+            return None
+        sample = protocol.sample
+        if sample is not None and sample.seed is None:
+            raise ProtocolError(
+                "max_seconds ranks the first triples of a random order; it cannot be combined with triples= that name "
+                "rows. Give a number of triples, or leave max_seconds out"
+            )
+        places = np.empty(n_positives, dtype=np.int64)
+        places[Sample.order(n_positives, seed)] = np.arange(n_positives)
+        return places
+
+    def reached(self, job: Job, counts: Sequence[TaskCounts], places: Ids | None, kept: Ids) -> int | None:
+        """Return how many triples of the random order are complete on every side; None if all are.
+
+        Parameters
+        ----------
+        job : Job
+        counts : sequence of TaskCounts
+            One for each task of the job.
+        places : int64 array, shape (all positives,), optional
+            The place of each positive in the order; None if all had to be ranked.
+        kept : int64 array, shape (kept,)
+            The indices of the positives that can be ranked: `unseen` may leave some of the order out.
+
+        Raises
+        ------
+        ScoreError
+            If not even the first of them is complete.
+        """
+        if places is None:
+            return None
+        open_rows = [task.rows[~np.isin(task.rows, part.rows)] for task, part in zip(job.tasks, counts)]
+        first_open = [int(places[rows].min()) for rows in open_rows if len(rows)]
+        if not first_open:
+            return None
+        if min(first_open) <= places[kept].min():
+            n_pairs = job.meter.n_pairs // max(1, job.meter.n_queries)
+            raise ScoreError(
+                f"max_seconds={self.max_seconds:g}: no triple was ranked on every side in this time; a query has about "
+                f"{n_pairs:,} candidates ({job.meter.describe_speed()}, after "
+                f"{job.meter.started - self.started:.1f} s of preparation). Give more time or fewer candidates "
+                "(kgeval.candidates), or rank one side"
+            )
+        return min(first_open)
+
+    @property
+    def threads(self) -> int | None:
+        """The number of threads for what this process ranks itself; None for one per processor."""
+        return self.executor.n if isinstance(self.executor, executors.Threads) else None
+
+    def limits_here(self, limits: Limits) -> Limits:
+        """Return the limits for what this process ranks itself; the device may exist on other machines only."""
+        return limits if self.is_local else replace(limits, device=None)
+
+
+def joined_sides(
+    job: Job, counts: Sequence[TaskCounts], store: Checkpoint | None, sides: Sequence[str]
+) -> dict[str, TaskCounts]:
+    """Return the counts of each side: those that the checkpoint held, and those of the job.
+
+    Parameters
+    ----------
+    job : Job
+    counts : sequence of TaskCounts
+        One for each task of the job.
+    store : Checkpoint, optional
+    sides : sequence of str
+    """
+    kept = store.finished if store else {}
+    return {
+        side: TaskCounts.joined(
+            [
+                *([kept[side]] if side in kept else []),
+                *(part for task, part in zip(job.tasks, counts) if task.side == side and len(part.rows)),
+            ]
+        )
+        for side in sides
+    }

@@ -1,0 +1,578 @@
+"""The checkpoint of a ranking: a folder that keeps the counts of finished positives, so that a later run can go on.
+
+`kgeval.evaluation` opens a `Checkpoint` and adds the counts of each shard. The folder holds ``checkpoint.json`` (which
+run it belongs to), ``shard-000001.npz``, ``shard-000002.npz``, ... (rows, counts and scores) and ``lock``. Each file
+appears only when it is complete, so a run may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import socket
+import sys
+import typing
+import uuid
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from kgeval._version import __version__
+from kgeval.checks import Bools, Ids, counted, cut_label
+from kgeval.data import SIDES
+from kgeval.errors import DataError
+from kgeval.files import Arrays, read_archive, read_text, replacing
+from kgeval.ranking.counts import RankCounts, TaskCounts
+
+FORMAT, FORMAT_VERSION = "kgeval checkpoint", 1
+SHARD_FORMAT = "kgeval checkpoint shard"
+DESCRIPTION, LOCK = "checkpoint.json", "lock"
+MIN_SECONDS, MIN_SHARE = 0.5, 0.01  # between two shard files: seconds, and share of the time since opening
+
+_SHARD = re.compile(r"shard-(\d{6,})\.npz")
+_TEMPORARY = re.compile(r"\.(checkpoint\.json|shard-\d{6,}\.npz)\.\w+")
+_HOLDER = re.compile(r"kgeval checkpoint, process (\d+) on (\S+)")
+_RESUME = "--resume (resume=True)"
+_DELETE_SHARD = "Delete this file: its queries are then ranked again"
+
+
+@typing.runtime_checkable
+class IdentityPart(typing.Protocol):
+    """A part of a run's identity that two runs compare in their own way (see `kgeval.scorers.ScorerIdentity`)."""
+
+    def describe(self) -> Any:
+        """Return a value that JSON can store."""
+
+    def differences(self, before: Any) -> list[str]:
+        """Return in words how this run differs from the run that described itself as `before`; empty if it does not."""
+
+
+class Checkpoint:
+    """The finished positives of a run, in a folder; `Checkpoint.open` makes it, a ``with`` block closes it.
+
+    The thread that opened a checkpoint calls its methods. A process that was forked while the checkpoint was open
+    neither holds the lock nor writes.
+
+    Attributes
+    ----------
+    folder : Path
+    finished : dict of str to TaskCounts
+        For each side with finished positives, what earlier runs wrote; each positive is there once.
+    n_shards : int
+        The number of shard files that were taken over.
+    n_written : int
+        The number of shard files that this run wrote.
+    seconds : float
+        The time that the shards taken over needed.
+    """
+
+    def __init__(self, folder: Path, lock: _Lock, key: str) -> None:
+        self.folder, self.n_written = folder, 0
+        self._lock, self._key = lock, key
+        files = _shard_files(folder)
+        self.finished, self.seconds = _read_shards(files, key)
+        self.n_shards = len(files)
+        # _is_held[side], shape (at least the largest row + 1,): the positives that are finished or were added.
+        self._is_held: dict[str, Bools] = {}
+        for side, counts in self.finished.items():
+            self._hold(side, counts.rows)
+        # The number of the next file and what it will hold. One assignment replaces both: an interrupt just before it
+        # leads to the same file being written again, never to rows that stand in two files.
+        number = max((_number(file) for file in files), default=0) + 1
+        self._next: tuple[int, list[tuple[str, TaskCounts, float]]] = number, []
+        self._opened = self._last_write = monotonic()
+
+    @classmethod
+    def open(cls, folder: str | Path, identity: Mapping[str, Any], resume: bool) -> Checkpoint:
+        """Lock a folder, check that it belongs to this run, and read what is finished.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made if it does not exist; its parent must exist.
+        identity : mapping of str to object
+            What determines the counts, by a name that messages show: values that JSON can store (dicts too), or
+            objects with the methods of `IdentityPart`. These are asked only if all other values are equal.
+        resume : bool
+            Whether the folder may hold finished shards, which are then taken over. A folder without shards is a new one
+            either way.
+
+        Returns
+        -------
+        Checkpoint
+
+        Raises
+        ------
+        DataError
+            If the folder holds other files, or a checkpoint although `resume` is False; if another process writes to
+            it; if it belongs to a run with another identity or to another version of kgeval (the message lists what
+            differs); if a shard file is damaged, from another checkpoint, or holds a positive of another shard; or if
+            the folder cannot be written.
+        """
+        folder = Path(folder)
+        _check_folder(folder)
+        lock = _Lock(folder)
+        try:
+            for entry in folder.iterdir():
+                if _TEMPORARY.fullmatch(entry.name):  # of a process that was killed
+                    entry.unlink()
+            description, n_shards = _description(folder), len(_shard_files(folder))
+            if description is None or not n_shards:  # of a run that finished nothing, another scorer's perhaps
+                return cls(folder, lock, _write_description(folder, identity))
+            if not resume:
+                n = counted(n_shards, "finished shard")
+                raise DataError(f"{folder} holds a checkpoint with {n}; go on with {_RESUME}, or give another folder")
+            differences = _differences(identity, description)
+            if differences:
+                raise DataError(
+                    f"{folder} is the checkpoint of another run. {'; '.join(differences)}. Give another folder, or "
+                    "repeat the run with what it had"
+                )
+            return cls(folder, lock, description["key"])
+        except OSError as error:
+            lock.release()
+            raise DataError(f"{folder}: the checkpoint cannot be opened: {error.strerror or error}") from error
+        except BaseException:
+            lock.release()
+            raise
+
+    def add(self, side: str, counts: TaskCounts, seconds: float) -> None:
+        """Add counts, and write a shard file if the last one is old enough.
+
+        A file is written if more than 0.5 s and more than 1% of the time since opening have passed since the last one.
+        So a run that is killed loses little, and a long run writes few files.
+
+        Parameters
+        ----------
+        side : str
+            ``"subject"`` or ``"object"``.
+        counts : TaskCounts
+            Positives that are in the checkpoint already are left out.
+        seconds : float
+            How long counting took.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+        """
+        if not self._lock.is_held:
+            raise DataError(
+                f"{self.folder}: this process does not hold the checkpoint: it was closed, or was opened "
+                "by another process"
+            )
+        is_new = ~self._holds(side, counts.rows)
+        if is_new.any():
+            counts = counts if is_new.all() else _taken(counts, np.flatnonzero(is_new))
+            self._next[1].append((side, counts, seconds))
+            self._hold(side, counts.rows)
+        now = monotonic()
+        if now - self._last_write > max(MIN_SECONDS, MIN_SHARE * (now - self._opened)):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was added since the last shard file.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written; the earlier files stay as they are.
+        """
+        number, parts = self._next
+        if not parts or not self._lock.is_held:
+            return
+        path = self.folder / f"shard-{number:06}.npz"
+        content = _shard_bytes(parts, self._key)
+        try:
+            with replacing(path, overwrite=True) as stream:
+                stream.write(content)
+        except DataError as error:
+            n = self.n_shards + self.n_written
+            kept = f"The {counted(n, 'finished shard is', 'finished shards are')} kept" if n else "Nothing is kept yet"
+            raise DataError(
+                f"checkpoint {self.folder}: {path.name} cannot be written: {_reason(error)}. {kept}: make room, "
+                f"or make the folder writable, and go on with {_RESUME}"
+            ) from error
+        self._next = number + 1, []
+        self.n_written += 1
+        self._last_write = monotonic()
+
+    def close(self) -> None:
+        """Write what was added, and release the lock."""
+        try:
+            self.flush()
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except DataError:
+            if error is None:  # else the first error says what happened
+                raise
+
+    def _holds(self, side: str, rows: Ids) -> Bools:
+        """Return for each row whether it is finished or was added."""
+        held = self._is_held.get(side, np.zeros(0, dtype=bool))
+        known = rows < len(held)
+        result = np.zeros(len(rows), dtype=bool)
+        result[known] = held[rows[known]]
+        return result
+
+    def _hold(self, side: str, rows: Ids) -> None:
+        """Note rows that the checkpoint holds."""
+        held = self._is_held.get(side, np.zeros(0, dtype=bool))
+        n = int(rows.max(initial=-1)) + 1
+        if n > len(held):
+            held = np.concatenate([held, np.zeros(max(n, 2 * len(held)) - len(held), dtype=bool)])
+        held[rows] = True
+        self._is_held[side] = held
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder if it is absent; raise a DataError if it cannot be a checkpoint. No file is written."""
+    try:
+        if not folder.exists():
+            if not folder.parent.is_dir():
+                raise DataError(f"checkpoint {folder}: the folder {folder.parent} does not exist; create it first")
+            folder.mkdir(exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise DataError(f"checkpoint {folder}: the folder cannot be made: {reason}") from error
+    if not folder.is_dir():
+        raise DataError(f"checkpoint {folder}: is not a folder; give the name of a folder")
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"checkpoint {folder}: cannot be read: {error.strerror or error}") from error
+    if DESCRIPTION in names:
+        _description(folder)  # raises an error if it is not that of a checkpoint of kgeval
+        return
+    shards = [name for name in names if _SHARD.fullmatch(name)]
+    if shards:
+        raise DataError(
+            f"{folder} holds {counted(len(shards), 'shard file')} but no {DESCRIPTION}, which says to which run they "
+            "belong; put this file back, or give another folder"
+        )
+    foreign = [name for name in names if name != LOCK or not _is_lock(folder / LOCK)]
+    if foreign:
+        raise DataError(
+            f"{folder} is not a checkpoint, and it is not empty: it holds {foreign[0]!r}; give an empty or a new folder"
+        )
+
+
+def _is_lock(path: Path) -> bool:
+    """Return whether a file is the lock of a checkpoint, as far as its content tells."""
+    try:
+        content = path.read_bytes()[:100]
+    except OSError:
+        return False
+    return not content or _HOLDER.match(content.decode("utf-8", "replace")) is not None
+
+
+def _description(folder: Path) -> dict[str, Any] | None:
+    """Return the content of ``checkpoint.json``, checked; None if there is no such file."""
+    path = folder / DESCRIPTION
+    if not path.exists():
+        return None
+    try:
+        description = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: is damaged, or is not that of a checkpoint of kgeval; give another folder") from error
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise DataError(f"{path}: is not that of a checkpoint of kgeval; give another folder")
+    if description.get("format_version") != FORMAT_VERSION:
+        raise DataError(
+            f"{path}: has format version {description.get('format_version')}, and kgeval {__version__} reads version "
+            f"{FORMAT_VERSION}; go on with kgeval {description.get('kgeval')}, or give another folder"
+        )
+    if not isinstance(description.get("identity"), dict) or not isinstance(description.get("key"), str):
+        raise DataError(f"{path}: is damaged: it lacks the identity of the run; give another folder")
+    return description
+
+
+def _write_description(folder: Path, identity: Mapping[str, Any]) -> str:
+    """Write ``checkpoint.json`` and return its key, which each shard file repeats."""
+    described = {name: part.describe() if isinstance(part, IdentityPart) else part for name, part in identity.items()}
+    key = uuid.uuid4().hex
+    description = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kgeval": __version__,
+        "key": key,
+        "identity": described,
+    }
+    text = json.dumps(description, allow_nan=False, indent=1)
+    try:
+        with replacing(folder / DESCRIPTION, overwrite=True) as stream:
+            stream.write(text.encode("utf-8"))
+    except DataError as error:
+        raise DataError(
+            f"checkpoint {folder}: {DESCRIPTION} cannot be written: {_reason(error)}. Make room, make the folder "
+            "writable, or give another folder"
+        ) from error
+    return key
+
+
+def _reason(error: DataError) -> str:
+    """Return what the system said when a file could not be written."""
+    cause = error.__cause__
+    return str(cause.strerror or cause) if isinstance(cause, OSError) else str(error)
+
+
+def _differences(identity: Mapping[str, Any], description: dict[str, Any]) -> list[str]:
+    """Return in words how this run differs from that of a checkpoint; empty if it may go on."""
+    before = description["identity"]
+    parts = {name: part for name, part in identity.items() if isinstance(part, IdentityPart)}
+    plain = {name: value for name, value in identity.items() if name not in parts}
+    differences = []
+    if description["kgeval"] != __version__:
+        differences.append(f"kgeval: version {__version__} here, {description['kgeval']} in the checkpoint")
+    # through JSON, which makes lists of tuples
+    here = json.loads(json.dumps(plain, allow_nan=False)) | {name: before.get(name) for name in parts if name in before}
+    differences += _compared("", here, before)
+    differences += [f"{name}: not in the checkpoint" for name in parts if name not in before]
+    for name, part in parts.items():
+        if not differences:
+            differences += [f"{name}: {difference}" for difference in part.differences(before[name])]
+    return differences
+
+
+def _compared(name: str, here: Any, before: Any) -> list[str]:
+    """Return the differences of two values of JSON; names of values within dicts are joined by points."""
+    if isinstance(here, dict) and isinstance(before, dict):
+        differences = []
+        for key in [*here, *(key for key in before if key not in here)]:
+            path = f"{name}.{key}" if name else str(key)
+            if key in here and key in before:
+                differences += _compared(path, here[key], before[key])
+            else:
+                differences.append(f"{path}: {'only here' if key in here else 'only in the checkpoint'}")
+        return differences
+    shown = [cut_label(json.dumps(value, ensure_ascii=False)) for value in (here, before)]
+    is_equal = here == before and isinstance(here, bool) == isinstance(before, bool)
+    return [] if is_equal else [f"{name}: {shown[0]} here, {shown[1]} in the checkpoint"]
+
+
+def _shard_files(folder: Path) -> list[Path]:
+    """Return the shard files of a folder in the order of their numbers."""
+    return sorted((entry for entry in folder.iterdir() if _SHARD.fullmatch(entry.name)), key=_number)
+
+
+def _number(file: Path) -> int:
+    """Return the number of a shard file."""
+    return int(file.name[len("shard-") : -len(".npz")])
+
+
+def _shard_bytes(parts: list[tuple[str, TaskCounts, float]], key: str) -> bytes:
+    """Return the content of a shard file; in memory first, since a zip file that meets a full disk is hard to close."""
+    arrays: Arrays = {}
+    is_infinite: dict[str, bool] = {}
+    for side in SIDES:
+        of_side = [counts for part_side, counts, _ in parts if part_side == side]
+        if of_side:
+            joined = TaskCounts.joined(of_side)
+            arrays[f"{side}_rows"] = joined.rows
+            for setting, counts in (("raw", joined.raw), ("known", joined.known)):
+                arrays[f"{side}_{setting}"] = np.stack([counts.better, counts.tied, counts.rivals])
+            arrays[f"{side}_scores"] = joined.scores
+            is_infinite[side] = joined.is_infinite
+    header = {
+        "format": SHARD_FORMAT,
+        "key": key,
+        "seconds": sum(seconds for *_, seconds in parts),
+        "is_infinite": is_infinite,
+    }
+    stream = io.BytesIO()
+    np.savez(stream, **{"header": np.array(json.dumps(header)), **arrays})  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def _read_shards(files: list[Path], key: str) -> tuple[dict[str, TaskCounts], float]:
+    """Return the counts of all shard files by side, and the seconds that they needed."""
+    parts: dict[str, list[TaskCounts]] = {side: [] for side in SIDES}
+    sources: dict[str, list[Path]] = {side: [] for side in SIDES}  # the file of each part
+    seconds = 0.0
+    for file in files:
+        of_file, seconds_of_file = _read_shard(file, key)
+        seconds += seconds_of_file
+        for side, counts in of_file.items():
+            parts[side].append(counts)
+            sources[side].append(file)
+    for side in SIDES:
+        _check_once(side, parts[side], sources[side])
+    return {side: TaskCounts.joined(parts[side]) for side in SIDES if parts[side]}, seconds
+
+
+def _read_shard(file: Path, key: str) -> tuple[dict[str, TaskCounts], float]:
+    """Return the counts of a shard file by side, and the seconds that they needed."""
+    try:
+        arrays, header = read_archive(file)
+        _check_header(file, header, key)
+        sides = header["is_infinite"]
+        return {side: _counts_of(file, arrays, side, sides[side]) for side in sides}, float(header["seconds"])
+    except DataError as error:
+        raise DataError(f"{error}. {_DELETE_SHARD}") from error
+
+
+def _check_header(file: Path, header: dict[str, Any], key: str) -> None:
+    """Raise a DataError if a file is not a shard file of the checkpoint with this key."""
+    if header.get("format") != SHARD_FORMAT:
+        raise DataError(f"{file}: is not a shard file of a checkpoint")
+    if header.get("key") != key:
+        raise DataError(f"{file}: is a shard file of another checkpoint")
+    sides, seconds = header.get("is_infinite"), header.get("seconds")
+    if not isinstance(sides, dict) or not set(sides) <= set(SIDES) or not isinstance(seconds, float | int):
+        raise DataError(f"{file}: is damaged: its header lacks the sides or the time")
+
+
+def _counts_of(file: Path, arrays: Arrays, side: str, is_infinite: Any) -> TaskCounts:
+    """Return the counts of one side of a shard file; raise a DataError if they cannot be counts."""
+    rows, raw, known, scores = (arrays.get(f"{side}_{name}") for name in ("rows", "raw", "known", "scores"))
+    if rows is None or raw is None or known is None or scores is None or rows.ndim != 1:
+        raise DataError(f"{file}: is damaged: it lacks arrays of the {side} side")
+    n = len(rows)
+    integers_fit = all(array.dtype == np.int64 and (array >= 0).all() for array in (rows, raw, known))
+    if (
+        not integers_fit
+        or {raw.shape, known.shape} != {(3, n)}
+        or scores.shape != (n,)
+        or scores.dtype.kind not in "fiu"
+    ):
+        raise DataError(f"{file}: is damaged: the arrays of the {side} side have wrong shapes or types")
+    # The counts of all rivals, of the known answers, and of the others.
+    if any((counts[0] + counts[1] > counts[2]).any() or (counts < 0).any() for counts in (raw, known, raw - known)):
+        raise DataError(f"{file}: is damaged: it counts more better and tied rivals than rivals")
+    return TaskCounts(rows, RankCounts(*raw), RankCounts(*known), scores, bool(is_infinite))
+
+
+def _check_once(side: str, parts: list[TaskCounts], sources: list[Path]) -> None:
+    """Raise a DataError if a positive stands in two shard files, or twice in one."""
+    if not parts:
+        return
+    rows = np.concatenate([part.rows for part in parts])
+    order = np.argsort(rows, kind="stable")
+    repeated = np.flatnonzero(np.diff(rows[order]) == 0)
+    if not len(repeated):
+        return
+    source = np.repeat(np.arange(len(parts)), [len(part.rows) for part in parts])  # (rows,): the part of each row
+    row = rows[order[repeated[0]]]
+    first, second = (sources[source[order[place]]] for place in (repeated[0], repeated[0] + 1))
+    raise DataError(
+        f"{second}: holds positive {row} of the {side} side, which {first.name} holds too, so it would count twice. "
+        f"{_DELETE_SHARD}"
+    )
+
+
+def _taken(counts: TaskCounts, places: Ids) -> TaskCounts:
+    """Return the counts of the positives at some positions."""
+    return TaskCounts(
+        counts.rows[places],
+        counts.raw.take(places),
+        counts.known.take(places),
+        counts.scores[places],
+        counts.is_infinite,
+    )
+
+
+class _Lock:
+    """An exclusive lock on a folder, which the system releases when the process ends.
+
+    A forked child shares the open file, and with it the lock: it closes the file at once, so that it does not keep the
+    lock after the death of its parent.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOCK
+        self._handle: int | None = None
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise DataError(
+                f"checkpoint {folder}: cannot be written: {error.strerror or error}. Make the folder writable, make "
+                "room, or give another folder"
+            ) from error
+        try:
+            _take_lock(handle)
+        except (BlockingIOError, PermissionError) as error:
+            os.close(handle)
+            raise DataError(
+                f"checkpoint {folder}: {self._holder()} writes to it; wait until it ends, or give another folder"
+            ) from error
+        except OSError as error:
+            os.close(handle)
+            raise DataError(
+                f"checkpoint {folder}: cannot be locked: {error.strerror or error}. Give a folder on a file system "
+                "with locks"
+            ) from error
+        self._handle = handle
+        _LOCKS.add(self)
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{FORMAT}, process {os.getpid()} on {socket.gethostname()}\n".encode())
+        except (
+            OSError
+        ):  # the lock holds without the name of its holder; what is written next says that the disk is full
+            pass
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process holds the lock."""
+        return self._handle is not None
+
+    def release(self) -> None:
+        """Release the lock; the file stays, since deleting it would let two processes in."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+    def _holder(self) -> str:
+        """Return which process holds the lock, as far as the file tells."""
+        try:
+            found = _HOLDER.match(self.path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            found = None
+        if found is None:
+            return "another process"
+        process, host = found.groups()
+        return f"process {process}" if host == socket.gethostname() else f"process {process} on {host}"
+
+
+_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()  # that this process holds
+
+
+def _let_go_in_child() -> None:
+    """Close the locks that a forked child inherited; its parent keeps them."""
+    for lock in list(_LOCKS):
+        lock.release()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take_lock(handle: int) -> None:
+        """Lock a byte far behind the text, which others may then read; raise a PermissionError if it is locked."""
+        os.lseek(handle, 1 << 30, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        os.lseek(handle, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _take_lock(handle: int) -> None:
+        """Lock the file; raise a BlockingIOError if another process has locked it."""
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,0 +1,10 @@
+"""Executors: where shards are ranked. All of them lead to the same counts.
+
+`Threads` ranks in this process, `Processes` in several processes of this machine, `Ray` on the machines of a cluster.
+"""
+
+from kgeval.ranking.executors.processes import Processes
+from kgeval.ranking.executors.ray_cluster import Ray
+from kgeval.ranking.executors.threads import Threads, available_threads
+
+__all__ = ["Processes", "Ray", "Threads", "available_threads"]

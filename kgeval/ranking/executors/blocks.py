@@ -1,0 +1,161 @@
+"""Blocks of candidates: where there are few queries and many candidates, workers share the candidates of a query.
+
+Let A be the answers of some queries, and let the blocks B1, ..., Bk divide the candidates of these queries. Counts of
+disjoint sets of rivals are added, so
+
+    count(all) = count(B1 + A) + ... + count(Bk + A) - (k - 1) * count(A)
+
+where + joins sets: a rival of A is counted k times on the right and k - 1 times subtracted, any other rival is in
+one block. Every term is the count of an ordinary task, in which the positives are candidates, so that the score of a
+positive comes from the same call as those of its rivals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kgeval.checks import Ids
+from kgeval.errors import ProtocolError, ScoreError
+from kgeval.ranking.counts import RankCounts, TaskCounts
+from kgeval.ranking.jobs import Job
+from kgeval.ranking.listed import ListTask
+from kgeval.ranking.shards import Failed, Finished, Shard
+from kgeval.ranking.tasks import Task
+from kgeval.scorers import MatrixRows
+
+MAX_ANSWERS_SHARE = 0.25  # the answers of a range are at most so many times as many as the candidates of a block
+
+
+@dataclass
+class _Range:
+    """Queries whose candidates are divided, and the sum of what was counted of them."""
+
+    shard: Shard
+    rows: Ids  # of the positives, ascending
+    n_left: int  # counts of a positive that are still to come, all positives taken together
+    parts: list[tuple[int, TaskCounts]] = field(default_factory=list)
+    has_failed: bool = False
+
+
+def in_blocks(
+    job: Job, n_blocks: int, run: Callable[[Job], Generator[Finished | Failed, None, None]]
+) -> Generator[Finished | Failed, None, None]:
+    """Count the shards of a job in blocks of candidates; yield the outcomes of ranges of queries.
+
+    Parameters
+    ----------
+    job : Job
+        Without a deadline.
+    n_blocks : int
+        The number of blocks, at least 2.
+    run : function
+        Counts the shards of a job, as `Executor.run` does.
+
+    Raises
+    ------
+    ProtocolError
+        If candidates cannot be divided: with a deadline, with lists of negatives, or with a scorer that always scores
+        all entities.
+    ScoreError
+        If a triple has another score in another block.
+    """
+    _check(job)
+    tasks: list[Task] = []
+    owner: list[tuple[_Range, int]] = []  # for each of `tasks`: its range, and the weight of its counts
+    for i, task in enumerate(job.tasks):
+        if isinstance(task, ListTask):
+            continue
+        blocks = [block for block in np.array_split(task.candidates, n_blocks) if len(block)]
+        for start, stop in _ranges(task, len(blocks[0])):
+            part = task.take(np.arange(start, stop))
+            answers = np.unique(part.queries.answers)
+            held = _Range(Shard(i, start, stop), np.sort(part.rows), (len(blocks) + 1) * len(part.rows))
+            for block in blocks:
+                tasks.append(among(part, np.union1d(block, answers)))
+                owner.append((held, 1))
+            tasks.append(among(part, answers))
+            owner.append((held, 1 - len(blocks)))
+    outcomes = run(replace(job, tasks=tasks, urgency=None))
+    try:
+        for outcome in outcomes:
+            held, weight = owner[outcome.shard.task]
+            if held.has_failed:
+                continue
+            if isinstance(outcome, Failed):
+                held.has_failed = True
+                yield replace(outcome, shard=held.shard)
+                continue
+            held.parts.append((weight, outcome.counts))
+            held.n_left -= len(outcome.counts.rows)
+            if not held.n_left:
+                yield Finished(held.shard, _summed(held, job.rows.name))
+                held.parts.clear()
+    finally:
+        outcomes.close()
+
+
+def _check(job: Job) -> None:
+    """Raise a ProtocolError if the candidates of a job cannot be divided."""
+    reason = ""
+    if job.deadline is not None:
+        reason = "max_seconds, since a query is finished only with its last block"
+    elif any(isinstance(task, ListTask) for task in job.tasks):
+        reason = "lists of negatives"
+    elif isinstance(job.rows, MatrixRows):
+        sides = [task.side for task in job.tasks if not job.rows.takes_candidates(task.side)]
+        reason = f"{job.rows.name}, whose score_{sides[0]}s always scores all entities" if sides else ""
+    if reason:
+        raise ProtocolError(f"candidate_blocks cannot be used with {reason}; leave candidate_blocks out")
+
+
+def _ranges(task: Task, block_size: int) -> list[tuple[int, int]]:
+    """Divide the queries of a task so that the answers of a range are few, compared with a block of candidates."""
+    most = max(1, int(MAX_ANSWERS_SHARE * block_size))  # positives in a range, if it has several queries
+    ranges, start = [], 0
+    while start < task.n_queries:
+        stop = int(np.searchsorted(task.offsets, task.offsets[start] + most, side="right")) - 1
+        stop = min(task.n_queries, max(start + 1, stop))
+        ranges.append((start, stop))
+        start = stop
+    return ranges
+
+
+def among(task: Task, candidates: Ids) -> Task:
+    """Return a task with fewer candidates.
+
+    Parameters
+    ----------
+    task : Task
+    candidates : int64 array
+        Sorted ids, some of those of the task; all answers are among them.
+    """
+    is_kept = np.isin(task.known, candidates)
+    row_of = np.repeat(np.arange(task.n_queries), np.diff(task.known_offsets))[is_kept]  # query of each known answer
+    offsets = np.searchsorted(row_of, np.arange(task.n_queries + 1))
+    return replace(task, candidates=candidates, known=task.known[is_kept], known_offsets=offsets)
+
+
+def _summed(held: _Range, name: str) -> TaskCounts:
+    """Add the counts of all blocks; raise a ScoreError if a positive has several scores."""
+    rows, n = held.rows, len(held.rows)
+    # (2, 3, positives): raw and known; better, tied and rivals
+    sums = np.zeros((2, 3, n), dtype=np.int64)
+    scores = np.empty(n, dtype=held.parts[0][1].scores.dtype)
+    for _, counts in held.parts:
+        scores[np.searchsorted(rows, counts.rows)] = counts.scores
+    for weight, counts in held.parts:
+        places = np.searchsorted(rows, counts.rows)
+        for i, part in enumerate((counts.raw, counts.known)):
+            for j, values in enumerate((part.better, part.tied, part.rivals)):
+                sums[i, j, places] += weight * values
+        if not np.array_equal(scores[places], counts.scores):
+            row = counts.rows[int(np.argmax(scores[places] != counts.scores))]
+            raise ScoreError(
+                f"{name}: the score of positive {row} depends on what is scored with it, so that counts of blocks do "
+                "not fit together; leave candidate_blocks out"
+            )
+    is_infinite = any(counts.is_infinite for _, counts in held.parts)
+    return TaskCounts(rows, RankCounts(*sums[0]), RankCounts(*sums[1]), scores, is_infinite)

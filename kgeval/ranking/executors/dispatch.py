@@ -1,0 +1,402 @@
+"""Which worker counts which queries: `Plan` sizes the shards, `drive` keeps the workers of a `Crew` busy.
+
+`Processes` and `Ray` call `drive`, each with its own crew.
+"""
+
+from __future__ import annotations
+
+import time
+import typing
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import check_positive_int
+from kgeval.errors import ScoreError
+from kgeval.ranking.executors.threads import FIRST_QUERIES
+from kgeval.ranking.executors.workers import Greeting, Report, Trouble, triples_of
+from kgeval.ranking.jobs import Job, RemoteTraceback
+from kgeval.ranking.listed import ListTask
+from kgeval.ranking.ranker import MIN_BATCH
+from kgeval.ranking.shards import Failed, Finished, Shard, Work
+from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES, GeometryRows, OutOfTime, queries_within, score_triples
+
+FIRST_SECONDS = 2.0  # what the first shard of a worker takes, if a speed is known
+RETRIES = 3
+SHARD_SECONDS, TIMED_SECONDS, MIN_SECONDS = 5.0, 1.0, 0.2  # what a shard takes: usually, with a deadline, at least
+GRACE_SECONDS = 1.0  # how long after the deadline the workers' last reports are waited for
+PATIENCE_SECONDS = 20.0  # without a worker for so long, the user is told
+CHECKED_TRIPLES = 16  # of the first shard of each worker, scored here too
+
+
+def check_retries(value: Any) -> int:
+    """Return `value` as an int of at least 0, else raise a ProtocolError."""
+    return check_positive_int("retries", value) if value != 0 or isinstance(value, bool) else 0
+
+
+class Lost(Exception):
+    """A worker process died, or its machine is gone; the message says what is known."""
+
+
+class Crew(typing.Protocol):
+    """Worker processes. A call to a worker returns at once, with a handle; `wait` tells which calls have ended."""
+
+    @property
+    def n_workers(self) -> int:
+        """The number of workers that fit."""
+
+    def hire(self) -> Any:
+        """Start a worker process."""
+
+    def greet(self, worker: Any) -> Any:
+        """Call `WorkerProcess.greet`."""
+
+    def prepare(self, worker: Any) -> Any:
+        """Call `WorkerProcess.prepare`."""
+
+    def count(self, worker: Any, shard: Shard, seconds_left: float | None) -> Any:
+        """Call `WorkerProcess.count`."""
+
+    def wait(self, calls: Sequence[Any], seconds: float | None) -> Sequence[Any]:
+        """Return the calls that have ended, at least one of them unless `seconds` pass before."""
+
+    def result(self, call: Any) -> Any:
+        """Return the result of a call that has ended; raise `Lost` if its process died."""
+
+    def dismiss(self, worker: Any) -> None:
+        """End a worker process, whatever it does."""
+
+    def close(self) -> None:
+        """End all worker processes, and free what the crew holds."""
+
+
+class Plan:
+    """Sizes the shards of a run by the measured speed of each worker.
+
+    The first shards of a worker are small. Later ones take about `SHARD_SECONDS`, but at most half of what the
+    remaining queries would take if all workers shared them, so that the workers end together.
+
+    Parameters
+    ----------
+    work : Work
+    n_workers : int
+    first_queries : function
+        Returns how many queries of a task the first shards hold; takes the index of the task.
+    shard_seconds : float
+    min_queries : int
+        Shards hold at least so many queries, as long as there are some for every worker. A batch of an embedding model
+        has a cost of its own, as much as about 60 queries, whatever the number of candidates.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        n_workers: int,
+        first_queries: Callable[[int], int],
+        shard_seconds: float = SHARD_SECONDS,
+        min_queries: int = 1,
+    ) -> None:
+        self.work, self.n_workers = work, n_workers
+        self._first_queries, self._shard_seconds, self._min_queries = first_queries, shard_seconds, min_queries
+        self._speeds: dict[Any, float] = {}  # worker -> pairs per second
+        self._returned: list[Shard] = []
+        self._open: set[Shard] = set()  # handed out or returned, and not finished
+        self._strikes: dict[Shard, int] = {}
+        self._n_pairs_left = work.n_pairs  # of queries that were never handed out
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every query was counted or has failed."""
+        return not self._open and self.work.next_task() is None
+
+    def next(self, worker: Any, seconds_left: float | None = None) -> Shard | None:
+        """Return the next shard for a worker; None if no query is left.
+
+        Parameters
+        ----------
+        worker : object
+            A key.
+        seconds_left : float, optional
+            A shard does not take longer, as far as the speed is known.
+        """
+        if self._returned:
+            return self._returned.pop()
+        task = self.work.next_task()
+        shard = None if task is None else self.work.take(self._size(worker, task, seconds_left))
+        if shard is None:
+            return None
+        self._open.add(shard)
+        self._n_pairs_left -= self._pairs(shard)
+        return shard
+
+    def _size(self, worker: Any, task: int, seconds_left: float | None) -> int:
+        """Return how many queries of a task a worker gets."""
+        queries = self.work.tasks[task]
+        pairs_each = max(1.0, queries.count_pairs(0, queries.n_queries) / max(1, queries.n_queries))
+        share = max(1, int(self._n_pairs_left / (2 * self.n_workers * pairs_each)))
+        if worker not in self._speeds:
+            return min(self._first_queries(task), share)
+        speeds = list(self._speeds.values())
+        total = sum(speeds) + sum(speeds) / len(speeds) * max(0, self.n_workers - len(speeds))
+        seconds = min(self._shard_seconds, max(MIN_SECONDS, self._n_pairs_left / (2 * total)))
+        if seconds_left is not None:
+            seconds = min(seconds, seconds_left)
+        return max(min(self._min_queries, share), int(self._speeds[worker] * seconds / pairs_each))
+
+    def finished(self, worker: Any, shard: Shard, seconds: float) -> bool:
+        """Note that a worker counted a shard; return False if the shard was finished before: the counts are dropped."""
+        if shard not in self._open:
+            return False
+        self._open.remove(shard)
+        if shard in self._returned:
+            self._returned.remove(shard)
+        speed = self._pairs(shard) / max(seconds, 1e-6)
+        self._speeds[worker] = (speed + self._speeds.get(worker, speed)) / 2
+        return True
+
+    def lost(self, worker: Any, shard: Shard | None, retries: int) -> bool:
+        """Note that a worker died while it counted a shard; return False if the shard has used up its retries."""
+        self._speeds.pop(worker, None)
+        if shard is None or shard not in self._open:
+            return True
+        self._strikes[shard] = self._strikes.get(shard, 0) + 1
+        if self._strikes[shard] > retries:
+            self._open.remove(shard)
+            return False
+        self._returned.append(shard)
+        return True
+
+    def _pairs(self, shard: Shard) -> int:
+        return self.work.tasks[shard.task].count_pairs(shard.start, shard.stop)
+
+
+@dataclass
+class _Call:
+    """What a worker is doing: ``"greeting"``, ``"preparing"`` or ``"counting"`` a shard."""
+
+    worker: Any
+    stage: str
+    shard: Shard | None = None
+
+
+@dataclass
+class _Run:
+    """The state of `drive`."""
+
+    job: Job
+    crew: Crew
+    retries: int
+    plan: Plan
+    clock: Callable[[], float]
+    here: Greeting = field(default_factory=Greeting.here)
+    calls: dict[Any, _Call] = field(default_factory=dict)
+    n_failed_starts: int = 0  # one after the other
+    n_ready: int = 0  # workers that could count
+    idle: list[Any] = field(default_factory=list)  # workers that have nothing to do
+    checked: set[Any] = field(default_factory=set)  # workers whose scores were compared with those here
+
+    def hire(self) -> None:
+        worker = self.crew.hire()
+        self.calls[self.crew.greet(worker)] = _Call(worker, "greeting")
+
+    def employ(self, worker: Any) -> None:
+        """Give a worker its next shard, if there is one."""
+        shard = None if self.job.is_over else self.plan.next(worker, self.job.seconds_left)
+        if shard is None:
+            self.idle.append(worker)
+        else:
+            self.calls[self.crew.count(worker, shard, self.job.seconds_left)] = _Call(worker, "counting", shard)
+
+    @property
+    def is_counting(self) -> bool:
+        return any(call.stage == "counting" for call in self.calls.values())
+
+
+def drive(
+    job: Job, crew: Crew, retries: int, n_threads: int = 1, *, clock: Callable[[], float] = time.monotonic
+) -> Generator[Finished | Failed, None, None]:
+    """Count the shards of a job with the workers of a crew; yield the outcomes, each query once. Closes the crew.
+
+    A shard whose worker died is counted by another one, at most `retries` times; then it has failed.
+
+    Parameters
+    ----------
+    job : Job
+    crew : Crew
+    retries : int
+    n_threads : int
+        The threads of each worker.
+    clock : function
+        Returns the time in seconds, as `time.monotonic` does.
+
+    Raises
+    ------
+    ScoreError
+        If no worker can start, if a worker has another kgeval or another dataset, or if it scores otherwise than the
+        scorer in this process.
+    """
+    n_workers = min(crew.n_workers, job.work.n_queries)
+    target = SHARD_SECONDS if job.deadline is None else TIMED_SECONDS
+    least = MIN_BATCH * n_threads if job.is_geometry and job.deadline is None else 1
+    plan = Plan(job.work, n_workers, lambda task: max(least, _first_queries(job, task)), target, least)
+    run = _Run(job, crew, retries, plan, clock)
+    told, since = False, clock()
+    try:
+        for _ in range(n_workers):
+            run.hire()
+        while not run.plan.is_done:
+            left = job.seconds_left
+            if (
+                job.deadline is not None
+                and job.is_over
+                and (not run.is_counting or clock() > job.deadline + GRACE_SECONDS)
+            ):
+                return
+            timeout = PATIENCE_SECONDS if left is None else min(PATIENCE_SECONDS, left or GRACE_SECONDS)
+            ended = crew.wait(list(run.calls), timeout)
+            if not told and not run.is_counting and clock() - since >= PATIENCE_SECONDS:
+                told = True
+                job.meter.say("no worker has started yet; is the cluster busy?")
+            for handle in ended:
+                call = run.calls.pop(handle)
+                yield from _outcomes(run, call, handle)
+    finally:
+        crew.close()
+
+
+def _outcomes(run: _Run, call: _Call, handle: Any) -> Generator[Finished | Failed, None, None]:
+    """Take in the end of a call: give the worker something to do, and yield what it counted."""
+    try:
+        result = run.crew.result(handle)
+    except Lost as reason:
+        yield from _replace(run, call, reason)
+        return
+    if call.stage == "greeting":
+        _check_greeting(result, run.here)
+        run.calls[run.crew.prepare(call.worker)] = _Call(call.worker, "preparing")
+    elif call.stage == "preparing":
+        if isinstance(result, Trouble):
+            raise _startup_error(result)
+        _check_fingerprint(result, run.job)
+        run.n_failed_starts = 0
+        if not run.n_ready:
+            run.job.meter.begin()
+        run.n_ready += 1
+        run.employ(call.worker)
+    elif call.shard is not None:
+        if isinstance(result, Trouble):
+            result = Report([Failed(call.shard, result.error, result.traceback)], 0.0)
+        is_new = run.plan.finished(call.worker, call.shard, result.seconds)
+        run.employ(call.worker)
+        if not is_new:
+            return
+        if call.worker not in run.checked:
+            _check_scores(run.job, result.outcomes, is_first=not run.checked)
+            run.checked.add(call.worker)
+        yield from result.outcomes
+
+
+def _replace(run: _Run, call: _Call, reason: Lost) -> Generator[Failed, None, None]:
+    """Start another worker in the place of one that died; yield its shard if this has died too often."""
+    run.crew.dismiss(call.worker)
+    is_left = run.plan.lost(call.worker, call.shard, run.retries)
+    if call.shard is None:
+        run.n_failed_starts += 1
+        if run.n_failed_starts > run.retries:
+            raise ScoreError(f"worker processes die while they start: {reason}") from reason
+    elif not is_left:
+        n = run.retries + 1
+        error = ScoreError(
+            f"the worker process died each of {n} times that it counted these queries; was it killed, or out of "
+            f"memory? {reason}"
+        )
+        yield Failed(call.shard, error, f"the last of {n} worker processes: {reason}")
+    if run.idle and not run.plan.is_done:
+        run.employ(run.idle.pop())
+    if not run.plan.is_done:
+        run.hire()
+
+
+def _first_queries(job: Job, task: int) -> int:
+    """Return how many queries of a task a worker counts first, before its speed is known."""
+    queries = job.tasks[task]
+    pairs_each = max(1, queries.count_pairs(0, queries.n_queries) // max(1, queries.n_queries))
+    first = MIN_BATCH if job.deadline is None else FIRST_QUERIES
+    if isinstance(job.rows, GeometryRows) and not isinstance(queries, ListTask):
+        return job.limits.batch_size or first
+    n_queries = queries_within(job.rows, FIRST_SECONDS, pairs_each, queries.side)
+    return max(1, first if n_queries is None else n_queries)
+
+
+def _check_greeting(greeting: Greeting, here: Greeting) -> None:
+    """Raise a ScoreError if a worker has another kgeval than this process."""
+    if greeting.version != here.version:
+        what = f"kgeval {greeting.version}, and this process kgeval {here.version}"
+    elif greeting.digest != here.digest:
+        what = (
+            f"other source files of kgeval {here.version} (SHA-256 {greeting.digest[:12]}) than this process "
+            f"({here.digest[:12]})"
+        )
+    else:
+        return
+    raise ScoreError(f"the worker {greeting.place} has {what}; install the same kgeval everywhere")
+
+
+def _check_fingerprint(fingerprint: str, job: Job) -> None:
+    """Raise a ScoreError if the dataset of a worker is not that of this process."""
+    dataset: Any = job.dataset
+    if fingerprint != dataset.fingerprint:
+        raise ScoreError(
+            f"a worker has a dataset with the fingerprint {fingerprint[:12]}, and this process one with "
+            f"{dataset.fingerprint[:12]} ({dataset.name!r}); was the dataset changed after it was made?"
+        )
+
+
+def _startup_error(trouble: Trouble) -> Exception:
+    """Return the error of a worker that could not be prepared."""
+    text = str(trouble.error)
+    if "No module named" in text:
+        text += '. Install the module on each machine, or send it along: Ray(runtime_env={"working_dir": "."})'
+    error = type(trouble.error)(f"a worker could not be prepared: {text}")
+    error.__cause__ = RemoteTraceback(trouble.traceback)
+    return error
+
+
+def _check_scores(job: Job, outcomes: Sequence[Finished | Failed], is_first: bool) -> None:
+    """Raise a ScoreError if a worker scores some positives otherwise than the scorer in this process.
+
+    A scorer can lose its state when it is pickled, depend on the process (on hashes of str, for example), or load other
+    parameters. Rounding may differ. What would take long here is checked for the first worker alone.
+    """
+    finished = next((outcome for outcome in outcomes if isinstance(outcome, Finished)), None)
+    if finished is None:
+        return
+    task, start = job.tasks[finished.shard.task], finished.shard.start
+    # A scorer of whole rows scores a query with all candidates.
+    is_slow = job.rows.kind == "matrix" and not queries_within(
+        job.rows, MIN_SECONDS, len(task.dataset.entities), task.side
+    )
+    if is_slow and not is_first:
+        return
+    n_queries = 1 if is_slow else min(CHECKED_TRIPLES, finished.shard.stop - start)
+    triples = triples_of(task, start, start + n_queries)[:CHECKED_TRIPLES]
+    try:
+        expected = score_triples(job.rows, triples, task.side).astype(np.float64)
+    except OutOfTime:
+        return
+    scores = finished.counts.scores[: len(triples)]
+    tolerance = TOLERANCE_OF_HALVES if scores.dtype.itemsize == 2 else TOLERANCE
+    got = scores.astype(np.float64)
+    scale = max((abs(value) for value in expected.tolist() if np.isfinite(value)), default=0.0)
+    with np.errstate(invalid="ignore"):
+        differs = ~((expected == got) | (np.abs(expected - got) <= tolerance * scale))
+    if differs.any():
+        i = int(np.argmax(differs))
+        s, p, o = triples[i]
+        raise ScoreError(
+            f"{job.rows.name} gave the triple with the ids ({s}, {p}, {o}) the score {expected[i]:.9g} in this process "
+            f"and {got[i]:.9g} in a worker; a score must not depend on the process. Does pickling the scorer lose "
+            "something, does it use hash() of a str, or does load= read another file?"
+        )

@@ -1,0 +1,230 @@
+"""`Processes`, the executor that ranks in several processes of this machine, with the library loky."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import mmap
+import os
+import pickle
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgeval.checks import check_positive_int
+from kgeval.errors import MissingExtra, ScoreError
+from kgeval.ranking.executors.blocks import in_blocks
+from kgeval.ranking.executors.dispatch import RETRIES, Lost, check_retries, drive
+from kgeval.ranking.executors.threads import available_threads
+from kgeval.ranking.executors.workers import Shipment, Trouble, WorkerProcess, by_value, ignore_interrupts, trouble
+from kgeval.ranking.jobs import Job
+from kgeval.ranking.shards import Failed, Finished, Shard
+
+ORPHAN_SECONDS = 1.0  # how often a worker process looks whether its driver is there
+ENVIRONMENT = {  # of the worker processes, before they load anything
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"),
+    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",  # loky ends workers that grow; those of kgeval hold the candidates
+}
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Rank in `n` worker processes of this machine, each with one thread.
+
+    This pays for functions and other scorers written in Python, which `Threads` ranks in one thread; embedding models
+    rank as fast on threads. Functions of ``__main__``, lambdas and closures may be given. The parameters of the scorer
+    are stored once in a temporary file, which all processes map into their memory.
+
+    Parameters
+    ----------
+    n : int, optional
+        Number of processes; by default one per processor.
+    retries : int
+        How often queries are counted again if the process that counts them dies.
+    candidate_blocks : int
+        Into how many blocks the candidates of each query are divided. More than 1 pays for few queries with very many
+        candidates: the processes then share the candidates, and need less memory each.
+
+    Examples
+    --------
+    >>> Processes(2)
+    Processes(n=2, retries=3, candidate_blocks=1)
+    """
+
+    n: int | None = None
+    retries: int = RETRIES
+    candidate_blocks: int = 1
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            check_positive_int("n", self.n)
+        check_retries(self.retries)
+        check_positive_int("candidate_blocks", self.candidate_blocks)
+
+    @property
+    def n_processes(self) -> int:
+        """The number of processes that score."""
+        return self.n or available_threads()
+
+    def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
+        """Count the shards of a job; yield what was counted in any order, until no time is left.
+
+        Raises
+        ------
+        MissingExtra
+            If loky is not installed.
+        ScoreError
+            If the scorer cannot be sent to another process, or if the workers cannot start.
+        """
+        try:
+            import loky  # noqa: F401
+        except ImportError as error:
+            raise MissingExtra('executor Processes needs loky; pip install "kgeval[processes]"') from error
+        if job.work.next_task() is None:
+            return
+        if self.candidate_blocks > 1:
+            yield from in_blocks(job, self.candidate_blocks, self._run)
+        else:
+            yield from self._run(job)
+
+    def _run(self, job: Job) -> Generator[Finished | Failed, None, None]:
+        yield from drive(job, _Pools(self.n_processes, Shipment.of(job)), self.retries)
+
+
+class _Pools:
+    """A `Crew` of processes on this machine: one pool of loky per worker, so that a death concerns one worker alone."""
+
+    def __init__(self, n_workers: int, shipment: Shipment) -> None:
+        self.n_workers = n_workers
+        self._folder = tempfile.TemporaryDirectory(prefix="kgeval-")
+        self._path = Path(self._folder.name) / "job"
+        self._pools: list[Any] = []
+        try:
+            _write(self._path, shipment)
+        except BaseException:
+            self.close()
+            raise
+
+    def hire(self) -> Any:
+        """Start a worker process."""
+        from loky import ProcessPoolExecutor
+
+        pool = ProcessPoolExecutor(1, initializer=_start, initargs=(os.getpid(),), env=ENVIRONMENT)
+        self._pools.append(pool)
+        return pool
+
+    def greet(self, worker: Any) -> Future[Any]:
+        """See `Crew`."""
+        return worker.submit(_greet)  # type: ignore[no-any-return]
+
+    def prepare(self, worker: Any) -> Future[Any]:
+        """See `Crew`."""
+        return worker.submit(_prepare, str(self._path))  # type: ignore[no-any-return]
+
+    def count(self, worker: Any, shard: Shard, seconds_left: float | None) -> Future[Any]:
+        """See `Crew`."""
+        return worker.submit(_count, str(self._path), shard, seconds_left)  # type: ignore[no-any-return]
+
+    def wait(self, calls: Sequence[Future[Any]], seconds: float | None) -> Sequence[Future[Any]]:
+        """See `Crew`."""
+        return list(wait(calls, seconds, return_when=FIRST_COMPLETED).done)
+
+    def result(self, call: Future[Any]) -> Any:
+        """See `Crew`."""
+        from loky.process_executor import BrokenProcessPool
+
+        try:
+            return call.result()
+        except BrokenProcessPool as error:
+            raise Lost(" ".join(str(error).split())) from error
+
+    def dismiss(self, worker: Any) -> None:
+        """See `Crew`."""
+        worker.shutdown(wait=True, kill_workers=True)
+        self._pools.remove(worker)
+
+    def close(self) -> None:
+        """See `Crew`."""
+        for pool in self._pools:
+            pool.shutdown(wait=False, kill_workers=True)
+        for pool in self._pools:
+            pool.shutdown(wait=True, kill_workers=True)
+        self._pools.clear()
+        self._folder.cleanup()
+
+
+def _write(path: Path, shipment: Shipment) -> None:
+    """Pickle a shipment: ``path`` holds the pickle, ``path.0``, ``path.1``, ... the arrays."""
+    cloudpickle = importlib.import_module("cloudpickle")  # loky needs it, and so installs it
+    buffers: list[pickle.PickleBuffer] = []
+    content = io.BytesIO()
+    with by_value(cloudpickle, shipment.scorer):
+        try:
+            cloudpickle.dump(shipment, content, protocol=5, buffer_callback=buffers.append)
+        except Exception as error:
+            raise ScoreError(
+                f"the scorer cannot be sent to another process: {type(error).__name__}: {error}. Use "
+                "kgeval.executors.Threads, or leave out of the scorer what cannot be pickled"
+            ) from error
+    path.write_bytes(content.getvalue())
+    for i, buffer in enumerate(buffers):
+        with open(f"{path}.{i}", "wb") as file:
+            file.write(buffer.raw())
+
+
+def _read(path: str) -> Shipment:
+    """Read what `_write` wrote; the arrays stay in the files, and changes of them are private to this process."""
+    buffers: list[Any] = []
+    while os.path.exists(name := f"{path}.{len(buffers)}"):
+        with open(name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            buffers.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if size else bytearray())
+    with open(path, "rb") as content:
+        return pickle.load(content, buffers=buffers)  # type: ignore[no-any-return]
+
+
+_PROCESS: dict[str, WorkerProcess] = {}  # in a worker process: the path of the shipment -> what counts
+
+
+def _start(driver: int) -> None:
+    """Make a worker process ignore Ctrl-C, and end when its driver, a process id, is gone, even if that was killed."""
+    ignore_interrupts()
+    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent."""
+    while os.getppid() == parent:
+        time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
+
+
+def _greet() -> Any:
+    return WorkerProcess().greet()
+
+
+def _prepare(path: str) -> Any:
+    """Read the shipment and make the worker."""
+    process = WorkerProcess()
+    try:
+        shipment = _read(path)
+    except Exception as error:
+        return trouble(error)
+    result = process.prepare(shipment)
+    if not isinstance(result, Trouble):
+        _PROCESS[path] = process
+    return result
+
+
+def _count(path: str, shard: Shard, seconds_left: float | None) -> Any:
+    """Count a shard; a process that loky started in the place of another one is prepared first."""
+    if path not in _PROCESS:
+        result = _prepare(path)
+        if isinstance(result, Trouble):
+            return result
+    return _PROCESS[path].count(shard, seconds_left)

@@ -1,0 +1,296 @@
+"""`Ray`, the executor that ranks on the machines of a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kgeval.checks import check_positive_int
+from kgeval.data import Dataset
+from kgeval.errors import MissingExtra, ProtocolError, ScoreError
+from kgeval.ranking.executors.blocks import in_blocks
+from kgeval.ranking.executors.dispatch import RETRIES, Lost, check_retries, drive
+from kgeval.ranking.executors.threads import available_threads
+from kgeval.ranking.executors.workers import Shipment, Trouble, WorkerProcess, by_value, trouble
+from kgeval.ranking.jobs import Job
+from kgeval.ranking.shards import Failed, Finished, Shard
+
+FREEING_SECONDS = 3.0  # how long the end of a run waits for the processors of its workers
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Rank on the machines of a Ray cluster.
+
+    Each worker is an actor. The job travels once into the object store of each machine; the workers of a machine share
+    its arrays, which are therefore read-only. The counts of a shard travel back. kgeval must be installed on each
+    machine, in the same version.
+
+    Parameters
+    ----------
+    address : str, optional
+        The address of a cluster: ``"auto"`` on one of its machines, ``"ray://host:10001"`` from elsewhere. By default
+        the cluster that this process is connected to, that of the environment variable ``RAY_ADDRESS``, or else one
+        on this machine alone, which ends with the run.
+    num_cpus : int
+        The processors of each worker, each with a thread for embedding models.
+    num_gpus : float
+        The GPUs of each worker; give ``device="cuda"`` to `evaluate` to rank on them.
+    workers : int, optional
+        Number of workers; by default as many as the free processors and GPUs of the cluster allow.
+    retries : int
+        How often queries are counted again if the worker that counts them dies.
+    runtime_env : dict, optional
+        What Ray installs or copies for the workers: ``{"working_dir": "."}`` sends the modules of this folder.
+    load : function, optional
+        Takes the dataset and returns the scorer; each worker calls it, so that parameters do not travel. It must
+        return the scorer that is evaluated, which is checked.
+    candidate_blocks : int
+        Into how many blocks the candidates of each query are divided. More than 1 pays for few queries with very many
+        candidates: the workers then share the candidates, and need less memory each.
+
+    Examples
+    --------
+    >>> Ray("auto", num_cpus=4).num_cpus
+    4
+
+    A model of 40 GB on a disk that all machines share; `load_model` takes path and dataset:
+
+    >>> from functools import partial
+    >>> import kgeval
+    >>> executor = Ray("auto", load=partial(kgeval.load_model, "/shared/complex.safetensors"))
+    >>> executor.load.args
+    ('/shared/complex.safetensors',)
+    """
+
+    address: str | None = None
+    num_cpus: int = 1
+    num_gpus: float = 0
+    workers: int | None = None
+    retries: int = RETRIES
+    runtime_env: dict[str, Any] | None = None
+    load: Callable[[Dataset], Any] | None = None
+    candidate_blocks: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive_int("num_cpus", self.num_cpus)
+        if self.workers is not None:
+            check_positive_int("workers", self.workers)
+        check_retries(self.retries)
+        check_positive_int("candidate_blocks", self.candidate_blocks)
+        if isinstance(self.num_gpus, bool) or not isinstance(self.num_gpus, (int, float)) or not self.num_gpus >= 0:
+            raise ProtocolError(f"num_gpus must be a number of at least 0; got {self.num_gpus!r}")
+        if self.load is not None and not callable(self.load):
+            raise ProtocolError(
+                f"load must be a function that takes the dataset and returns the scorer; got {self.load!r}"
+            )
+
+    @property
+    def n_processes(self) -> int:
+        """The number of processes that score; of a cluster that is not known yet, as many as this machine has."""
+        return self.workers or max(1, available_threads() // self.num_cpus)
+
+    def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
+        """Count the shards of a job; yield what was counted in any order, until no time is left.
+
+        Raises
+        ------
+        MissingExtra
+            If ray is not installed.
+        ProtocolError
+            If the cluster cannot be reached, or has no worker's processors or GPUs.
+        ScoreError
+            If the scorer cannot be sent to another process, or if the workers cannot start.
+        """
+        # Ray reads these when it is imported or started.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingExtra('executor Ray needs ray; pip install "kgeval[ray]"') from error
+        if job.work.next_task() is None:
+            return
+        with self._connected(ray):
+            if self.candidate_blocks > 1:
+                yield from in_blocks(job, self.candidate_blocks, self._run)
+            else:
+                yield from self._run(job)
+
+    def _run(self, job: Job) -> Generator[Finished | Failed, None, None]:
+        import ray
+
+        yield from drive(
+            job, _Actors(ray, self, Shipment.of(job, self.num_cpus, self.load)), self.retries, self.num_cpus
+        )
+
+    @contextmanager
+    def _connected(self, ray: Any) -> Iterator[None]:
+        """Connect to the cluster in a ``with`` statement, unless this process is connected already."""
+        if ray.is_initialized():
+            if self.address not in (None, "auto") and self.address not in _addresses(ray):
+                raise ProtocolError(
+                    f"this process is connected to the Ray cluster {_addresses(ray)[0]!r}, not to {self.address!r}; "
+                    "leave address out, or call ray.shutdown() before"
+                )
+            yield
+            return
+        options: dict[str, Any] = {"address": self.address or os.environ.get("RAY_ADDRESS") or "local"}
+        if options["address"] == "local":
+            needed = (self.workers or 1) * self.num_cpus
+            options |= {"include_dashboard": False, "num_cpus": max(needed, available_threads())}
+        if self.runtime_env is not None:
+            options["runtime_env"] = self.runtime_env
+        with _quiet():
+            try:
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+            except Exception as error:
+                raise ProtocolError(
+                    f"Ray cluster {options['address']!r}: {type(error).__name__}: {' '.join(str(error).split())[:500]}"
+                    ". Is it running, and is the address right? ray.init(address) tries it without kgeval"
+                ) from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _addresses(ray: Any) -> list[str]:
+    """Return the names of the cluster that this process is connected to."""
+    context = ray.get_runtime_context()
+    return [str(context.gcs_address), str(getattr(ray.util, "get_node_ip_address", str)())]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the warnings of ``ray.init`` in a ``with`` statement, and keep this process's handler of SIGTERM."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM) if is_main else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+    if is_main and handler is not None:
+        signal.signal(signal.SIGTERM, handler)
+
+
+class _Actor(WorkerProcess):
+    """A worker process as an actor; what it receives, Ray has put into its memory."""
+
+    def prepare_from(self, references: list[Any]) -> str | Trouble:
+        """Fetch the shipment and make the worker; a list keeps Ray from fetching it before the call."""
+        import ray
+
+        try:
+            shipment = ray.get(references[0])
+        except Exception as error:
+            return trouble(ScoreError(str(error).partition("\n")[0]))
+        return self.prepare(shipment)
+
+
+class _Actors:
+    """A `Crew` of actors."""
+
+    def __init__(self, ray: Any, settings: Ray, shipment: Shipment) -> None:
+        self._ray, self._settings = ray, settings
+        self._free = ray.available_resources()
+        self.n_workers = settings.workers or self._n_free()
+        self._actors: list[Any] = []
+        with by_value(ray.cloudpickle, shipment.scorer, shipment.load):
+            try:
+                self._shipment = ray.put(shipment)
+            except (TypeError, AttributeError, ValueError, NotImplementedError, RuntimeError) as error:
+                raise ScoreError(
+                    f"the scorer cannot be sent to the workers: {type(error).__name__}: {error}. Leave out of the "
+                    "scorer what cannot be pickled, or give load=, which each worker calls"
+                ) from error
+
+    def _n_free(self) -> int:
+        """Return how many workers the free processors and GPUs of the cluster allow."""
+        free = self._free
+        n = int(free.get("CPU", 0)) // self._settings.num_cpus
+        if self._settings.num_gpus:
+            n = min(n, int(free.get("GPU", 0) / self._settings.num_gpus))
+        if n < 1:
+            raise ProtocolError(
+                f"no worker fits into the Ray cluster: a worker needs {self._settings.num_cpus} CPUs and "
+                f"{self._settings.num_gpus:g} GPUs; free are {free.get('CPU', 0):g} CPUs and {free.get('GPU', 0):g} "
+                "GPUs. Give workers= to wait for others to end, or ask for less"
+            )
+        return n
+
+    def hire(self) -> Any:
+        """Start an actor; it starts once the cluster has room for it."""
+        settings = self._settings
+        kind = self._ray.remote(_Actor).options(
+            num_cpus=settings.num_cpus,
+            num_gpus=settings.num_gpus,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy="SPREAD",
+        )
+        actor = kind.remote()
+        self._actors.append(actor)
+        return actor
+
+    def greet(self, worker: Any) -> Any:
+        """See `Crew`."""
+        return worker.greet.remote()
+
+    def prepare(self, worker: Any) -> Any:
+        """See `Crew`."""
+        return worker.prepare_from.remote([self._shipment])
+
+    def count(self, worker: Any, shard: Shard, seconds_left: float | None) -> Any:
+        """See `Crew`."""
+        return worker.count.remote(shard, seconds_left)
+
+    def wait(self, calls: Sequence[Any], seconds: float | None) -> Sequence[Any]:
+        """See `Crew`."""
+        ended, _ = self._ray.wait(list(calls), num_returns=1, timeout=seconds)
+        if ended:
+            ended, _ = self._ray.wait(list(calls), num_returns=len(calls), timeout=0)
+        return list(ended)
+
+    def result(self, call: Any) -> Any:
+        """See `Crew`."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(call)
+        except errors.RuntimeEnvSetupError as error:
+            raise ScoreError(f"the runtime_env of the workers cannot be set up: {error}") from error
+        except errors.RayError as error:
+            text = " ".join(str(error).split())
+            if "No module named" in text or isinstance(error, errors.RayTaskError):
+                raise ScoreError(
+                    f"a worker could not start: {text[-500:]}. kgeval and the modules of the scorer must be installed "
+                    'on each machine, or sent along: Ray(runtime_env={"working_dir": "."})'
+                ) from error
+            raise Lost(text[:500]) from error
+
+    def dismiss(self, worker: Any) -> None:
+        """See `Crew`."""
+        self._ray.kill(worker)
+        self._actors.remove(worker)
+
+    def close(self) -> None:
+        """See `Crew`."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors.clear()
+        self._shipment = None
+        # Ray frees the processors of actors some time later; a run that starts just now would find too few.
+        patience = time.monotonic() + FREEING_SECONDS
+        while time.monotonic() < patience and not self._is_freed():
+            time.sleep(0.02)
+
+    def _is_freed(self) -> bool:
+        """Return whether as much of the cluster is free as when this crew was made."""
+        free = self._ray.available_resources()
+        return all(free.get(name, 0) >= self._free.get(name, 0) for name in ("CPU", "GPU"))

@@ -1,0 +1,122 @@
+"""`Threads`, the executor that ranks in this process: embedding models on threads, others in the calling thread."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from kgeval.checks import check_positive_int
+from kgeval.kernels import one_thread_each
+from kgeval.ranking.executors.outcomes import outcome_of
+from kgeval.ranking.jobs import Job
+from kgeval.ranking.ranker import TASKS_AT_ONCE, Ranker
+from kgeval.ranking.shards import Failed, Finished, Shard
+
+# With a deadline, embedding models rank rounds of shards, each shard of so many queries at first; later rounds take
+# about so many seconds.
+FIRST_QUERIES, ROUND_SECONDS = 16, 0.5
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Rank in this process: the batches of embedding models on `n` threads, all other scorers in the calling thread.
+
+    Parameters
+    ----------
+    n : int, optional
+        Number of threads; by default one per processor.
+
+    Examples
+    --------
+    >>> Threads(2)
+    Threads(n=2)
+    """
+
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            check_positive_int("n", self.n)
+
+    @property
+    def n_processes(self) -> int:
+        """The number of processes that score."""
+        return 1
+
+    def run(self, job: Job) -> Generator[Finished | Failed, None, None]:
+        """Count the shards of a job; yield what was counted, batch after batch, until no time is left."""
+        n = self.n or available_threads() if job.is_geometry else 1
+        ranker = job.ranker(n)
+        with workers(n) if job.is_geometry else nullcontext(map) as in_order:
+            for shards in _rounds(job, ranker):
+                batches = [(shard.task, batch) for shard in shards for batch in ranker.batches(shard)]
+                for outcome in in_order(lambda pair: outcome_of(pair[0], pair[1], job.deadline), batches):
+                    if outcome is None:
+                        return
+                    yield outcome
+
+
+def _rounds(job: Job, ranker: Ranker) -> Iterator[list[Shard]]:
+    """Yield lists of shards; the batches of a list are counted before the next list is taken."""
+    if job.rows.pace is not None:  # the next size follows the speed
+        while (shard := job.work.take(ranker.batch_size)) is not None:
+            yield [shard]
+    elif job.deadline is None:
+        yield from job.work.rounds(ranker.batch_size, TASKS_AT_ONCE)
+    else:
+        yield from _timed_rounds(job, ranker)
+
+
+def _timed_rounds(job: Job, ranker: Ranker) -> Iterator[list[Shard]]:
+    """Yield lists of shards that take about `ROUND_SECONDS`, so that a job ends soon after its deadline."""
+    size = FIRST_QUERIES
+
+    def size_of(task: int) -> int:
+        return min(size, ranker.batch_size(task))
+
+    while True:
+        taken = [job.work.take(size_of) for _ in range(2 * ranker.n_threads)]
+        shards = [shard for shard in taken if shard is not None]
+        if not shards:
+            return
+        started = time.monotonic()
+        yield shards
+        seconds = max(time.monotonic() - started, 1e-6)
+        size = max(1, min(4 * size, int(size * ROUND_SECONDS / seconds)))
+
+
+def available_threads() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def workers(threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Provide, in a ``with`` statement, a function like `map` that runs on worker threads.
+
+    The function returns its results in the order of its inputs. Matrix products (BLAS, torch) use a single thread
+    within each worker, so that workers do not compete.
+
+    Parameters
+    ----------
+    threads : int
+        The number of worker threads.
+
+    Returns
+    -------
+    context manager
+        In ``with workers(n) as run``, the function is ``run``; it is called like `map`.
+    """
+    with threadpool_limits(1, user_api="blas"), one_thread_each() as start_worker:
+        pool = ThreadPoolExecutor(threads, initializer=start_worker)
+        try:
+            yield pool.map
+        finally:
+            pool.shutdown(cancel_futures=True)

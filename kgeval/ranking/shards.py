@@ -1,0 +1,166 @@
+"""Shards: ranges of queries. `Work` hands them out, executors count them, and `rank` merges what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgeval.checks import Ids
+from kgeval.ranking.counts import TaskCounts
+from kgeval.ranking.listed import ListTask
+from kgeval.ranking.tasks import Task
+
+
+@dataclass(frozen=True, order=True)
+class Shard:
+    """The queries ``start:stop`` of a task; `task` is its index among the tasks of the run."""
+
+    task: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A shard and its counts; one row per positive, in the order of the queries."""
+
+    shard: Shard
+    counts: TaskCounts
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A shard whose scores raised an error.
+
+    Parameters
+    ----------
+    shard : Shard
+    error : Exception
+    traceback : str
+        The traceback in the process that scored; empty if `error` has it.
+    """
+
+    shard: Shard
+    error: Exception
+    traceback: str = ""
+
+
+class Work:
+    """The queries that no shard holds yet; each call of `take` makes a shard of the next ones.
+
+    Parameters
+    ----------
+    tasks : sequence of Task or sequence of ListTask
+    urgency : sequence of int64 arrays, optional
+        One array per task, shape (queries,), ascending: the task whose next query has the smallest number is next. By
+        default task follows task.
+
+    Examples
+    --------
+    Two tasks of two queries; the queries of the second are the first and the last:
+
+    >>> from types import SimpleNamespace
+    >>> tasks = [SimpleNamespace(n_queries=2)] * 2
+    >>> work = Work(tasks, [np.array([1, 2]), np.array([0, 3])])
+    >>> [work.take(1) for _ in range(2)]
+    [Shard(task=1, start=0, stop=1), Shard(task=0, start=0, stop=1)]
+    """
+
+    def __init__(self, tasks: Sequence[Task | ListTask], urgency: Sequence[Ids] | None = None) -> None:
+        self.tasks = tasks
+        self._urgency = urgency
+        self._starts = [0] * len(tasks)  # the first query of each task that no shard holds
+
+    def next_task(self) -> int | None:
+        """Return the index of the task that `take` takes queries from; None if no query is left."""
+        left = [i for i, task in enumerate(self.tasks) if self._starts[i] < task.n_queries]
+        if not left:
+            return None
+        urgency = self._urgency
+        return left[0] if urgency is None else min(left, key=lambda i: int(urgency[i][self._starts[i]]))
+
+    def take(self, size: int | Callable[[int], int]) -> Shard | None:
+        """Return a shard that no one else holds; None if no query is left.
+
+        Parameters
+        ----------
+        size : int or function
+            The largest number of queries, or ``size(task)``, the largest number for a task.
+        """
+        task = self.next_task()
+        if task is None:
+            return None
+        n_queries = size if isinstance(size, int) else size(task)
+        start = self._starts[task]
+        stop = min(start + n_queries, self.tasks[task].n_queries)
+        if self._urgency is not None:  # a task with few queries does not run ahead of the others
+            numbers = self._urgency[task][start:stop]
+            stop = start + int(np.searchsorted(numbers, numbers[0] + n_queries))
+        self._starts[task] = stop
+        return Shard(task, start, stop)
+
+    def rounds(self, size_of: Callable[[int], int], n_tasks: int) -> Iterator[list[Shard]]:
+        """Yield lists of shards, each of at most `n_tasks` tasks; ``size_of(task)`` is the size of its shards."""
+        shards: list[Shard] = []
+        while (shard := self.take(size_of)) is not None:
+            if len({shard.task, *(other.task for other in shards)}) > n_tasks:
+                yield shards
+                shards = []
+            shards.append(shard)
+        if shards:
+            yield shards
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries of all tasks."""
+        return sum(task.n_queries for task in self.tasks)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs (query, candidate) of all tasks."""
+        return sum(task.count_pairs(0, task.n_queries) for task in self.tasks)
+
+
+def in_order(tasks: Sequence[Task | ListTask], places: Ids) -> tuple[list[Task | ListTask], list[Ids]]:
+    """Order the queries of each task by a random order of the positives.
+
+    Parameters
+    ----------
+    tasks : sequence of Task or ListTask
+    places : int64 array, shape (all positives,)
+        The place of each positive of the protocol in the random order.
+
+    Returns
+    -------
+    tasks : list
+        The queries of each task, ordered by `urgency`.
+    urgency : list of int64 arrays, shape (queries,)
+        For each query, the smallest place of its positives: the first place that cannot be reached without the query.
+    """
+    ordered, urgency = [], []
+    for task in tasks:
+        first = np.minimum.reduceat(places[task.rows], task.offsets[:-1]) if task.n_queries else task.rows
+        order = np.argsort(first, kind="stable")
+        ordered.append(task.take(order))
+        urgency.append(first[order])
+    return ordered, urgency
+
+
+def without_finished(tasks: Sequence[Task | ListTask], finished: dict[str, TaskCounts]) -> list[Task | ListTask]:
+    """Return the tasks without the queries whose positives are all in `finished`.
+
+    Parameters
+    ----------
+    tasks : sequence of Task or ListTask
+    finished : dict of str to TaskCounts
+        For each side, the counts that an earlier run kept.
+    """
+    left = []
+    for task in tasks:
+        rows = finished[task.side].rows if task.side in finished else np.zeros(0, dtype=np.int64)
+        is_open = ~np.isin(task.rows, rows)
+        n_open = np.add.reduceat(is_open, task.offsets[:-1]) if task.n_queries else is_open
+        left.append(task.take(np.flatnonzero(n_open > 0)))
+    return left

@@ -1,0 +1,548 @@
+"""The identity of a scorer: what tells, when a run is resumed, whether it still has the parameters that it had.
+
+`kgeval.evaluation` makes a `ScorerIdentity`; `kgeval.ranking.Checkpoint` stores its description and later compares.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from kgeval.checks import Ids, Scores, cut_label
+from kgeval.data import SIDES, Dataset, Queries, triple_labels
+from kgeval.errors import ScoreError
+from kgeval.kernels import Array, address, is_tensor, kind_of, library
+from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES
+from kgeval.scorers.models import MODELS, EmbeddingModel
+from kgeval.scorers.row_scorers import (
+    FunctionRows,
+    GeometryRows,
+    MatrixRows,
+    RowScorer,
+    missing_ids,
+    row_batch,
+    score_triples,
+)
+from kgeval.scorers.values import as_scores
+
+CHUNK_BYTES = 1 << 24  # of a table, that are copied and hashed at a time
+MIN_PROBES, MAX_PROBES = 12, 1 << 20  # scores that are stored
+FIRST_CALL = 4  # triples, or vectors of queries
+FIRST_QUERIES = 2  # a scorer of whole rows: two rows show every entity once
+ENTITIES_PER_QUERY = 4  # that are looked at in each further row
+SHARES = 256  # a scorer that takes candidates: so many queries show every entity once
+ROUNDING, ROUNDING_OF_HALVES = 1e-6, 1e-2  # of the largest score
+NOISE_FACTOR = 4  # scores may differ by so many times what two calls of one process differ by
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: multiples of it are spread evenly
+
+
+@dataclass(frozen=True)
+class ScorerIdentity:
+    """What determines the scores of a scorer, as far as it can be read or seen.
+
+    - Models of `kgeval.models`: class, settings and a hash of every table. Any change is found.
+    - Other embedding models: hashes of all candidate vectors, and of as many vectors of the ranked queries as `seconds`
+      allow. Their code may change unseen where it makes the same vectors.
+    - Modules of torch, live models of other libraries among them: a hash of the ``state_dict``, besides the probes
+      below. So any change of a parameter is found; another computation with the same parameters is found by probes.
+    - Functions and objects that score whole queries: their parameters cannot be read. Probed triples are scored and
+      compared. Probes belong to ranked queries. They show every candidate, every relation and every query if the time
+      suffices, and no more than `MAX_PROBES` scores are kept. A change that alters none of the probed scores by more
+      than rounding is not found: in a slow scorer, for example, a change of one entity that no probe shows.
+
+    A scorer may have a method ``identity_parts()`` that returns a dict of what else determines its scores: arrays,
+    which are hashed, and values that JSON can store.
+
+    Parameters
+    ----------
+    scorer : function, object or model
+        As it was given to `as_row_scorer`.
+    rows : RowScorer
+        What `as_row_scorer` made of it.
+    dataset : Dataset
+    triples : int64 array, shape (n, 3)
+        The triples that are ranked. Probes have their queries.
+    candidates : int64 array, shape (candidates,)
+        Sorted ids of the entities that may be scored.
+    sides : sequence of str
+        The missing sides of the ranked queries.
+    seconds : float
+        How long probing may take. A scorer is called a few times even if that takes longer.
+
+    Examples
+    --------
+    >>> from kgeval.scorers import as_row_scorer
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    >>> triples, candidates = dataset["test"].array, np.arange(3)
+    >>> def identity(table):
+    ...     scorer = lambda s, p, o: table[s] - table[o]
+    ...     return ScorerIdentity(scorer, as_row_scorer(scorer, 3), dataset, triples, candidates)
+    >>> before = identity(np.array([1.0, 2.0, 3.0])).describe()
+    >>> identity(np.array([1.0, 2.0, 3.0])).differences(before)
+    []
+    >>> identity(np.array([1.0, 2.0, 4.0])).differences(before)
+    ["2 of 6 probed scores differ, for example that of ('2', '0', '1'): 2 here, 1 in the checkpoint"]
+    """
+
+    scorer: Any
+    rows: RowScorer
+    dataset: Dataset
+    triples: Ids
+    candidates: Ids
+    sides: Sequence[str] = SIDES
+    seconds: float = 1.0
+
+    def describe(self) -> dict[str, Any]:
+        """Return what `differences` of a later run compares, in values that JSON can store."""
+        settings, tables = self._read()
+        return {
+            "settings": settings,
+            "tables": tables,
+            "queries": {side: self._hash_queries(side, None) for side in self.sides if self._is_foreign_geometry},
+            "probes": {name: self._probe(name).describe() for name in self._probe_names},
+        }
+
+    def differences(self, before: Any) -> list[str]:
+        """Return in words how the scorer differs from the one that `describe` described; empty if it does not.
+
+        Parameters
+        ----------
+        before : dict
+            What `describe` returned, perhaps read from JSON.
+        """
+        settings, tables = self._read()
+        found = _setting_differences(settings, before["settings"]) + _table_differences(tables, before["tables"])
+        for side, stored in before["queries"].items():
+            if not found and self._hash_queries(side, stored["n"]) != stored:
+                found.append(f"the vectors of queries of the {side} side differ")
+        for name, stored in before["probes"].items():
+            if not found:
+                found += self._probe(name, stored["calls"]).differences(stored, self.dataset)
+        return found
+
+    @property
+    def _is_foreign_geometry(self) -> bool:
+        """Whether the scorer is an embedding model, but none of `kgeval.models`."""
+        return isinstance(self.rows, GeometryRows) and type(self.rows.model) not in MODELS.values()
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the settings of the scorer, and the hashes of its tables by name."""
+        settings: dict[str, Any] = {"kind": self.rows.kind, "name": self.rows.name}
+        tables: dict[str, Array] = {
+            f"missing {what}": missing_ids(self.scorer, what) for what in ("entities", "relations")
+        }
+        if isinstance(self.rows, GeometryRows):
+            settings["geometry"] = self.rows.model.geometry
+        if isinstance(self.scorer, EmbeddingModel):
+            settings["model"] = self.scorer.description
+            tables |= _own_tables(self.scorer)
+        parts = _named_parts(self.scorer, self.rows.name)
+        settings |= {name: value for name, value in parts.items() if not _is_table(value)}
+        tables |= {name: value for name, value in parts.items() if _is_table(value)}
+        tables |= _module_tables(self.scorer)
+        hashes = {name: table_digest(table) for name, table in tables.items()}
+        if isinstance(self.rows, GeometryRows) and self._is_foreign_geometry:
+            every = np.arange(len(self.dataset.entities))
+            for side in self.sides:
+                vectors = self.rows.vectors(side, every)
+                hashes[f"candidate vectors of the {side} side"] = table_digest(vectors, self.candidates)
+        return settings, hashes
+
+    @cached_property
+    def _queries(self) -> dict[str, tuple[Ids, Ids]]:
+        """For each side, given entities and relations of the ranked queries, shape (queries,); each relation early."""
+        queries = {}
+        for side in self.sides:
+            of_side = Queries.of(self.triples, side)
+            order = _scattered(len(of_side))
+            _, first = np.unique(of_side.relation[order], return_index=True)  # the first query of each relation
+            is_first = np.zeros(len(order), dtype=bool)
+            is_first[first] = True
+            order = np.concatenate([order[is_first], order[~is_first]])
+            queries[side] = of_side.given[order], of_side.relation[order]
+        return queries
+
+    @cached_property
+    def _entities(self) -> Ids:
+        """The candidates in the order in which they are probed, without those that the scorer lacks."""
+        entities = np.setdiff1d(self.candidates, missing_ids(self.scorer, "entities"))
+        return entities[_scattered(len(entities))]
+
+    def _hash_queries(self, side: str, n: int | None) -> dict[str, Any]:
+        """Hash the vectors of n queries of a side; of as many as there is time for if n is None."""
+        given, relation = self._queries[side]
+        digest, done, size, started = hashlib.sha256(), 0, FIRST_CALL, perf_counter()
+        stop = len(given) if n is None else n
+        while done < stop:
+            end = min(stop, done + size)
+            vectors = self.rows.queries(side, given[done:end], relation[done:end])  # type: ignore[attr-defined]
+            digest.update(table_digest(vectors)["sha256"].encode())
+            width = max(1, int(vectors.shape[1]))
+            done, size = end, max(1, min(2 * size, CHUNK_BYTES // (8 * width)))
+            if n is None and perf_counter() - started > self.seconds / len(self.sides):
+                break
+        return {"n": done, "sha256": digest.hexdigest()}
+
+    @property
+    def _probe_names(self) -> tuple[str, ...]:
+        """The names of the series of probes: the sides of a scorer of queries, one series for a function."""
+        if isinstance(self.rows, FunctionRows):
+            return ("triples",)
+        return tuple(self.sides) if isinstance(self.rows, MatrixRows) else ()
+
+    def _probe(self, name: str, calls: Sequence[int] | None = None) -> _Probes:
+        """Score the probes of a series in calls of given sizes; by default in growing calls until the time is over."""
+        make: Callable[[int, int], tuple[Ids, Scores]]
+        if isinstance(self.rows, MatrixRows):
+            rows = self.rows
+            make = partial(self._score_queries, rows, name)
+            n_shares = min(SHARES, len(self._entities)) if rows.takes_candidates(name) else 0
+            limit = max(FIRST_QUERIES, len(self._queries[name][0]), n_shares)
+            size, largest = FIRST_QUERIES, max(FIRST_QUERIES, row_batch(rows, rows.limits, len(self.dataset.entities)))
+        else:
+            make, limit, size, largest = self._score_triples, self._n_probes, FIRST_CALL, MAX_PROBES
+        parts, done = [], 0
+        if calls is not None:
+            for n in calls:
+                parts.append(make(done, n))
+                done += n
+            return _Probes.of(list(calls), parts)
+        made: list[int] = []
+        started = perf_counter()
+        budget = self.seconds / 2 / len(self._probe_names)  # the last call, which takes half of the time, is repeated
+        while done < limit and sum(len(scores) for _, scores in parts) < MAX_PROBES:
+            n, before = min(size, limit - done, largest), perf_counter()
+            parts.append(make(done, n))
+            made.append(n)
+            done += n
+            size *= 2
+            now = perf_counter()
+            if sum(len(scores) for _, scores in parts) >= MIN_PROBES and (now - started) + 2 * (now - before) > budget:
+                break
+        # The queries of the last call once more, in two calls: scores may depend on what is scored together.
+        start, half = done - made[-1], made[-1] // 2
+        again = [make(start, half)] if half else []
+        again.append(make(start + half, made[-1] - half))
+        return _Probes.of(made, parts, np.concatenate([scores for _, scores in again]))
+
+    @property
+    def _n_probes(self) -> int:
+        """How many probes of a function show every candidate and every query."""
+        n_queries = max(len(given) for given, _ in self._queries.values())
+        return min(MAX_PROBES, len(self.sides) * max(len(self._entities), n_queries))
+
+    def _score_triples(self, start: int, n: int) -> tuple[Ids, Scores]:
+        """Return n probes of a function and their scores: query k with candidate k, the sides in turn."""
+        triples = np.empty((n, 3), dtype=np.int64)
+        numbers = np.arange(start, start + n)
+        for i, side in enumerate(self.sides):
+            given, relation = self._queries[side]
+            of_side = numbers % len(self.sides) == i
+            k = numbers[of_side] // len(self.sides)
+            queries = k % len(given)
+            triples[of_side] = _triples(
+                side, given[queries], relation[queries], self._entities[k % len(self._entities)]
+            )
+        return triples, score_triples(self.rows, triples)
+
+    def _score_queries(self, rows: MatrixRows, side: str, start: int, n: int) -> tuple[Ids, Scores]:
+        """Return the probes of n queries and their scores: each query with its share of the candidates."""
+        numbers = np.arange(start, start + n)
+        all_given, all_relations = self._queries[side]
+        given, relation = (values[numbers % len(values)] for values in (all_given, all_relations))
+        shares = [self._share(rows.takes_candidates(side), int(k)) for k in numbers]
+        if rows.takes_candidates(side):
+            scores = [
+                as_scores(rows.rows(side, given[i : i + 1], relation[i : i + 1], share), rows.name)[0].copy()
+                for i, share in enumerate(shares)
+            ]
+        else:
+            candidates = np.sort(self._entities)
+            whole = rows.rows(side, given, relation, candidates)
+            scores = [
+                as_scores(whole[i], rows.name)[np.searchsorted(candidates, share)] for i, share in enumerate(shares)
+            ]
+        sizes = [len(share) for share in shares]
+        triples = _triples(side, np.repeat(given, sizes), np.repeat(relation, sizes), np.concatenate(shares))
+        return triples, np.concatenate(scores)
+
+    def _share(self, takes_candidates: bool, number: int) -> Ids:
+        """Return the candidates with which a query is probed, sorted."""
+        n = len(self._entities)
+        if takes_candidates:
+            size = -(-n // SHARES)
+            start = number * size
+        elif number < FIRST_QUERIES:
+            size = min(-(-n // FIRST_QUERIES), MAX_PROBES // FIRST_QUERIES)
+            start = number * size
+        else:
+            size, start = min(ENTITIES_PER_QUERY, n), number * ENTITIES_PER_QUERY
+        return np.unique(self._entities[np.arange(start, start + size) % n])
+
+
+@dataclass(frozen=True)
+class _Probes:
+    """Probed triples and their scores, in the order in which they were scored.
+
+    Parameters
+    ----------
+    calls : list of int
+        How many triples or queries each call held.
+    triples : int64 array, shape (probes, 3)
+    scores : array, shape (probes,)
+    noise : float
+        The largest difference of two scores of a triple, from calls of different sizes.
+    """
+
+    calls: list[int]
+    triples: Ids
+    scores: Scores
+    noise: float = 0.0
+
+    @classmethod
+    def of(cls, calls: list[int], parts: list[tuple[Ids, Scores]], again: Scores | None = None) -> _Probes:
+        """Join the probes of several calls; `again` are the scores of the last call, scored a second time."""
+        noise = 0.0
+        if again is not None and len(again) and again.dtype.kind == "f":
+            difference = _difference(parts[-1][1], again)
+            noise = float(difference[np.isfinite(difference)].max(initial=0.0))
+        return cls(
+            calls, np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts]), noise
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return calls, scores and noise in values that JSON can store, NaN and infinite scores too."""
+        little = self.scores.astype(self.scores.dtype.newbyteorder("<"))
+        return {
+            "calls": self.calls,
+            "dtype": self.scores.dtype.name,
+            "scores": base64.b64encode(little.tobytes()).decode("ascii"),
+            "noise": self.noise,
+        }
+
+    def differences(self, before: dict[str, Any], dataset: Dataset) -> list[str]:
+        """Return in words how the scores differ from those that `describe` described, by more than rounding."""
+        if self.scores.dtype.name != before["dtype"]:
+            return [f"the scores are {self.scores.dtype.name} here, {before['dtype']} in the checkpoint"]
+        dtype = np.dtype(before["dtype"])
+        stored = np.frombuffer(base64.b64decode(before["scores"]), dtype.newbyteorder("<")).astype(dtype)
+        if len(stored) != len(self.scores):
+            return [f"{len(self.scores)} triples are probed here, {len(stored)} in the checkpoint"]
+        is_other = self.scores != stored
+        if dtype.kind == "f":
+            is_other = _difference(self.scores, stored) > _tolerance(stored, before["noise"])
+        if not is_other.any():
+            return []
+        i = int(np.argmax(is_other))
+        return [
+            f"{int(is_other.sum())} of {len(stored)} probed scores differ, for example that of "
+            f"{triple_labels(dataset, *self.triples[i])}: {self.scores[i]:.9g} here, {stored[i]:.9g} in the checkpoint"
+        ]
+
+
+def _tolerance(scores: Scores, noise: float) -> float:
+    """Return by how much two float scores of one triple may differ: rounding, or the noise of the scorer."""
+    sizes = np.abs(scores[np.isfinite(scores)].astype(np.float64))
+    scale = float(sizes.max(initial=0.0))
+    is_half = scores.dtype.itemsize == 2
+    rounding, most = (ROUNDING_OF_HALVES, TOLERANCE_OF_HALVES) if is_half else (ROUNDING, TOLERANCE)
+    return max(rounding * scale, min(NOISE_FACTOR * noise, most * scale))
+
+
+def _difference(a: Scores, b: Scores) -> Scores:
+    """Return the distances of two arrays of floats; 0 for two NaN or equal infinities, infinity for one of them."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    difference[np.isnan(difference)] = np.inf
+    return difference
+
+
+def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
+    """Return dtype, shape and a hash of the values of an array or tensor.
+
+    Two tables with equal dtypes, shapes and values have equal hashes, whatever the order of their memory, their library
+    and their device. The table is read in chunks of rows, so memory-mapped arrays are not loaded at once.
+
+    Parameters
+    ----------
+    table : array or tensor
+        Of numbers, on any device.
+    rows : int64 array, shape (n,), optional
+        Hash these rows only; the shape is then that of these rows.
+
+    Returns
+    -------
+    dict
+        ``"dtype"``, ``"shape"`` and ``"sha256"``, values that JSON can store.
+
+    Examples
+    --------
+    >>> table = np.arange(6.0).reshape(2, 3)
+    >>> table_digest(table) == table_digest(np.asfortranarray(table))
+    True
+    >>> table_digest(table) == table_digest(table.astype(np.float32))
+    False
+    """
+    if is_tensor(table):
+        table = _plain_tensor(table)
+    shape = [len(table) if rows is None else len(rows), *map(int, table.shape[1:])] if table.ndim else []
+    flat = table.reshape(1) if table.ndim == 0 else table
+    n = len(flat) if rows is None else len(rows)
+    row_bytes = int(np.prod(flat.shape[1:], dtype=np.int64)) * _item_bytes(flat)
+    size = max(1, CHUNK_BYTES // max(1, row_bytes))
+
+    def chunk_hash(start: int) -> bytes:
+        """Return the hash of the rows from `start` on."""
+        part = slice(start, min(start + size, n))
+        return hashlib.sha256(_row_bytes(flat, part if rows is None else rows[part])).digest()
+
+    starts = range(0, n, size)
+    if len(starts) <= 1:
+        hashes = list(map(chunk_hash, starts))
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing and copying leave other threads free
+            hashes = list(pool.map(chunk_hash, starts))
+    digest = hashlib.sha256(b"".join(hashes))
+    dtype = str(table.dtype).removeprefix("torch.") if is_tensor(table) else table.dtype.name
+    return {"dtype": dtype, "shape": shape, "sha256": digest.hexdigest()}
+
+
+def _plain_tensor(tensor: Any) -> Any:
+    """Return a tensor in which each number stands once, without its graph of gradients."""
+    tensor = tensor.detach()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if str(tensor.layout) != "torch.strided":
+        tensor = tensor.to_dense()
+    return tensor.resolve_conj().resolve_neg()
+
+
+def _item_bytes(table: Array) -> int:
+    return int(table.element_size() if is_tensor(table) else table.dtype.itemsize)
+
+
+def _row_bytes(table: Array, rows: slice | Ids) -> memoryview:
+    """Return the bytes of some rows, row by row, in little-endian order; the rows are copied to the host."""
+    if is_tensor(table):
+        torch = library(table)
+        part = table[rows if isinstance(rows, slice) else torch.from_numpy(rows).to(table.device)].cpu().contiguous()
+        if kind_of(part) == "c":
+            part = torch.view_as_real(part)
+        part = part.reshape(-1).view(torch.uint8).numpy()  # as bytes, since numpy has no bfloat16
+    else:
+        part = np.ascontiguousarray(table[rows], dtype=table.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+    return memoryview(part)
+
+
+def _is_table(value: Any) -> bool:
+    """Return whether a value is an array or tensor of numbers."""
+    return is_tensor(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biufc")
+
+
+def _own_tables(model: EmbeddingModel) -> dict[str, Array]:
+    """Return the tables of a model by name, each once; `missing_entities` and `missing_relations` are no tables."""
+    tables: dict[str, Array] = {}
+    seen = set()
+    for name, value in vars(model).items():
+        if _is_table(value) and not name.startswith("missing_") and address(value) not in seen:
+            seen.add(address(value))
+            tables[f"table {name.lstrip('_')}"] = value
+    return tables
+
+
+def _module_tables(scorer: Any) -> dict[str, Array]:
+    """Return the parameters and buffers of the torch module that a scorer is, belongs to, or scores with."""
+    for owner in (scorer, getattr(scorer, "__self__", None), getattr(scorer, "module", None)):
+        read = getattr(owner, "state_dict", None)
+        if callable(read) and not isinstance(owner, type):
+            return {f"parameter {name}": value for name, value in read().items() if _is_table(value)}
+    return {}
+
+
+def _named_parts(scorer: Any, name: str) -> dict[str, Any]:
+    """Return what the method ``identity_parts`` of a scorer returns: arrays, and values as JSON stores them."""
+    method = getattr(scorer, "identity_parts", None)
+    if not callable(method):
+        return {}
+    parts = method()
+    if not isinstance(parts, dict):
+        raise ScoreError(f"{name}.identity_parts() must return a dict; got {type(parts).__name__}")
+    return {
+        str(key): value if _is_table(value) else _as_json(value, f"{name}.identity_parts()[{key!r}]")
+        for key, value in parts.items()
+    }
+
+
+def _as_json(value: Any, name: str) -> Any:
+    """Return a value as it is read back from JSON: lists for tuples, for example."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False, default=_plain_number))
+    except (TypeError, ValueError) as error:
+        raise ScoreError(
+            f"{name} cannot be stored in a checkpoint: {error}. Give an array of numbers, a text, a finite number, "
+            "or lists and dicts of texts and numbers"
+        ) from error
+
+
+def _plain_number(value: Any) -> Any:
+    """Return a number of numpy as a number of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"it holds a value of type {type(value).__name__}")
+
+
+def _setting_differences(here: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Return in words which settings differ."""
+    differences = []
+    for name in [*here, *(name for name in before if name not in here)]:
+        values = here.get(name), before.get(name)
+        if json.dumps(values[0], sort_keys=True) != json.dumps(values[1], sort_keys=True):  # True is not 1
+            shown = [cut_label(repr(value)) for value in values]
+            differences.append(f"{name} {shown[0]} here, {shown[1]} in the checkpoint")
+    return differences
+
+
+def _table_differences(here: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Return in words which tables differ."""
+    differences = []
+    for name in [*here, *(name for name in before if name not in here)]:
+        if here.get(name) == before.get(name):
+            continue
+        shown = [_shape_text(tables.get(name)) for tables in (here, before)]
+        same_shape = f"{name}: other values ({shown[0]})"
+        differences.append(
+            same_shape if shown[0] == shown[1] else f"{name}: {shown[0]} here, {shown[1]} in the checkpoint"
+        )
+    return differences
+
+
+def _shape_text(digest: dict[str, Any] | None) -> str:
+    return "absent" if digest is None else f"{digest['dtype']}, {' x '.join(map(str, digest['shape'])) or '1 number'}"
+
+
+def _scattered(n: int) -> Ids:
+    """Return 0 .. n - 1 in an order whose starts are spread evenly; no random generator, so it never changes.
+
+    Examples
+    --------
+    >>> _scattered(6)
+    array([0, 5, 2, 4, 1, 3])
+    """
+    return np.argsort(np.arange(n, dtype=np.uint64) * GOLDEN, kind="stable")
+
+
+def _triples(side: str, given: Ids, relation: Ids, entities: Ids) -> Ids:
+    """Return the triples of queries and candidates, int64, shape (n, 3)."""
+    s, o = (entities, given) if side == "subject" else (given, entities)
+    return np.column_stack([s, relation, o])

@@ -1,0 +1,332 @@
+"""The pace of slow scorers: how many pairs a call holds, from the time that earlier calls took.
+
+A pair is one query with one candidate. The adapters in `kgeval.scorers.row_scorers` ask `Pace.size` before each call of
+a scorer and make the call with `Pace.timed`; `kgeval.ranking` watches the calls (`Pace.watch`) and estimates times
+(`Pace.pairs_within`).
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kgeval.kernels import Array, fetched, is_on_device
+
+CALL_SECONDS = 0.25  # a call takes about as long, if its fixed cost allows
+FIRST_PAIRS = 64  # pairs in the first call of a function
+MAX_GROWTH = 4  # a call holds at most so many times the pairs of the call before it
+MAX_OVERHEAD = 0.25  # the largest share of a call that its fixed cost should take; calls get longer than CALL_SECONDS
+MAX_ROW_SECONDS = 3.0  # a query whose candidates take longer is cut into blocks of candidates, if the scorer can
+QUEUE_SECONDS = 0.05  # the calls of a GPU that are not waited for one by one
+MAX_PAUSE = 0.01  # seconds between two calls of a queue
+MAX_RESULT = 1 << 62
+DEADLINE_SHARE = 0.05  # a batch takes at most this share of the time that is left until a deadline
+
+clock = time.monotonic
+
+
+class OutOfTime(Exception):
+    """The deadline of `Pace.watch` has come, or the next call would end after it."""
+
+
+@dataclass
+class _Rate:
+    """What is known about the time of a call of n pairs: ``overhead + n * per_pair`` seconds."""
+
+    n: int  # pairs of the latest call
+    per_pair: float  # seconds
+    overhead: float = 0.0  # seconds
+    has_two_sizes: bool = False  # whether calls of two sizes were measured; before, `overhead` is unknown
+
+    def seconds(self, n: float) -> float:
+        """Return the expected seconds of a call of n pairs."""
+        return self.overhead + n * self.per_pair
+
+    def add(self, n: int, seconds: float) -> None:
+        """Take in a call of n pairs that took so many seconds."""
+        if n >= 2 * self.n or 2 * n <= self.n:  # two calls that differ enough say both numbers
+            slope = (seconds - self.seconds(self.n)) / (n - self.n)
+            self.overhead = seconds - n * min(max(slope, 0.0), seconds / n)
+            self.has_two_sizes = True
+        self.overhead = min(self.overhead, seconds)
+        self.n, self.per_pair = n, (seconds - self.overhead) / n
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call should take: longer than `CALL_SECONDS` if most of that would be the fixed cost."""
+        return max(CALL_SECONDS, self.overhead / MAX_OVERHEAD)
+
+    @property
+    def best_size(self) -> float:
+        """How many pairs take `call_seconds`."""
+        return (self.call_seconds - self.overhead) / self.per_pair if self.per_pair > 0 else math.inf
+
+
+@dataclass
+class _Queue:
+    """Calls of a GPU that returned before their scores were computed."""
+
+    method: str
+    start: float  # when the first call began
+    stop: float = 0.0  # when the latest call returned
+    n_pairs: int = 0
+
+
+class Pace:
+    """Measures the calls of one scorer and sizes the next ones, so that each takes about `CALL_SECONDS`.
+
+    The first call is small. Later calls grow, at most by `MAX_GROWTH` a call, or shrink. The time of a call is taken to
+    be a fixed cost plus a cost per pair. Where the fixed cost is large (a request to a server, a graph encoder that
+    runs in each call), a call takes longer than `CALL_SECONDS`, so that the fixed cost is at most `MAX_OVERHEAD` of it.
+    Sizes are powers of two times the smallest size, since compiled scorers compile anew for each size.
+
+    The methods of a scorer may differ in speed; ``method`` (``"score_objects"``, for example) tells them apart. The
+    scores do not depend on the sizes of calls. A pickled copy keeps the measurements, but neither deadline nor
+    `on_scored`.
+
+    Examples
+    --------
+    >>> pace = Pace()
+    >>> pace.size(limit=1000), pace.pairs_within(1.0)
+    (64, None)
+    """
+
+    def __init__(self) -> None:
+        self._rates: dict[str, _Rate] = {}  # for each method that was measured
+        self._sizes: dict[str, int] = {}  # the latest result of `size`, deadlines aside
+        self._limits: dict[str, int] = {}  # the latest `limit` of `size`
+        self._caps: dict[str, int] = {}  # the largest size since a call ran out of memory
+        self._on_scored: Callable[[int], None] | None = None
+        self._deadline: float | None = None
+        self._n_scored = 0  # pairs since `watch`
+        self._is_at_once = False
+        self._queue: _Queue | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_on_scored": None, "_deadline": None, "_queue": None}
+
+    def size(self, limit: int, first: int = FIRST_PAIRS, unit: int = 1, method: str = "") -> int:
+        """Return the number of pairs of the next call.
+
+        Parameters
+        ----------
+        limit : int
+            The largest number of pairs.
+        first : int
+            The number of pairs while nothing is measured.
+        unit : int
+            The smallest number of pairs that the scorer can score in a call, at most `limit`.
+        method : str
+            The method that will be called.
+
+        Returns
+        -------
+        int
+            From `unit` to `limit`.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline of `watch` has come, or if a call of `unit` pairs would end after it.
+        """
+        limit = max(unit, min(limit, self._caps.get(method, limit)))
+        self._limits[method] = limit
+        n = limit if self._is_at_once else self._timed_size(limit, first, unit, method)
+        rate = self._rates.get(method)
+        if self._deadline is None:
+            return n
+        left = self._deadline - clock()
+        if left <= 0 or (rate is not None and rate.seconds(unit) > left):
+            raise OutOfTime
+        while rate is not None and n > unit and rate.seconds(n) > left:
+            n = max(unit, n // 2)
+        return n
+
+    def _timed_size(self, limit: int, first: int, unit: int, method: str) -> int:
+        """Return the size of the next call, deadlines aside."""
+        rate = self._rates.get(method)
+        if rate is None:
+            n: float = first
+        else:
+            # A call may be smaller than `size` said, for example at the end of a row; the next one need not be.
+            largest = max(MAX_GROWTH * rate.n, self._sizes.get(method, 0))
+            n = min(max(rate.best_size, unit), largest, limit)
+            if not rate.has_two_sizes and n < limit and rate.n < 2 * n < 4 * rate.n:  # measure another size
+                n = rate.n // 2 if rate.n >= 2 * unit else 2 * rate.n
+        if unit < n < limit:
+            n = unit * 2 ** math.floor(math.log2(n / unit))
+        self._sizes[method] = int(min(max(n, unit), limit))
+        return self._sizes[method]
+
+    def is_long(self, n_pairs: int, method: str = "") -> bool:
+        """Return whether a call of so many pairs would take longer than `MAX_ROW_SECONDS`, or too much memory."""
+        rate = self._rates.get(method)
+        # The fixed cost is left out: smaller calls would not save it.
+        takes_long = rate is not None and n_pairs * rate.per_pair > MAX_ROW_SECONDS
+        return takes_long or n_pairs > self._caps.get(method, n_pairs)
+
+    def timed(self, call: Callable[[], Array], n_pairs: int, method: str = "") -> Array:
+        """Make a call, and measure it unless it raises an error.
+
+        Parameters
+        ----------
+        call : function
+            Takes no arguments, and returns an array or a tensor of scores.
+        n_pairs : int
+            The number of pairs that the scorer scores in this call.
+        method : str
+            The method that is called.
+        """
+        start = clock()
+        scores = call()
+        share = 1.0  # of the seconds since `start` that this call took
+        if is_on_device(scores):  # a GPU computes while Python goes on
+            start, share = self._queued_since(start, n_pairs, method)
+            if share == 0:
+                return scores
+            fetched(scores[(slice(-1, None),) * len(scores.shape)])  # wait for the last score
+        seconds = max(0.0, clock() - start) * share
+        if method in self._rates:
+            self._rates[method].add(n_pairs, seconds)
+        else:
+            self._rates[method] = _Rate(n_pairs, seconds / n_pairs)
+        return scores
+
+    def _queued_since(self, start: float, n_pairs: int, method: str) -> tuple[float, float]:
+        """Queue a call of a GPU; return when the first call of the queue began, and the share of this call in it.
+
+        The share is 0 if the queue need not be waited for yet: waiting for each of many short calls of one size would
+        double their time. A pause, in which kgeval does other work, empties the queue.
+        """
+        rate, queue = self._rates.get(method), self._queue
+        if queue is None or queue.method != method or start - queue.stop > MAX_PAUSE:
+            queue = _Queue(method, start)
+        queue.stop = clock()
+        queue.n_pairs += n_pairs
+        is_short = rate is not None and n_pairs < 2 * rate.n and rate.seconds(queue.n_pairs) < QUEUE_SECONDS
+        self._queue = queue if is_short else None
+        return queue.start, 0.0 if is_short else n_pairs / queue.n_pairs
+
+    def scored(self, n_pairs: int) -> None:
+        """Tell the function that watches (see `watch`) that so many pairs have their scores."""
+        self._n_scored += n_pairs
+        if self._on_scored is not None:
+            self._on_scored(n_pairs)
+
+    def halve(self, n_pairs: int, unit: int = 1, method: str = "") -> bool:
+        """Limit all further calls to half of `n_pairs`, because a call of `n_pairs` ran out of memory.
+
+        Parameters
+        ----------
+        n_pairs : int
+        unit : int
+            The smallest number of pairs that the scorer can score in a call.
+        method : str
+
+        Returns
+        -------
+        bool
+            False if a call cannot be smaller.
+        """
+        if n_pairs <= unit:
+            return False
+        self._caps[method] = max(unit, n_pairs // 2)
+        gc.collect()  # of arrays that only the frames of the error held
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return True
+
+    def seconds(self, n_pairs: int, method: str = "") -> float | None:
+        """Return the expected seconds of a call of so many pairs; None if the method has not been measured.
+
+        Parameters
+        ----------
+        n_pairs : int
+        method : str
+        """
+        return self._rates[method].seconds(n_pairs) if method in self._rates else None
+
+    def pairs_within(self, seconds: float, method: str | None = None) -> int | None:
+        """Return how many pairs are scored in so many seconds.
+
+        Parameters
+        ----------
+        seconds : float
+        method : str, optional
+            By default, the same number of pairs is scored by each method that was measured.
+
+        Returns
+        -------
+        int or None
+            At least 0; None if nothing has been measured.
+        """
+        methods = [name for name in self._rates if method in (None, name)]
+        if not methods:
+            return None
+        per_pair = 0.0
+        for name in methods:
+            size = max(1.0, min(self._rates[name].best_size, self._limits.get(name, self._rates[name].n)))
+            per_pair += self._rates[name].seconds(size) / size / len(methods)
+        return min(MAX_RESULT, int(seconds / per_pair)) if per_pair > 0 else MAX_RESULT
+
+    def batch_pairs(self, seconds: float) -> int | None:
+        """Return how many pairs make a batch of about so many seconds, in which at least one call has its full size.
+
+        With a deadline, a batch is short; it holds at most `MAX_GROWTH` times the pairs that were scored since `watch`.
+
+        Parameters
+        ----------
+        seconds : float
+
+        Returns
+        -------
+        int or None
+            None if nothing has been measured.
+        """
+        longest = max(seconds, *(rate.call_seconds for rate in self._rates.values()), 0.0)
+        unproven = [2 * rate.n for rate in self._rates.values() if not rate.has_two_sizes]
+        if self._deadline is not None:  # what an unfinished batch holds is lost
+            longest, unproven = min(longest, DEADLINE_SHARE * max(0.0, self._deadline - clock())), []
+        n = self.pairs_within(longest)
+        if self._deadline is not None:  # the calls before may have been fast for another reason, such as a cache
+            n = min(MAX_RESULT if n is None else n, MAX_GROWTH * self._n_scored)
+        return None if n is None else max(n, *unproven, 0)
+
+    @contextmanager
+    def watch(self, on_scored: Callable[[int], None] | None = None, deadline: float | None = None) -> Iterator[None]:
+        """In a ``with`` statement, report the pairs that are scored, and keep a deadline.
+
+        Parameters
+        ----------
+        on_scored : function, optional
+            ``on_scored(n_pairs)`` is called after each call of the scorer.
+        deadline : float, optional
+            A time of `time.monotonic`. `OutOfTime` is raised before a call that would end after it. Calls get smaller
+            shortly before it.
+
+        Returns
+        -------
+        context manager
+        """
+        before = self._on_scored, self._deadline
+        self._on_scored, self._deadline, self._n_scored = on_scored, deadline, 0
+        try:
+            yield
+        finally:
+            self._on_scored, self._deadline = before
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """In a ``with`` statement, calls are as large as the other limits allow; they are measured all the same."""
+        before, self._is_at_once = self._is_at_once, True
+        try:
+            yield
+        finally:
+            self._is_at_once = before
