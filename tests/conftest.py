@@ -45,3 +45,23 @@ def shared():
     if not (folder / "data").is_dir():
         pytest.skip("needs the real datasets (../shared or KGEVAL_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def fb15k_237_transe(shared):
+    """FB15k-237, its published TransE (rows for the entities of train alone), and the result of all test triples."""
+    import kgeval as kg
+
+    dataset = kg.read_dataset(shared / "data" / "fb15k-237")
+    model = kg.load_model(shared / "data" / "models" / "fb15k-237-pykeen" / "transe", dataset)
+    return dataset, model, kg.evaluate(model, dataset, progress=False)
+
+
+@pytest.fixture(scope="module")
+def one_torch_thread():
+    """One thread of torch for the tests of a module whose models are small: several would wait for each other."""
+    torch = pytest.importorskip("torch", reason="needs kgeval[torch]")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

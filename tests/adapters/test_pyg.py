@@ -63,7 +63,7 @@ def test_bare_models_have_no_labels():
 
 
 @pytest.fixture(scope="module")
-def trained(shared):
+def trained(shared, one_torch_thread):
     """A function that trains a model for a second on a dataset whose labels are in another order than its ids."""
     torch = pytest.importorskip("torch", reason="needs kgeval[peers]")
     kge = pytest.importorskip("torch_geometric.nn.kge", reason="needs kgeval[peers]")
@@ -106,7 +106,7 @@ def test_own_metrics_of_trained_models(trained, case, folder, tmp_path):
     model, dataset, id_of, test = trained(case, folder)
     live = kg.evaluate(from_model(model, ids=id_of), dataset)
     assert model.training
-    mean_rank, mrr, hits = model.test(*test, batch_size=50, k=3, log=False)
+    mean_rank, mrr, hits = model.test(*test, batch_size=500, k=3, log=False)
     assert live["raw.object.mr"] == pytest.approx(mean_rank + 1, rel=1e-6)
     assert live["raw.object.mrr"] == pytest.approx(mrr, rel=1e-6)
     assert live["raw.object.hits@3"] == pytest.approx(hits, abs=1e-9)

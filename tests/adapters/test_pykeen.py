@@ -238,13 +238,9 @@ OTHER = [  # (model, its options, with inverse triples or without)
 
 
 @pytest.fixture(scope="module")
-def torch():
+def torch(one_torch_thread):
     pytest.importorskip("pykeen", reason="needs kgeval[peers]")
-    torch = pytest.importorskip("torch", reason="needs kgeval[peers]")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
+    return pytest.importorskip("torch", reason="needs kgeval[peers]")
 
 
 def nations(inverse=False):

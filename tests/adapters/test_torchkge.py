@@ -62,7 +62,7 @@ def test_counts_are_those_of_a_loop_over_labels(seed):
 
 
 @pytest.fixture(scope="module")
-def torchkge(shared):
+def torchkge(shared, one_torch_thread):
     pytest.importorskip("torch", reason="needs kgeval[peers]")
     return pytest.importorskip("torchkge", reason="needs kgeval[peers]")
 

@@ -720,7 +720,7 @@ def test_a_folder_that_cannot_be_searched_is_one_line(capsys, monkeypatch):
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
 @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "| head -1"])
-@pytest.mark.parametrize("arguments", ["help", "--help", "help metrics", "evaluate graph --score scorers:total"])
+@pytest.mark.parametrize("arguments", ["--help", "help metrics", "evaluate graph --score scorers:total"])
 def test_redirections_of_a_shell(root, tmp_path, redirection, arguments):
     """In a shell: no traceback, also not from the interpreter's last flush."""
     script = f"{sys.executable} -m kgeval {arguments} {redirection}"

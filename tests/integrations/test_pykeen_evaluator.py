@@ -28,7 +28,7 @@ TINY = {
 
 
 @pytest.fixture(scope="module")
-def nations():
+def nations(one_torch_thread):
     """PyKEEN's Nations, without and with inverse triples."""
     pytest.importorskip("pykeen", reason="needs kgeval[peers]")
     from pykeen.datasets import get_dataset

@@ -114,6 +114,7 @@ def test_lightning(recipe, monkeypatch):
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("one_torch_thread")
 def test_pykeen(recipe, tmp_path):
     """The pipeline and the search; the saved result is that of the test triples."""
     pytest.importorskip("pykeen", reason="needs kgeval[peers]")

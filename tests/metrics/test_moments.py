@@ -60,9 +60,9 @@ def random_counts(seed, n_rows, most):
     return better.astype(np.int64), tied.astype(np.int64), rivals.astype(np.int64)
 
 
-TABLES = [random_counts(seed, 1 + seed % 23, (1, 4, 30, 2000)[seed % 4]) for seed in range(size(100, 300))]
+TABLES = [random_counts(seed, 1 + seed % 23, (1, 4, 30, 2000)[seed % 4]) for seed in range(size(100, 160))]
 # Of short tables some have no query without a value, which the metrics that then have none need.
-LIST_TABLES = random_tables(11, size(10, 20), 9) + random_tables(12, size(15, 30), 2)
+LIST_TABLES = random_tables(11, size(10, 13), 9) + random_tables(12, size(15, 18), 2)
 LISTS_AT_RANDOM = [table.lists for table in LIST_TABLES]
 
 

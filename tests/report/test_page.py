@@ -1021,6 +1021,14 @@ def fresh(chrome, page):
     return opened(chrome, page)
 
 
+@pytest.fixture
+def shown(chrome, page):
+    """The page of `made` for tests that only read it: as it was loaded, by one of them or anew."""
+    if not run(chrome, "return window.isOnlyRead === true"):  # nothing that another test opened has it
+        run(opened(chrome, page), "window.isOnlyRead = true")
+    return chrome
+
+
 def test_it_loads_without_an_error_or_a_request(fresh, page):
     """The console is empty; the network saw the file itself alone; plotly ran under the policy."""
     assert log(fresh) == []
@@ -1050,23 +1058,23 @@ def test_the_policy_forbids_other_scripts_and_images(fresh):
     assert run(fresh, "return [window.broken ?? null, window.refused]") == [None, True]
 
 
-def test_hostile_labels_are_text(fresh, data):
+def test_hostile_labels_are_text(shown, data):
     """Each shown label is the text of an element; none became a tag, a link or an attribute."""
-    shown = set(texts(fresh, "main bdi"))
+    found = set(texts(shown, "main bdi"))
     assert {
         f"{shown_label(word)} r" if len(word) < 200 else shown_label(f"{word} r") for word in RELATION_WORDS if word
-    } <= shown
-    assert {"<b>Mid</b>", LINK, "\u05d0\u05d1 <i>"} <= shown
+    } <= found
+    assert {"<b>Mid</b>", LINK, "\u05d0\u05d1 <i>"} <= found
     triples = [one for model in data["triples"][:1] for one in model["hardest"] + model["easiest"]]
-    assert {one[place] for one in triples for place in "spo"} <= shown
-    tags = each(fresh, "main *", "e.tagName.toLowerCase()")
+    assert {one[place] for one in triples for place in "spo"} <= found
+    tags = each(shown, "main *", "e.tagName.toLowerCase()")
     assert not {"script", "img", "b", "i", "iframe", "object", "embed"} & set(tags)
-    links = each(fresh, "a", "e.getAttribute('href') || ''")
+    links = each(shown, "a", "e.getAttribute('href') || ''")
     assert all(link.startswith("#") for link in links if link)
-    assert run(fresh, "return document.querySelectorAll('main a[*|href]').length") == 0
-    isolated = run(fresh, "return getComputedStyle(document.querySelector('main bdi')).unicodeBidi")
+    assert run(shown, "return document.querySelectorAll('main a[*|href]').length") == 0
+    isolated = run(shown, "return getComputedStyle(document.querySelector('main bdi')).unicodeBidi")
     assert isolated == "isolate"
-    assert fresh.title == "kgeval: made </title><script>alert(2)</script>"
+    assert shown.title == "kgeval: made </title><script>alert(2)</script>"
 
 
 def test_hostile_labels_are_text_in_the_charts_too(fresh, data):
@@ -1086,9 +1094,9 @@ def test_hostile_labels_are_text_in_the_charts_too(fresh, data):
     assert run(fresh, "return document.querySelectorAll('.plot a').length") == 0
 
 
-def test_the_metric_table_shows_the_numbers(fresh, data):
+def test_the_metric_table_shows_the_numbers(shown, data):
     """Value and interval with four decimals, two for ranks; the best in bold."""
-    rows = table_rows(fresh, "#metrics tbody tr")
+    rows = table_rows(shown, "#metrics tbody tr")
     group = data["summary"][0]
     assert rows[0] == ["filtered, both sides"]
     for row, model in zip(rows[1:4], group["rows"]):
@@ -1100,7 +1108,7 @@ def test_the_metric_table_shows_the_numbers(fresh, data):
             f"{mrr[0]:.4f}[{mrr[1]:.4f}, {mrr[2]:.4f}]",
         ]
     assert rows[4][:2] == ["chance", "300"]
-    best = each(fresh, "#metrics tbody:nth-of-type(1) tr", "e.querySelectorAll('.best').length")
+    best = each(shown, "#metrics tbody:nth-of-type(1) tr", "e.querySelectorAll('.best').length")
     winners = [
         (min if not metric["higher_is_better"] else max)(range(3), key=lambda i, k=k: group["rows"][i]["cells"][k][0])
         for k, metric in enumerate(data["metrics"])
@@ -1108,12 +1116,12 @@ def test_the_metric_table_shows_the_numbers(fresh, data):
     assert best == [0, *(winners.count(i) for i in range(3)), 0]
 
 
-def test_the_comparison_is_shown(fresh, data):
+def test_the_comparison_is_shown(shown, data):
     """A block for each pair, and a mark of what is sure."""
-    assert texts(fresh, "#comparison tbody th[scope=rowgroup]") == [
+    assert texts(shown, "#comparison tbody th[scope=rowgroup]") == [
         "Good against <b>Mid</b>", "Good against Bad", "<b>Mid</b> against Bad",
     ]  # fmt: skip
-    cells = table_rows(fresh, "#comparison tbody tr")[1]
+    cells = table_rows(shown, "#comparison tbody tr")[1]
     row = data["comparison"]["rows"][0]
     assert cells[0] == "mrr"
     assert cells[3] == f"{row['difference']:.4f}[{row['low']:.4f}, {row['high']:.4f}]"
@@ -1125,9 +1133,9 @@ def with_interval(value, low, high, digits):
     return f"{value:,.{digits}f}" + ("" if low is None else f"[{low:,.{digits}f}, {high:,.{digits}f}]")
 
 
-def test_every_number_of_the_metric_table_is_shown(fresh, data):
+def test_every_number_of_the_metric_table_is_shown(shown, data):
     """Six groups: each model with value and interval, four decimals, MR two; chance without an interval."""
-    rows = iter(table_rows(fresh, "#metrics tbody tr"))
+    rows = iter(table_rows(shown, "#metrics tbody tr"))
     digits = [2, 4, 4, 4, 4, 4]
     for group in data["summary"]:
         assert len(next(rows)) == 1
@@ -1137,10 +1145,10 @@ def test_every_number_of_the_metric_table_is_shown(fresh, data):
     assert list(rows) == []
 
 
-def test_the_best_values_are_bold(fresh, data):
+def test_the_best_values_are_bold(shown, data):
     """The very cells: of each column the greatest of the models, of MR the least."""
     code = "[...e.rows].slice(1).map((row) => [...row.cells].slice(2).map((cell) => cell.classList.contains('best')))"
-    for group, bold in zip(data["summary"], each(fresh, "#metrics tbody", code)):
+    for group, bold in zip(data["summary"], each(shown, "#metrics tbody", code)):
         for column, metric in enumerate(data["metrics"]):
             values = [row["cells"][column][0] for row in group["rows"]]
             best = max(values) if metric["higher_is_better"] else min(values)
@@ -1181,31 +1189,31 @@ def test_small_differences_keep_two_digits(chrome, close, close_page):
     assert log(chrome) == []
 
 
-def test_where_a_difference_comes_from_is_shown(fresh, data):
+def test_where_a_difference_comes_from_is_shown(shown, data):
     """Each column of the relations that contribute most, first pair."""
     pair = data["comparison"]["contributions"][0]
     scroll = "#comparison details:first-of-type .scroll"
-    assert table_rows(fresh, f"{scroll} thead tr") == [
+    assert table_rows(shown, f"{scroll} thead tr") == [
         ["relation", "n", "share", "Good", "<b>Mid</b>", "difference", "contribution"]
     ]
-    rows = table_rows(fresh, f"{scroll} tbody tr")
+    rows = table_rows(shown, f"{scroll} tbody tr")
     assert len(rows) == len(pair["rows"]) == 15
-    for shown, row in zip(rows, pair["rows"]):
-        assert shown[:5] == [
+    for cells, row in zip(rows, pair["rows"]):
+        assert cells[:5] == [
             row["relation"], str(row["n"]), f"{100 * row['share']:.1f}%",
             f"{row['value_first']:.4f}", f"{row['value_second']:.4f}",
         ]  # fmt: skip
-        value = shown[5].split("[")[0]
+        value = cells[5].split("[")[0]
         n_digits = len(value.partition(".")[2])
         assert n_digits >= 4
-        assert shown[5] == with_interval(row["difference"], row["low"], row["high"], n_digits)
-        assert float(shown[6]) == pytest.approx(row["contribution"], abs=5e-5)
+        assert cells[5] == with_interval(row["difference"], row["low"], row["high"], n_digits)
+        assert float(cells[6]) == pytest.approx(row["contribution"], abs=5e-5)
 
 
-def test_every_number_of_the_relations_is_shown(fresh, data):
+def test_every_number_of_the_relations_is_shown(shown, data):
     """n, each model's value with its interval, and the first less each other."""
     found = data["relations"]
-    rows = table_rows(fresh, "#relations tbody tr")
+    rows = table_rows(shown, "#relations tbody tr")
     assert len(rows) == len(found["labels"])
     n_intervals = 0
     for place, row in enumerate(rows):
@@ -1213,14 +1221,14 @@ def test_every_number_of_the_relations_is_shown(fresh, data):
         n_intervals += sum(cell[1] is not None for cell in cells)
         assert row[:2] == [found["labels"][place], str(found["n"][0][place])]
         assert row[2:5] == [with_interval(*cell[:3], 4) for cell in cells]
-        for shown, model in zip(row[5:], (1, 2)):
-            assert float(shown) == pytest.approx(cells[0][0] - cells[model][0], abs=5e-5)
+        for text, model in zip(row[5:], (1, 2)):
+            assert float(text) == pytest.approx(cells[0][0] - cells[model][0], abs=5e-5)
     assert n_intervals > 40
 
 
-def test_counts_of_ranks_and_hits_are_shown_as_numbers(fresh, data):
+def test_counts_of_ranks_and_hits_are_shown_as_numbers(shown, data):
     """The tables below the charts, a column for each model."""
-    first, second = run(fresh, """
+    first, second = run(shown, """
       return [...document.querySelectorAll("#charts details table")].map(
         (table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))
     """)  # fmt: skip
@@ -1232,13 +1240,13 @@ def test_counts_of_ranks_and_hits_are_shown_as_numbers(fresh, data):
     assert second == [["k", *NAMES], *([str(k), *row] for k, *row in zip(data["hits"]["k"], *values))]
 
 
-def test_the_audit_is_shown(fresh, data):
+def test_the_audit_is_shown(shown, data):
     """Each count of each split."""
-    rows = table_rows(fresh, "#dataset tbody tr")
-    for shown, split in zip(rows, data["audit"]["splits"]):
+    rows = table_rows(shown, "#dataset tbody tr")
+    for cells, split in zip(rows, data["audit"]["splits"]):
         overlaps = ", ".join(f"{n} in {other}" for other, n in split["overlaps"]) or "-"
         unseen = split["unseen"]
-        assert shown == [
+        assert cells == [
             split["split"], *(str(split[name]) for name in ("triples", "entities", "relations", "duplicates")),
             overlaps,
             *(str(split["pairs"][name]) if split["pairs"] else "-" for name in ("reversed", "symmetric", "duplicate")),
@@ -1248,9 +1256,9 @@ def test_the_audit_is_shown(fresh, data):
     assert "3 in train" in rows[2][5]
 
 
-def test_error_bars_reach_from_low_to_high(fresh, data):
+def test_error_bars_reach_from_low_to_high(shown, data):
     """What plotly drew: value plus and minus its arms are the interval's ends."""
-    drawn = run(fresh, """
+    drawn = run(shown, """
       return document.querySelector(".of-groups").data.map((t) => [t.y, t.error_y.array, t.error_y.arrayminus])
     """)  # fmt: skip
     models = data["breakdowns"]["columns"][0]["models"]
@@ -1263,14 +1271,14 @@ def test_error_bars_reach_from_low_to_high(fresh, data):
         assert min(up + down) > 0
 
 
-def test_bars_say_their_share_and_count(fresh, data):
+def test_bars_say_their_share_and_count(shown, data):
     """In the hover box, of each model over both sides."""
-    said = run(fresh, "return document.querySelector('#charts .plot').data.map((t) => t.hovertext)")
+    said = run(shown, "return document.querySelector('#charts .plot').data.map((t) => t.hovertext)")
     for texts_of_model, counts, name in zip(said, data["distribution"]["counts"], NAMES):
         sums = [a + b for a, b in zip(counts["subject"], counts["object"])]
-        shown = name.replace("<", "&lt;").replace(">", "&gt;")
+        name_shown = name.replace("<", "&lt;").replace(">", "&gt;")
         assert texts_of_model == [
-            f"{shown}<br>rank {label}: {100 * n / (2 * N_TEST):.1f}% ({n})"
+            f"{name_shown}<br>rank {label}: {100 * n / (2 * N_TEST):.1f}% ({n})"
             for label, n in zip(data["distribution"]["bins"], sums)
         ]
 
@@ -1413,8 +1421,8 @@ DOWNLOADED = """
 def test_charts_are_saved_with_their_key_on_a_ground(chrome, page, is_dark):
     """An SVG from a blob, named after the chart, with the names of the models, on the theme's colour."""
     backs = {False: "253, 253, 252", True: "21, 24, 28"}
+    opened(chrome, page, dark=is_dark)
     for place, name in enumerate(["ranks", "hits", "relations", "groups", "sides"]):
-        opened(chrome, page, dark=is_dark)
         file, scheme, kind, text = chrome.execute_async_script(DOWNLOADED % place)
         assert (file, scheme) == (f"kgeval-{name}.svg", "blob:")
         assert kind.partition(";")[0] == "image/svg+xml"
@@ -1531,22 +1539,22 @@ def test_colours_stand_out(chrome, page, is_dark):
     assert drawn == colours[:3]
 
 
-def test_words_of_the_page(fresh):
+def test_words_of_the_page(shown):
     """What bold, ties, chance and intervals mean; which model a difference favours; which way the axis lies."""
-    assert "favours" in table_rows(fresh, "#comparison thead tr")[0]
-    terms = texts(fresh, "#metrics dt")
+    assert "favours" in table_rows(shown, "#comparison thead tr")[0]
+    terms = texts(shown, "#metrics dt")
     assert terms[-3:] == ["realistic ties", "chance", "intervals"]
-    assert texts(fresh, "#metrics dd")[-3] == (
+    assert texts(shown, "#metrics dd")[-3] == (
         "A positive that ties with rivals gets the mean of the ranks that they share. (The mean of a metric over ties "
         "broken at random is another policy, expected.)"
     )
-    captions = texts(fresh, "#metrics caption, #relations caption, #detail details caption")
+    captions = texts(shown, "#metrics caption, #relations caption, #detail details caption")
     assert all("95% intervals" in caption for caption in captions)
     purpose = "95% intervals show how much a number would vary with other triples of this graph"
-    assert texts(fresh, "#metrics p")[0].startswith(purpose)
-    assert texts(fresh, "#metrics dd")[-1].startswith(purpose)
+    assert texts(shown, "#metrics p")[0].startswith(purpose)
+    assert texts(shown, "#metrics dd")[-1].startswith(purpose)
     assert len(captions) > 3
-    assert any(label.startswith("Horizontal axis") for label in texts(fresh, "#charts label"))
+    assert any(label.startswith("Horizontal axis") for label in texts(shown, "#charts label"))
 
 
 def test_it_sorts_by_click(fresh, data):
@@ -1675,9 +1683,9 @@ def test_models_are_hidden_and_shown(fresh):
     assert each(fresh, "#charts .plot", shown) == [3, 3, 2, 3]
 
 
-def test_the_charts_hold_the_numbers(fresh, data):
+def test_the_charts_hold_the_numbers(shown, data):
     """Bars, curve, marks and groups as in the data."""
-    traces = each(fresh, "#charts .plot", "e.data.map((trace) => [trace.x, trace.y])")
+    traces = each(shown, "#charts .plot", "e.data.map((trace) => [trace.x, trace.y])")
     bars, curves, relations, groups = traces
     counts = data["distribution"]["counts"][1]
     assert bars[1][1] == pytest.approx(
@@ -1702,13 +1710,13 @@ def test_choices_redraw_their_chart(fresh, data):
     assert texts(fresh, ".of-groups .xtick") == column["models"][0]["groups"]
 
 
-def test_no_button_of_a_chart_sends_it_anywhere(fresh):
+def test_no_button_of_a_chart_sends_it_anywhere(shown):
     """plotly.js would offer to upload a chart; here it saves a drawing, zooms and moves, no more."""
-    buttons = each(fresh, ".plot", "[...e.querySelectorAll('.modebar-btn')].map((button) => button.ariaLabel)")
+    buttons = each(shown, ".plot", "[...e.querySelectorAll('.modebar-btn')].map((button) => button.ariaLabel)")
     assert buttons == [buttons[0]] * 5
     assert len(buttons[0]) == 6
     assert not re.search("share|cloud|edit|upload", " ".join(buttons[0]).lower())
-    assert run(fresh, "return document.querySelector('.plot')._context.plotlyServerURL") == ""
+    assert run(shown, "return document.querySelector('.plot')._context.plotlyServerURL") == ""
 
 
 def test_dark_and_light(fresh, page):
@@ -1764,11 +1772,11 @@ def test_a_phone_need_not_scroll_sideways(chrome, page, width):
     assert log(chrome) == []
 
 
-def test_it_can_be_used_without_seeing_it(fresh):
+def test_it_can_be_used_without_seeing_it(shown):
     """Landmarks, one h1, captions, scopes, names of fields and buttons, boxes that the keyboard can scroll."""
     for tag in ("header", "nav", "main", "footer", "h1"):
-        assert len(fresh.find_elements("css selector", f"body {tag}")) == 1
-    assert run(fresh, "return document.documentElement.lang") == "en"
+        assert len(shown.find_elements("css selector", f"body {tag}")) == 1
+    assert run(shown, "return document.documentElement.lang") == "en"
     needed = {
         "table": "e.caption && e.caption.textContent.trim()",
         "th": "e.scope",
@@ -1780,7 +1788,7 @@ def test_it_can_be_used_without_seeing_it(fresh):
         "nav a": "document.querySelector(e.getAttribute('href')).tagName",
     }
     for selector, expression in needed.items():
-        found = each(fresh, selector, expression)
+        found = each(shown, selector, expression)
         assert len(found) > 3
         assert all(found)
 

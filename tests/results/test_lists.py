@@ -332,12 +332,12 @@ def test_evaluate_few(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_evaluate(name):
-    """100 graphs a protocol: settings, sides, tie policies, macro and micro, per query, and chance levels."""
-    met = sum((check_graph(PROTOCOLS[name], seed) for seed in range(100)), Counter())
-    assert met["graphs"] > 75
+    """40 graphs a protocol: settings, sides, tie policies, macro and micro, per query, and chance levels."""
+    met = sum((check_graph(PROTOCOLS[name], seed) for seed in range(40)), Counter())
+    assert met["graphs"] > 30
     assert met["undefined"] == (met["graphs"] if "unknown" in name else 0)
-    enough = {"ties": 160, "several_rungs": 80, "many_answers": 40, "single_candidates": 10}
-    enough |= {"answers_together_last": 80 if "worst" in str(PROTOCOLS[name]) else 12}
+    enough = {"ties": 64, "several_rungs": 32, "many_answers": 16, "single_candidates": 4}
+    enough |= {"answers_together_last": 32 if "worst" in str(PROTOCOLS[name]) else 5}
     assert all(met[what] >= least for what, least in enough.items()), met
 
 
@@ -399,11 +399,11 @@ def test_evaluate_scores_few():
 
 @pytest.mark.thorough
 def test_evaluate_scores():
-    """120 tables of listed candidates, which all answers of a query share."""
-    met = sum((check_table(seed) for seed in range(120)), Counter())
-    assert met["graphs"] > 75
-    assert met["undefined"] > 6
-    assert all(met[what] >= 40 for what in ("ties", "several_rungs", "many_answers")), met
+    """60 tables of listed candidates, which all answers of a query share."""
+    met = sum((check_table(seed) for seed in range(60)), Counter())
+    assert met["graphs"] > 37
+    assert met["undefined"] > 3
+    assert all(met[what] >= 20 for what in ("ties", "several_rungs", "many_answers")), met
 
 
 def test_queries_in_hand():

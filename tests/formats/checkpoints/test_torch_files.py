@@ -693,13 +693,13 @@ def test_some_damaged_files(path):
 
 @pytest.mark.thorough
 def test_many_damaged_files(path):
-    """20,000 files; no exception but DataError, below a second each, and within 100 MB of memory."""
+    """8,000 files; no exception but DataError, below a second each, and within 100 MB of memory."""
     resource = pytest.importorskip("resource", reason="needs the memory use of a process, as Unix tells it")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    counts, longest = check_mutants(path, 20_000, 2)
+    counts, longest = check_mutants(path, 8_000, 2)
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # in KiB; in bytes on macOS
-    assert sum(counts.values()) == 20_000
-    assert min(counts.values()) > 300
+    assert sum(counts.values()) == 8_000
+    assert min(counts.values()) > 120
     assert longest < 1
     assert growth < 10**5
 

@@ -206,14 +206,14 @@ def test_exact_numbers(tmp_path, number):
 
 @pytest.mark.thorough
 def test_many_vectors(tmp_path):
-    """20 million numbers in a few seconds, each as it was written."""
+    """5 million numbers in a few seconds, each as it was written."""
     written(tmp_path, labels=True)
-    table = np.random.default_rng(0).normal(size=(100_000, 200)).astype(np.float32)
+    table = np.random.default_rng(0).normal(size=(25_000, 200)).astype(np.float32)
     lines = (f"/m/{i:x} {' '.join(map(repr, row))}\n" for i, row in enumerate(table.tolist()))
     with (tmp_path / "entity2vec.txt").open("w") as stream:
         stream.writelines(lines)
     start = time.perf_counter()
     arrays = FORMAT.read(tmp_path, SAID).arrays
-    assert time.perf_counter() - start < 60
+    assert time.perf_counter() - start < 15
     assert (arrays["entities"] == table).all()
-    assert arrays["entity_labels"][-1] == "/m/1869f"
+    assert arrays["entity_labels"][-1] == "/m/61a7"

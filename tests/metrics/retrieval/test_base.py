@@ -44,7 +44,7 @@ each_class = pytest.mark.parametrize("cls", LISTS.registered().values(), ids=lam
 each_policy = pytest.mark.parametrize("ties", light(LIST_TIES, 1))
 
 
-TABLES = random_tables(1, 36, size(16, 70), size(8, 50))
+TABLES = random_tables(1, 36, size(16, 40), size(8, 30))
 SMALL = random_tables(2, 54, 4)
 
 
