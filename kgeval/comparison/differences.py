@@ -17,7 +17,7 @@ import pandas as pd
 from kgeval.checks import Ids, Reals
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
-from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, mean_over_range, metric_frame, ranks_under
+from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, metric_frame, ranks_under
 from kgeval.metrics.retrieval import Lists
 from kgeval.ranking import RankCounts
 from kgeval.results import (
@@ -208,7 +208,7 @@ class Sample:
             return np.asarray(values if self.orders is None else values[self.orders[i]])
         counts: RankCounts = case  # type: ignore[assignment]
         if key.ties == "expected":
-            values = mean_over_range(metric.value, counts.better + 1, counts.better + counts.tied + 1)
+            values = metric.mean_value(counts.better + 1, counts.better + counts.tied + 1)
         else:
             values = metric.value(ranks_under(key.ties, counts.better, counts.tied))
         return np.asarray(values * (1 if metric.higher_is_better else -1))

@@ -36,9 +36,13 @@ class RankMetric(Metric):
     ----------
     has_chance_level : bool
         Whether the chance level (the expectation under random ranking) has a closed form.
+    is_smooth : bool
+        Whether `value` is smooth as `kgeval.metrics.sums.sums_over_ranges` means it. Expectations over millions of
+        ranks are then fast; without it, `value` is computed for each of these ranks.
     """
 
     has_chance_level: ClassVar[bool] = True
+    is_smooth: ClassVar[bool] = False
     has_moments: ClassVar[bool] = True
     undefined_when: ClassVar[str] = "there is no triple"
 
@@ -142,16 +146,31 @@ class RankMetric(Metric):
         Moments
             `number` is the expectation; `values` has one row per positive.
         """
-        return Moments(mean_over_range(self.value, low, high)[:, None])
+        return Moments(self.mean_value(low, high)[:, None])
 
     def spread(self, low: Ids, high: Ids) -> Moments:
         """Return the variance of the metric for independent random ranks.
 
         The parameters are those of `expectation`. The attribute `number` of the result is the variance.
         """
-        first, n = mean_over_range(self.value, low, high), len(low)
-        second = mean_over_range(lambda rank: self.value(rank) ** 2, low, high)
+        first, second, n = self.mean_value(low, high), self.mean_value(low, high, 2), len(low)
         return Moments(np.maximum(second - first**2, 0.0)[:, None], lambda means: first_mean(means) / n)
+
+    def mean_value(self, low: Ids, high: Ids, power: int = 1) -> Reals:
+        """Return the mean of ``value(rank) ** power`` over the ranks from ``low[i]`` to ``high[i]``, for each i.
+
+        Parameters
+        ----------
+        low, high : int64 arrays, shape (positives,)
+            For each positive: the smallest and the largest possible rank.
+        power : int
+            1 or 2.
+
+        Returns
+        -------
+        float64 array, shape (positives,)
+        """
+        return mean_over_range(lambda rank: self.value(rank) ** power, low, high, self.is_smooth)
 
     def variance(self, low: Ids, high: Ids) -> float:
         """Return the variance that `spread` computes, as a float."""
@@ -201,7 +220,7 @@ def ranks_under(ties: str, better: Ids, tied: Ids) -> Reals:
     return np.asarray(better + 1 + share * tied)
 
 
-def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals:
+def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids, is_smooth: bool = False) -> Reals:
     """Return the mean of ``value(x)`` over the integers x from ``low[i]`` to ``high[i]``, for each i.
 
     Parameters
@@ -210,6 +229,8 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
         Takes a float64 array of positive integers, and returns a float64 array of the same shape.
     low, high : int64 arrays, shape (n,)
         The first and the last integer of each range; all are at least 1.
+    is_smooth : bool
+        As in `kgeval.metrics.sums.sums_over_ranges`.
 
     Returns
     -------
@@ -225,7 +246,7 @@ def mean_over_range(value: Callable[[Any], Reals], low: Ids, high: Ids) -> Reals
     is_range = high > low
     if is_range.any():
         lo, hi = low[is_range], high[is_range]
-        result[is_range] = sums_over_ranges(value, lo - 1, hi) / (hi - lo + 1)
+        result[is_range] = sums_over_ranges(value, lo - 1, hi, is_smooth) / (hi - lo + 1)
     return result
 
 
@@ -271,6 +292,11 @@ class Hits(RankMetric):
         """Return 1 where the rank is at most k, else 0."""
         return np.asarray(np.asarray(rank) <= self.k, dtype=np.float64)
 
+    def mean_value(self, low: Ids, high: Ids, power: int = 1) -> Reals:
+        """Return the share of the ranks that are at most k; see `RankMetric.mean_value`."""
+        n = high - low + 1
+        return np.asarray(np.clip(self.k - low + 1, 0, n) / n)
+
     def caution(self, rivals: Ids) -> str:
         """Return a warning if some positives have k candidates or fewer, else an empty string."""
         share = float(np.mean(rivals + 1 <= self.k)) if len(rivals) else 0.0
@@ -310,6 +336,14 @@ class MR(_RankAverage):
     title: ClassVar[str] = "MR"
     reference: ClassVar[str] = _BORDES
 
+    def mean_value(self, low: Ids, high: Ids, power: int = 1) -> Reals:
+        """Return the mean rank, or the mean of the squared ranks; see `RankMetric.mean_value`.
+
+        The variance of n consecutive integers is (n^2 - 1) / 12.
+        """
+        middle, n = (low + high) / 2.0, (high - low + 1).astype(np.float64)
+        return np.asarray(middle if power == 1 else middle * middle + (n * n - 1.0) / 12.0)
+
 
 @RANKS.register
 @dataclass(frozen=True)
@@ -337,6 +371,7 @@ class MRR(RankMetric):
     higher_is_better: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reference: ClassVar[str] = "Voorhees (1999), The TREC-8 Question Answering Track Report"
+    is_smooth: ClassVar[bool] = True
 
     def value(self, rank: Any) -> Reals:
         """Return the reciprocal of the rank."""
@@ -439,7 +474,7 @@ class GMR(_RankAverage):
         cancellation.
         """
         share = power / len(low)
-        means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high)
+        means = mean_over_range(lambda rank: np.expm1(np.log(rank) * share), low, high, is_smooth=True)
         # Where only one rank is possible, use the logarithm of this rank directly, which is exact.
         return np.where(high > low, len(low) * np.log1p(means), power * np.log(low))
 

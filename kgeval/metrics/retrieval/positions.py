@@ -7,11 +7,15 @@ Performance Measures Efficiently in the Presence of Tied Scores, ECIR.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kgeval.checks import Ids, Reals
 from kgeval.metrics.retrieval.lists import Lists, TieGroups
-from kgeval.metrics.sums import sums_over_ranges
+from kgeval.metrics.sums import MAX_TABLE, sums_over_ranges
+
+_MAX_DEGREE = 200  # `_integrated` serves groups of at most this many relevant items
 
 
 def expected_hits(lists: Lists, k: int | Ids) -> Reals:
@@ -119,7 +123,7 @@ def expected_precision_sums(groups: TieGroups, k: int) -> Reals:
     # (groups,): number of positions of the group that are among the first k.
     m = np.clip(k - t, 0, n)
     # (groups,): H in the docstring.
-    span = sums_over_ranges(lambda position: 1.0 / position, t, t + m)
+    span = sums_over_ranges(lambda position: 1.0 / position, t, t + m, is_smooth=True)
     # (groups,): (r - 1) / (n - 1), the share of relevant items among the other items if one given item is relevant.
     others = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)
     tied = (r / n) * ((groups.relevant_before + 1) * span + others * (m - (t + 1) * span))
@@ -153,7 +157,7 @@ def discount_sums(before: Ids, size: Ids, k: int, base: float) -> Reals:
     # (groups,) each: the positions of each group up to k are start + 1 .. stop.
     stop = np.minimum(before + size, k)
     start = np.minimum(before, k)
-    return sums_over_ranges(lambda position: np.log(base) / np.log(position + 1.0), start, stop)
+    return sums_over_ranges(lambda position: np.log(base) / np.log(position + 1.0), start, stop, is_smooth=True)
 
 
 def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: int) -> Reals:
@@ -192,9 +196,39 @@ def expected_reciprocal(before: Ids, size: Ids, relevant: Ids, which: Ids, k: in
         # each mixed row, the index of its result in `values`.
         rows = np.column_stack([before, size, relevant, which])[is_mixed]
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        values = np.array([_mean_reciprocal(t, n, r, i, k) for t, n, r, i in distinct.tolist()])
+        values = np.array(
+            [
+                (_integrated if n > MAX_TABLE and r <= _MAX_DEGREE else _mean_reciprocal)(t, n, r, i, k)
+                for t, n, r, i in distinct.tolist()
+            ]
+        )
         result[is_mixed] = values[inverse.reshape(-1)]
     return result
+
+
+def _integrated(before: int, size: int, relevant: int, which: int, k: int) -> float:
+    """Return `expected_reciprocal` of one relevant item of a large group, in time that does not depend on its size.
+
+    With n, r, i and o as in `expected_reciprocal`, the probability of place o is a polynomial of o: the product of
+    o - 1 .. o - i + 1 and n - o .. n - o - (r - i) + 1, divided by (i - 1)! (r - i)! C(n, r). In the code, each factor
+    is divided by n, so that products neither overflow nor underflow.
+    """
+    share = size ** (relevant - 1) / (
+        math.factorial(which - 1) * math.factorial(relevant - which) * math.comb(size, relevant)
+    )
+
+    def value(place: Reals) -> Reals:
+        chance: Reals = share / (before + place)
+        for j in range(1, which):
+            chance *= (place - j) / size
+        for j in range(relevant - which):
+            chance *= (size - place - j) / size
+        return chance
+
+    first, last = which, min(size - relevant + which, k - before)  # the possible places up to k
+    return float(
+        sums_over_ranges(value, np.array([first - 1]), np.array([max(first - 1, last)]), True, relevant - 1)[0]
+    )
 
 
 def _mean_reciprocal(before: int, size: int, relevant: int, which: int, k: int) -> float:

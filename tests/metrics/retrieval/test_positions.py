@@ -1,13 +1,21 @@
 """Expectations over random orders of tied items, against exact fractions, in tie groups of up to 10^12 items."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from grids import light
 
 from kgeval.metrics import Hits, lists_of_counts
 from kgeval.metrics.retrieval.inputs import from_scores
-from kgeval.metrics.retrieval.positions import chance_of_hit, discount_sums, expected_hits, expected_precision_sums
+from kgeval.metrics.retrieval.positions import (
+    chance_of_hit,
+    discount_sums,
+    expected_hits,
+    expected_precision_sums,
+    expected_reciprocal,
+)
 
 GROUP_SIZES = (1, 2, 3, 7, 100, 1000, 10**6, 10**9, 10**12)
 CUT_OFFS = (1, 2, 3, 10, 1000)
@@ -102,3 +110,33 @@ def test_sums_over_a_short_range_of_late_positions():
     assert relative_error(found, (Fraction(1, t + 1) + Fraction(1, t + 2)) / 2) < 1e-15
     found = discount_sums(np.array([t]), np.array([2]), t + 2, 2.0)[0]
     assert found == pytest.approx(1 / np.log2(t + 2) + 1 / np.log2(t + 3), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("size", "relevant"), light([(66_000, 2), (66_000, 5), (70_001, 9), (70_001, 20)], 2, unpack=True)
+)
+def test_expected_reciprocal_in_large_groups(size, relevant):
+    """The i-th of r relevant items among n in random order, against the exact probabilities of all its places."""
+    for which in sorted({1, 2, relevant}):
+        ways = math.comb(which - 1, which - 1) * math.comb(size - which, relevant - which)
+        place, weights = which, []
+        while place <= size - relevant + which:
+            weights.append(ways)
+            if place < size:
+                ways = ways * place * (size - place - relevant + which) // ((place - which + 1) * (size - place))
+            place += 1
+        total = math.comb(size, relevant)
+        assert sum(weights) == total
+        for before, k in ((0, 10**9), (0, 500), (40, 66_020), (10**7, 10**9)):
+            wanted = math.fsum(
+                weight / (total * (before + which + i)) for i, weight in enumerate(weights) if before + which + i <= k
+            )
+            found = expected_reciprocal(*(np.array([x]) for x in (before, size, relevant, which)), k)
+            assert found == pytest.approx([wanted], rel=1e-13, abs=1e-300)
+
+
+def test_expected_reciprocal_of_one_item_among_millions():
+    """A single relevant item: the mean of 1 / position, here (ln n + gamma + 1 / (2 n)) / n."""
+    n = 5_000_000
+    found = expected_reciprocal(*(np.array([x]) for x in (0, n, 1, 1)), n)
+    assert found == pytest.approx([(math.log(n) + np.euler_gamma + 1 / (2 * n)) / n], rel=1e-14)
