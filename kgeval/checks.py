@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def suggest(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
         ``"; did you mean 'x'?"``, or ``""`` if no known word is similar or there are more than
         `MAX_COMPARED` known words.
     """
-    words = list(known)
+    words = list(islice(known, MAX_COMPARED + 1))
     similar = difflib.get_close_matches(word, words, n=1, cutoff=cutoff) if len(words) <= MAX_COMPARED else []
     return f"; did you mean {cut_label(similar[0])!r}?" if similar else ""
 

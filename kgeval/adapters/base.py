@@ -107,7 +107,7 @@ class IdMap:
         The library's id of each entity; -1 if the library lacks it.
     relations : int64 array, shape (relations of the dataset,)
         The library's id of each relation; -1 if the library lacks it. Inverse relations are not counted.
-    entity_labels, relation_labels : tuple of str
+    entity_labels, relation_labels : sequence of str
         The labels in the order of the library's ids.
     notes : tuple of str
         Where the ids come from, and how many labels of the library the dataset lacks.
@@ -115,8 +115,8 @@ class IdMap:
 
     entities: Ids
     relations: Ids
-    entity_labels: tuple[str, ...]
-    relation_labels: tuple[str, ...]
+    entity_labels: Sequence[str]
+    relation_labels: Sequence[str]
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -235,7 +235,7 @@ def map_ids(
 
 def _labels(
     dataset: Dataset, library: str, ids: Any, own_labels: tuple[Sequence[str], Sequence[str]] | None, name: str
-) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+) -> tuple[Sequence[str], Sequence[str], str]:
     """Return the labels of the library's entities and relations in id order, and a note about where they come from."""
     vocabularies = dataset.entities.labels, dataset.relations.labels
     if isinstance(ids, str) and ids == OF_DATASET:
@@ -256,7 +256,7 @@ def _labels(
     raise ScoreError(f"nothing says to which entities and relations the ids of {name} belong. {HOW_TO_SAY}")
 
 
-def _said_labels(ids: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _said_labels(ids: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Return the labels that a user gives with ``ids=``."""
     is_path = isinstance(ids, (str, os.PathLike))
     if is_path or (isinstance(ids, (list, tuple)) and ids and all(isinstance(i, (str, os.PathLike)) for i in ids)):

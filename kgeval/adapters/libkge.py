@@ -8,6 +8,7 @@ tie.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,7 @@ class LibKGEModel(LiveModel):
         return LibraryScorer(name, ids, _Rows(model), model, notes)
 
 
-def _labels(model: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _labels(model: Any) -> tuple[Sequence[str], Sequence[str]]:
     """Return the labels of the dataset of a model, in the order of its ids."""
     try:
         labels = library_labels(model.dataset)

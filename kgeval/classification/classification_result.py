@@ -207,7 +207,9 @@ class ClassificationResult:
     def _column(self, name: str) -> Any:
         """Return the values of the column `name`, one per row, for grouping the rows."""
         if name == "relation":
-            return pd.Categorical.from_codes(self.table["p"].to_numpy(), pd.Index(self.relations.labels, dtype=object))
+            return pd.Categorical.from_codes(
+                self.table["p"].to_numpy(), pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
+            )
         if name in self.columns.columns:
             return self.columns[name].array
         if name in FEATURES:

@@ -30,6 +30,7 @@ from kgeval.data.frames import (
     with_labels,
 )
 from kgeval.data.known import SETTINGS, KnownIndex, known_triples
+from kgeval.data.labels import Labels, NumberLabels, TextLabels
 from kgeval.data.library_objects import LibraryLabels, library_labels
 from kgeval.data.lists import Lists, joined_ranges
 from kgeval.data.predictions import FILTERED, UNMAPPED, GivenRanks, Predictions
@@ -67,15 +68,18 @@ __all__ = [
     "Dataset",
     "GivenRanks",
     "KnownIndex",
+    "Labels",
     "LibraryLabels",
     "Listed",
     "Lists",
+    "NumberLabels",
     "Predictions",
     "Protocol",
     "Queries",
     "Recorded",
     "RowKeys",
     "Sample",
+    "TextLabels",
     "TripleSet",
     "Vocabulary",
     "as_labels",

@@ -10,6 +10,7 @@ import copy
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from kgeval.data.frames import (
     further_notes,
     has_names,
 )
+from kgeval.data.labels import Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
@@ -107,7 +109,10 @@ class Dataset:
         self.name = name
         self.notes = tuple(notes)
         self.columns = dict(columns or {})
-        self.dictionaries = {kind: tuple(labels) for kind, labels in (dictionaries or {}).items()}
+        self.dictionaries: dict[str, Sequence[str]] = {
+            kind: labels if isinstance(labels, Labels) else tuple(labels)
+            for kind, labels in (dictionaries or {}).items()
+        }
         self.id_format = id_format
         for split, frame in self.columns.items():
             if len(frame) != len(self[split]):
@@ -405,7 +410,7 @@ class Dataset:
             )
         ((old, triples),) = self.splits.items()
         sizes = split_sizes(len(triples) - self.duplicates[old], fractions, SPLITS)
-        places = [_sorted_places(vocabulary) for vocabulary in (self.entities, self.relations)]
+        places = [vocabulary.labels.text_places for vocabulary in (self.entities, self.relations)]
         in_order = np.column_stack([places[i][triples.array[:, j]] for j, i in enumerate((0, 1, 0))])
         rows, n_short = split_rows(in_order, sizes, seed, inverse_free)
         shares = ", ".join(f"{name} {fractions[name]:g}" for name in sizes)
@@ -440,29 +445,30 @@ class Dataset:
         parts = {split: triples.array for split, triples in sorted(self.splits.items())}
         return fingerprint_triples("kgeval dataset 1", self.entities, self.relations, parts, with_labels=True)
 
-    @cached_property
+    @property
     def duplicates(self) -> dict[str, int]:
         """For each split, how many rows repeat an earlier row of the same split."""
-        return {split: len(t) - (len(group_rows(t.s, t.p, t.o)[1]) - 1) for split, t in self.splits.items()}
+        return self._repeats[0]
 
-    @cached_property
+    @property
     def overlaps(self) -> dict[tuple[str, str], int]:
         """For each pair of splits ``(a, b)``, where a is before b in `SPLITS`: how many rows of b also occur in a."""
-        names = list(self.splits)
-        pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-        return {(a, b): int(self._is_in(self.splits[b], self.splits[a]).sum()) for a, b in pairs}
+        return self._repeats[1]
 
-    @staticmethod
-    def _is_in(rows: TripleSet, reference: TripleSet) -> npt.NDArray[np.bool_]:
-        """Return, for each triple of `rows`, whether `reference` contains it too; bool, shape (rows,)."""
-        both = np.concatenate([reference.array, rows.array])  # row numbers below len(reference): from `reference`
-        order, starts = group_rows(both[:, 0], both[:, 1], both[:, 2])
-        # in_reference, (groups,): whether each group of equal triples contains a triple of `reference`.
-        in_reference = np.logical_or.reduceat(order < len(reference), starts[:-1]) if len(both) else np.zeros(0, bool)
-        # is_in, (rows of both,): for each row of `both`, whether an equal row is in `reference`.
-        is_in = np.empty(len(both), dtype=bool)
-        is_in[order] = np.repeat(in_reference, np.diff(starts))
-        return is_in[len(reference) :]
+    @cached_property
+    def _repeats(self) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+        """`duplicates` and `overlaps`, from one sort of the rows of all splits."""
+        rows = np.concatenate([triples.array for triples in self.splits.values()])
+        order, starts = group_rows(rows[:, 0], rows[:, 1], rows[:, 2])
+        # counts[split], (distinct triples,): how many of the rows of each distinct triple belong to this split.
+        counts, end = {}, 0
+        for split, triples in self.splits.items():
+            is_of_split = (order >= end) & (order < end + len(triples))
+            counts[split] = np.add.reduceat(is_of_split, starts[:-1], dtype=np.int64) if len(rows) else order
+            end += len(triples)
+        duplicates = {split: int(n.sum() - np.count_nonzero(n)) for split, n in counts.items()}
+        overlaps = {(a, b): int(counts[b][counts[a] > 0].sum()) for a, b in combinations(counts, 2)}
+        return duplicates, overlaps
 
     @cached_property
     def is_seen_entity(self) -> npt.NDArray[np.bool_]:
@@ -562,13 +568,12 @@ class Dataset:
     def _says_numbers(self) -> str:
         """A sentence if the entity labels are numbers that do not grow with the ids (0, 1, 10, 2, ...); else empty."""
         labels = self.entities.labels
-        if not all(len(label) < 19 and label.isascii() and label.isdecimal() for label in labels):
+        if not isinstance(labels, TextLabels) or not labels.are_plain_numbers:
             return ""
-        numbers = [int(label) for label in labels]
-        is_plain = all(str(number) == label for number, label in zip(numbers, labels))
-        if not is_plain or numbers == sorted(numbers) or max(numbers) >= 2 * len(labels):
+        numbers = np.fromiter(map(int, labels), np.int64, len(labels))
+        if (numbers[1:] >= numbers[:-1]).all() or numbers.max() >= 2 * len(labels):
             return ""
-        wrong = next(i for i, number in enumerate(numbers) if i != number)
+        wrong = int(np.flatnonzero(numbers != np.arange(len(numbers)))[0])
         return (
             f"the entity labels are numbers and sorted as text, so their ids differ from them: label {labels[wrong]!r} "
             f"has the id {wrong}. For ids that are the numbers themselves, use Dataset.from_arrays"
@@ -604,14 +609,6 @@ class Dataset:
         return "\n  ".join([head, *self.observations()])
 
 
-def _sorted_places(vocabulary: Vocabulary) -> Ids:
-    """Return for each id the position of its label among the sorted labels, int64 (labels,)."""
-    order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order))
-    return places
-
-
 def _sorted_vocabulary(columns: Sequence[pd.Categorical], labels: Sequence[str] = ()) -> Vocabulary:
     """Return the vocabulary of `labels` and of every category of every column; its labels are sorted by code point."""
     in_columns = (column.categories.to_numpy(dtype=object).tolist() for column in columns)
@@ -626,16 +623,27 @@ def _ids_of(column: pd.Categorical, vocabulary: Vocabulary) -> Ids:
 
 def _look_alikes(vocabulary: Vocabulary) -> list[tuple[str, str]]:
     """Return the pairs of labels that look alike; see `Dataset.near_duplicates`."""
+    if not isinstance(vocabulary.labels, TextLabels):
+        return []
+    unplain = {label: _plain(label) for label in vocabulary.labels.take(vocabulary.labels.maybe_unplain)}
+    unplain = {label: plain for label, plain in unplain.items() if plain != label}
+    if not unplain:
+        return []
+    ids = vocabulary.find([*unplain, *unplain.values()])  # a label and its plain form look alike
     first: dict[str, str] = {}
     pairs = []
-    for label in vocabulary.labels:
-        plain = label
-        if not label.isascii():
-            plain = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
-        plain = plain.strip()
-        if first.setdefault(plain, label) is not label:
-            pairs.append((first[plain], label))
+    for label in vocabulary.labels.take(np.unique(ids[ids >= 0])):
+        earlier = first.setdefault(unplain.get(label, label), label)
+        if earlier is not label:
+            pairs.append((earlier, label))
     return pairs
+
+
+def _plain(label: str) -> str:
+    """Return a label in NFC, without invisible characters and spaces around it."""
+    if not label.isascii():
+        label = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
+    return label.strip()
 
 
 def _checked_triples(split: str, array: npt.ArrayLike, entities: Vocabulary, relations: Vocabulary) -> TripleSet:
@@ -666,7 +674,7 @@ def _declared_vocabulary(kind: str, n: int | None, labels: Sequence[str] | None)
             raise DataError(
                 f"set n_{plural}= (or {kind}_labels=): {plural} that occur in no triple belong to the dataset too"
             )
-        return Vocabulary(str(i) for i in range(check_positive_int(f"n_{plural}", n, DataError)))
+        return Vocabulary.of_ids(check_positive_int(f"n_{plural}", n, DataError))
     if n is not None and n != len(labels):
         raise DataError(f"n_{plural} is {n}, but {kind}_labels has {len(labels)} labels")
     return Vocabulary(labels)

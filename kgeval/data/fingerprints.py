@@ -7,7 +7,6 @@ compute fingerprints.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -43,10 +42,16 @@ def fingerprint_triples(
     # positions[0] (entities), positions[1] (relations): for each id, the position of its label among the sorted labels
     positions = []
     for vocabulary in (entities, relations):
-        order = sorted(range(len(vocabulary)), key=vocabulary.labels.__getitem__)  # the ids, sorted by label
+        places = np.empty(len(vocabulary), dtype=np.int64)
+        start = 0
+        for ids in vocabulary.labels.in_text_order():
+            if with_labels:
+                digest.update((b", " if start else b"[") + vocabulary.labels.json_of(ids))
+            places[ids] = np.arange(start, start + len(ids))
+            start += len(ids)
         if with_labels:
-            digest.update(json.dumps([vocabulary.labels[i] for i in order]).encode("ascii"))
-        positions.append(np.argsort(np.array(order, dtype=np.int64), kind="stable"))  # the inverse permutation
+            digest.update(b"]" if start else b"[]")
+        positions.append(places)
     for name, triples in parts.items():
         s, p, o = positions[0][triples[:, 0]], positions[1][triples[:, 1]], positions[0][triples[:, 2]]
         order_of_rows, _ = group_rows(s, p, o)

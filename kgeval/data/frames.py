@@ -384,7 +384,7 @@ def with_labels(frame: pd.DataFrame, entities: Vocabulary, relations: Vocabulary
     """
     labelled = frame.copy()
     for column, vocabulary in zip("spo", (entities, relations, entities)):
-        labels = np.array(vocabulary.labels, dtype=object)[frame[column].to_numpy()]
+        labels = vocabulary.labels.objects(frame[column].to_numpy())
         # dtype object, since a label may be invalid Unicode
         labelled[column] = pd.Series(labels, index=frame.index, dtype=object)
     return labelled

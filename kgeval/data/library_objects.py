@@ -16,6 +16,7 @@ import pandas as pd
 
 from kgeval.checks import Ids, counted, cut_label, suggest
 from kgeval.data.frames import as_frame, check_integers, frame_columns, frame_labels, further_columns, further_notes
+from kgeval.data.labels import Labels, NumberLabels
 from kgeval.data.ogb_splits import as_array, checked_triples, is_ogb_split, is_tensor, ogb_triples
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
@@ -38,14 +39,14 @@ class LibraryLabels(NamedTuple):
 
     Parameters
     ----------
-    entities, relations : tuple of str
-        Distinct labels in the order of the ids.
+    entities, relations : sequence of str
+        Distinct labels in the order of the ids, equal to a tuple of them.
     library : str
         ``"pykeen"``, ``"torchkge"``, ``"libkge"`` or ``"kgeval"``; empty for dicts and sequences.
     """
 
-    entities: tuple[str, ...]
-    relations: tuple[str, ...]
+    entities: Sequence[str]
+    relations: Sequence[str]
     library: str
 
 
@@ -129,7 +130,7 @@ def _is_label_sequence(part: Any) -> bool:
     return True
 
 
-def _in_id_order(name: str, ids: Mapping[Any, Any], only_strings: bool = False) -> tuple[str, ...]:
+def _in_id_order(name: str, ids: Mapping[Any, Any], only_strings: bool = False) -> Labels:
     """Return the labels of a dict from label to id, in the order of the ids."""
     n = len(ids)
     label_of: dict[int, str] = {}
@@ -156,14 +157,14 @@ def _in_id_order(name: str, ids: Mapping[Any, Any], only_strings: bool = False) 
     return _checked_labels(name, [label_of[i] for i in range(n)])
 
 
-def _checked_labels(name: str, labels: Any) -> tuple[str, ...]:
+def _checked_labels(name: str, labels: Any) -> Labels:
     """Return labels in the order of their ids as distinct strings."""
-    checked = tuple(_label(name, i, label, only_strings=True) for i, label in enumerate(labels))
+    if not isinstance(labels, Labels):
+        labels = [_label(name, i, label, only_strings=True) for i, label in enumerate(labels)]
     try:
-        Vocabulary(checked)
+        return Vocabulary(labels).labels
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
-    return checked
 
 
 def _label(name: str, i: int, label: Any, only_strings: bool) -> str:
@@ -295,9 +296,10 @@ def library_triples(
     """
     if any(is_ogb_split(piece) for piece in pieces.values()):
         triples, labels, notes = ogb_triples(pieces, getattr(x, "graph", None), n_entities, n_relations)
-        ogb = LibraryLabels(tuple(labels[0]), tuple(labels[1]), "ogb")
+        vocabularies = [Vocabulary(part) for part in labels]
+        ogb = LibraryLabels(vocabularies[0].labels, vocabularies[1].labels, "ogb")
         notes += _unused(triples, ogb, "OGB")
-        return LibraryTriples(Vocabulary(labels[0]), Vocabulary(labels[1]), triples, {}, ogb, _name(x), notes)
+        return LibraryTriples(vocabularies[0], vocabularies[1], triples, {}, ogb, _name(x), notes)
     for name, value in (("n_entities", n_entities), ("n_relations", n_relations)):
         if value is not None:
             raise DataError(f"{name}= is for OGB's dicts of ids; for arrays of ids use Dataset.from_arrays")
@@ -340,6 +342,8 @@ def _joined(
     first: str, base: LibraryLabels, labels: Mapping[str, tuple[Sequence[str], Sequence[str]]]
 ) -> tuple[Vocabulary, Vocabulary, list[str]]:
     """Return the vocabularies of all splits: the labels of `base`, then those of the splits; and notes."""
+    if all(parts == base[:2] for parts in labels.values()):
+        return Vocabulary(base.entities), Vocabulary(base.relations), []
     joined = dict.fromkeys(base.entities), dict.fromkeys(base.relations)
     notes = []
     for split, parts in labels.items():
@@ -568,7 +572,7 @@ def _check_no_inverse(split: str, piece: Any, labels: LibraryLabels) -> None:
 
 def _number_labels(n_entities: int, n_relations: int, library: str) -> LibraryLabels:
     """Return the ids as labels."""
-    return LibraryLabels(tuple(map(str, range(n_entities))), tuple(map(str, range(n_relations))), library)
+    return LibraryLabels(NumberLabels(n_entities), NumberLabels(n_relations), library)
 
 
 def _with_shared_labels(

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, check_ids, check_positive_int, cut_label
+from kgeval.data.labels import NumberLabels
 from kgeval.errors import DataError
 
 OGB_COLUMNS = ("head", "relation", "tail")
@@ -81,7 +82,7 @@ def checked_triples(split: str, columns: Sequence[Any], n_entities: int, n_relat
 
 def ogb_triples(
     pieces: Mapping[str, Any], graph: Any = None, n_entities: Any = None, n_relations: Any = None
-) -> tuple[dict[str, Ids], tuple[list[str], list[str]], list[str]]:
+) -> tuple[dict[str, Ids], tuple[Sequence[str], Sequence[str]], list[str]]:
     """Return the triples of OGB's dicts of ids.
 
     Parameters
@@ -98,7 +99,7 @@ def ogb_triples(
     -------
     triples : dict of str to int64 array, shape (n, 3)
         The ids count through all types, in the order of `n_entities`.
-    labels : two lists of str
+    labels : two sequences of str
         The ids as text; of entities with types, ``type:id``.
     notes : list of str
 
@@ -136,8 +137,9 @@ def ogb_triples(
             )
     n_relations = check_positive_int("n_relations", n_relations, DataError)
     sizes = _type_sizes(n_entities, is_typed)
-    entities = [f"{kind}:{i}" if kind else str(i) for kind, n in sizes.items() for i in range(n)]
-    relations = [str(i) for i in range(n_relations)]
+    entities: Sequence[str] = [f"{kind}:{i}" for kind, n in sizes.items() for i in range(n)] if is_typed else ()
+    entities = entities if is_typed else NumberLabels(sum(sizes.values()))
+    relations = NumberLabels(n_relations)
     triples = {}
     for split, piece in pieces.items():
         ends = [_ogb_ids(split, piece, end, sizes) for end in ("head", "tail")]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from kgeval.checks import Ids, cut_label, suggest
+from kgeval.data.labels import Labels, NumberLabels, TextLabels, as_label_sequence
 from kgeval.errors import DataError
 
 
@@ -42,38 +41,49 @@ class Vocabulary:
                 f"labels must be a sequence of strings in the order of the ids; got {type(labels).__name__}. From a "
                 "dict {label: id}: sorted(ids, key=ids.get)"
             )
-        self.labels: tuple[str, ...] = tuple(labels)
-        for position, label in enumerate(self.labels):
-            if not isinstance(label, str):
-                raise DataError(f"label {position} must be a string; got {label!r} ({type(label).__name__})")
-        if not self._index.is_unique:
-            second = int(np.flatnonzero(self._index.duplicated())[0])
-            label = self.labels[second]
+        given: Sequence[str] = labels if isinstance(labels, (Labels, list, tuple)) else tuple(labels)
+        if not isinstance(given, Labels) and set(map(type, given)) != {str}:  # a subclass of str is a string too
+            for position, label in enumerate(given):
+                if not isinstance(label, str):
+                    raise DataError(f"label {position} must be a string; got {label!r} ({type(label).__name__})")
+        self.labels: Labels = as_label_sequence(given)
+        if isinstance(self.labels, TextLabels) and self.labels.repeated:
+            first, second = self.labels.repeated
             raise DataError(
-                f"label {cut_label(label)!r} occurs at ids {self.labels.index(label)} and {second}; labels must differ"
+                f"label {cut_label(self.labels[second])!r} occurs at ids {first} and {second}; labels must differ"
             )
 
-    @cached_property
-    def _index(self) -> pd.Index[Any]:
-        index: pd.Index[Any] = pd.Index(np.array(self.labels, dtype=object), dtype=object)
-        return index
+    @classmethod
+    def of_ids(cls, n: int) -> Vocabulary:
+        """Return the vocabulary of the ids 0 .. n - 1: their labels are the numbers as text, which need no memory.
+
+        Parameters
+        ----------
+        n : int
+
+        Examples
+        --------
+        >>> Vocabulary.of_ids(5_000_000)
+        Vocabulary(5000000 labels: '0', '1', '2', ...)
+        """
+        return cls(NumberLabels(n))
 
     @property
     def are_labels_ids(self) -> bool:
         """Whether the label of each id is the id itself, as text."""
-        return all(label == str(i) for i, label in enumerate(self.labels))
+        return isinstance(self.labels, NumberLabels)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __contains__(self, label: object) -> bool:
-        return label in self._index
+        return label in self.labels
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.labels == other.labels
 
     def __hash__(self) -> int:
-        return hash(self.labels)
+        return hash((len(self), *self.labels[:2], *self.labels[-1:]))
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(label) for label in self.labels[:3])
@@ -107,9 +117,7 @@ class Vocabulary:
         """Return the id of each label, int64, shape (labels,); -1 for unknown labels."""
         if isinstance(labels, str):
             raise DataError(f"expected a sequence of labels; got the single string {cut_label(labels)!r}")
-        return np.asarray(
-            self._index.get_indexer(pd.Index(np.array(list(labels), dtype=object), dtype=object)), dtype=np.int64
-        )
+        return self.labels.find(labels)
 
 
 def triple_ids(entities: Vocabulary, relations: Vocabulary, triple: Sequence[str | int]) -> Ids:

@@ -578,8 +578,8 @@ class EvaluationResult:
         given, _ = given_and_asked_where(rows[["s", "p", "o"]].to_numpy(), is_subject)
         columns = [
             rows["side"].astype(str).to_numpy(dtype=object),
-            np.array(self.relations.labels, dtype=object)[rows["p"].to_numpy()],
-            np.array(self.entities.labels, dtype=object)[given],
+            self.relations.labels.objects(rows["p"].to_numpy()),
+            self.entities.labels.objects(given),
         ]
         return replace(lists, names=pd.MultiIndex.from_arrays(columns, names=["side", "relation", "given"]))
 
@@ -772,7 +772,9 @@ class EvaluationResult:
     def _column(self, name: str) -> Any:
         """Return the values of the column `name`, one per row, for grouping the rows."""
         if name == "relation":
-            return pd.Categorical.from_codes(self.table["p"].to_numpy(), pd.Index(self.relations.labels, dtype=object))
+            return pd.Categorical.from_codes(
+                self.table["p"].to_numpy(), pd.Index(np.array(self.relations.labels, dtype=object), dtype=object)
+            )
         if name in BREAKDOWNS:
             return self.table[name].array
         if name in self.columns.columns:

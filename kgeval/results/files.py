@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_ids
-from kgeval.data import PER_POSITIVE, SETTINGS, Protocol, TripleSet, Vocabulary
+from kgeval.data import PER_POSITIVE, SETTINGS, Labels, Protocol, TextLabels, TripleSet, Vocabulary
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import Arrays, pack_labels, read_archive, unpack_labels, write_archive
+from kgeval.files import Arrays, read_archive, unpack_labels, write_archive
 from kgeval.results.columns import text_codes
 from kgeval.results.undecided import COUNTS, UNDECIDED_COLUMNS, unknown_counts
 
@@ -26,14 +26,15 @@ TABLE_COLUMNS = (
     "better_raw", "tied_raw", "rivals_raw", "better_filtered", "tied_filtered", "rivals_filtered",
 )  # fmt: skip
 RIVAL_COLUMNS = ("row", "place", "entity", "score")
-# Versions of the file format: kgeval 0.1.0 wrote version 1. A file has version 3 if some ranks in it are undecided or
-# unknown, because earlier versions of kgeval would read them as known.
-VERSION, VERSION_OF_KNOWN = 3, 2
+# Versions of the file format: kgeval 0.1.0 wrote version 1. In version 3 some ranks are undecided or unknown. Since
+# version 4 labels are not a JSON list, but one text and the length of each label, or a number of ids.
+VERSION = 4
 # Kind of result -> function that makes the result from the arrays, the header and the version of the format.
 READERS: dict[str, Callable[[Arrays, dict[str, Any], int], Any]] = {}
 _HEADER_KEYS = ("protocol", "about", "dropped", "notes", "categories_side", "categories_split")
 _ABOUT_KEYS = ("dataset", "dataset_fingerprint", "observations", "n_triples", "n_queries", "n_unseen", "version")
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"
+_LENGTHS = "{}_lengths"
 
 
 def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, Any], overwrite: bool) -> None:
@@ -50,9 +51,7 @@ def write_result(path: str | Path, kind: str, arrays: Arrays, header: dict[str, 
     overwrite : bool
         Whether to replace an existing file.
     """
-    is_known = "unknown" not in header["about"] and not set(UNDECIDED_COLUMNS) & set(arrays)
-    version = VERSION_OF_KNOWN if is_known else VERSION
-    write_archive(path, arrays, {**header, "format": f"kgeval {kind} {version}"}, overwrite=overwrite)
+    write_archive(path, arrays, {**header, "format": f"kgeval {kind} {VERSION}"}, overwrite=overwrite)
 
 
 def load_result(path: str | Path) -> Any:
@@ -137,7 +136,20 @@ def pack_vocabularies(entities: Vocabulary, relations: Vocabulary) -> Arrays:
     -------
     dict of str to array
     """
-    return {_ENTITIES: pack_labels(entities.labels), _RELATIONS: pack_labels(relations.labels)}
+    return {
+        name: array
+        for kind, vocabulary in ((_ENTITIES, entities), (_RELATIONS, relations))
+        for name, array in _pack_labels(kind, vocabulary.labels).items()
+    }
+
+
+def _pack_labels(kind: str, labels: Labels) -> Arrays:
+    """Return the number of the ids if the labels are the ids; else the text of all labels and the bytes of each."""
+    if not isinstance(labels, TextLabels):
+        return {kind: np.array(len(labels))}
+    lengths = labels.lengths
+    smallest = np.min_scalar_type(int(lengths.max(initial=0)))
+    return {kind: np.frombuffer(labels.text, dtype=np.uint8), _LENGTHS.format(kind): lengths.astype(smallest)}
 
 
 def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
@@ -151,8 +163,23 @@ def unpack_vocabularies(arrays: Arrays) -> tuple[Vocabulary, Vocabulary]:
     -------
     entities, relations : Vocabulary
     """
-    entities, relations = (Vocabulary(unpack_labels(arrays[name])) for name in (_ENTITIES, _RELATIONS))
+    entities, relations = (_unpack_labels(kind, arrays) for kind in (_ENTITIES, _RELATIONS))
     return entities, relations
+
+
+def _unpack_labels(kind: str, arrays: Arrays) -> Vocabulary:
+    """Return the vocabulary that `_pack_labels` packed; before version 4 of the format it was a JSON list."""
+    packed, lengths = arrays[kind], arrays.get(_LENGTHS.format(kind))
+    if not packed.ndim:
+        n = int(packed)
+        if n < 0 or packed.dtype.kind not in "iu":
+            raise DataError(f"{kind}: expected a number of ids; found {packed!r}")
+        return Vocabulary.of_ids(n)
+    if lengths is None:
+        return Vocabulary(unpack_labels(packed))
+    if packed.dtype != np.uint8 or lengths.dtype.kind not in "iu" or packed.ndim != 1 or lengths.ndim != 1:
+        raise DataError(f"{kind}: expected the bytes of the labels and the number of bytes of each")
+    return Vocabulary(TextLabels.of_lengths(packed.tobytes(), lengths))
 
 
 def pack_columns(columns: pd.DataFrame) -> tuple[Arrays, dict[str, Any]]:

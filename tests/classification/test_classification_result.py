@@ -504,8 +504,8 @@ def test_damaged_files_are_refused(tmp_path, changes):
 
 def test_the_version_of_a_file_is_read(tmp_path):
     """A file of a later version is refused as that; one of a kind that is unknown, as no result."""
-    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("2", "4"))
-    with pytest.raises(DataError, match="the file has version 4 of the format, but this kgeval reads versions up to 3"):
+    path = rewritten(tmp_path / "later.kgeval", format=lambda text: text.replace("4", "5"))
+    with pytest.raises(DataError, match="the file has version 5 of the format, but this kgeval reads versions up to 4"):
         kg.load_result(path)
     path = rewritten(tmp_path / "odd.kgeval", format=lambda _: "kgeval classes 2")
     with pytest.raises(DataError, match="expected a result of kgeval"):

@@ -458,7 +458,7 @@ def test_files_of_version_0_1_0_load(tmp_path, small):
     with np.load(tmp_path / "new.kgeval") as loaded:
         arrays = dict(loaded)
     header = json.loads(str(arrays.pop("header")))
-    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 2", "all")
+    assert (header["format"], header["protocol"]["candidates"]) == ("kgeval result 4", "all")
     header |= {"format": "kgeval result 1", "n_read": header["about"].pop("n_read")}
     with (tmp_path / "old.kgeval").open("wb") as stream:
         np.savez(stream, header=np.array(json.dumps(header)), **arrays)
@@ -475,8 +475,8 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
     ("changes", "message"),
     [
         (
-            {"format": lambda _: "kgeval result 4"},
-            "the file has version 4 of the format, but this kgeval reads versions up to 3; upgrade kgeval",
+            {"format": lambda _: "kgeval result 5"},
+            "the file has version 5 of the format, but this kgeval reads versions up to 4; upgrade kgeval",
         ),
         (
             {"format": lambda _: "kgeval ranks 2"},

@@ -437,12 +437,12 @@ def test_files_keep_what_is_undecided_and_unknown(tmp_path, names):
     assert loaded.about.get("unknown", {}) == result.about.get("unknown", {})
     pd.testing.assert_frame_equal(loaded.table, result.table)
     with np.load(tmp_path / "run.kgeval") as arrays:
-        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 3"
+        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 4"
     known = bounded(undecided=(False, False))
     plain = replaced(known, table=known.table.drop(columns=["undecided_raw", "undecided_filtered"]))
     plain.save(tmp_path / "known.kgeval")
     with np.load(tmp_path / "known.kgeval") as arrays:
-        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 2"
+        assert json.loads(str(arrays["header"]))["format"] == "kgeval result 4"
     assert plain != result
 
 

@@ -46,7 +46,7 @@ def _read(folder: Path, options: DatasetOptions) -> Dataset:
     if ids[0] is None or ids[1] is None:
         return with_dictionaries(dataset, entities, relations, folder, DICTIONARIES)
     if are_labels:
-        as_labels = dataset.entities.labels, dataset.relations.labels
+        as_labels = tuple(dataset.entities.labels), tuple(dataset.relations.labels)
         if as_labels == (tuple(entities[i] for i in ids[0]), tuple(relations[i] for i in ids[1])):
             return with_dictionaries(dataset, entities, relations, folder, DICTIONARIES)
         raise DataError(
