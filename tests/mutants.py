@@ -22,7 +22,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "plotly", "pytrec_eval", "ir_measures", "ranx")
 EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb", "torchmetrics")
-EXTRAS += ("loky", "ray")
+EXTRAS += ("loky", "ray", "numba")
 COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")
 FAILED = re.compile(r"^FAILED ([^\s\[]+)", re.M)
 
@@ -89,11 +89,11 @@ MUTANTS = (
         "return ends - n_not_above,",
         "return ends - np.searchsorted(known_keys, positive_keys),"),
     Mutant("C3", "equal_scores_count_as_better_in_single_pairs", "kernels/numpy_kernels.py", KERNELS,
-        "which[exact > job.scores[which]]",
-        "which[exact >= job.scores[which]]"),
+        "is_above, is_equal = exact > job.scores[which],",
+        "is_above, is_equal = exact >= job.scores[which],"),
     Mutant("C3", "equal_scores_count_as_better_in_crowded_rows", "kernels/numpy_kernels.py", KERNELS,
-        "np.count_nonzero(exact > scores[part], axis=1)",
-        "np.count_nonzero(exact >= scores[part], axis=1)"),
+        "np.count_nonzero(exact > thresholds, axis=1)",
+        "np.count_nonzero(exact >= thresholds, axis=1)"),
     Mutant("C3", "mean_rank_of_a_tie_is_rounded", "metrics/ranks.py", TIES,
         "np.asarray(better + 1 + share * tied)",
         "np.rint(better + 1 + share * tied)"),
@@ -113,7 +113,7 @@ MUTANTS = (
         '    scores = np.einsum("ij,ij->i", queries[places.rows], self.candidates[places.answers].astype(float))'),
     Mutant("C4", "rounded_screening_scores_decide", "kernels/numpy_kernels.py", KERNELS,
         "exact = self._exact(job.queries, rows[which], self.order[columns])",
-        "exact = self.of_pairs.pairs(job.states[self._pairs_at], rows[which], columns)"),
+        "exact = self.of_pairs.pairs(job.state(self._pairs_at), rows[which], columns)"),
     Mutant("C4", "a_triple_that_scores_differently_twice_passes", "scorers/check.py", TIES,
         "= 1e-4, 2e-2",
         "= 1.0, 1.0"),
@@ -121,11 +121,11 @@ MUTANTS = (
         "np.equal(cells, thresholds[i], out=mask)",
         "np.isclose(cells, thresholds[i], rtol=1e-4, atol=1e-5)"),
     Mutant("C5", "nearly_equal_scores_tie_in_single_pairs", "kernels/numpy_kernels.py", KERNELS,
-        "which[exact == job.scores[which]]",
-        "which[np.isclose(exact, job.scores[which], rtol=1e-4, atol=1e-5)]"),
+        "exact == job.scores[which]",
+        "np.isclose(exact, job.scores[which], rtol=1e-4, atol=1e-5)"),
     Mutant("C5", "nearly_equal_scores_tie_in_crowded_rows", "kernels/numpy_kernels.py", TIES,
-        "np.count_nonzero(exact == scores[part], axis=1)",
-        "np.count_nonzero(np.isclose(exact, scores[part], rtol=1e-4, atol=1e-5), axis=1)"),
+        "np.count_nonzero(exact == thresholds, axis=1)",
+        "np.count_nonzero(np.isclose(exact, thresholds, rtol=1e-4, atol=1e-5), axis=1)"),
     Mutant("C5", "nearly_equal_scores_are_one_step_of_a_curve", "metrics/pointwise/thresholds.py", POINTS,
         "np.append(ranked[1:] != ranked[:-1], True)",
         "np.append(~np.isclose(ranked[1:], ranked[:-1]), True)"),
@@ -241,8 +241,8 @@ MUTANTS = (
         "n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets)) - self.is_known",
         "n_known = np.repeat(np.diff(self.known_offsets), np.diff(self.queries.offsets))"),
     Mutant("C14", "counts_of_a_batch_are_summed_together", "kernels/numpy_kernels.py", KERNELS,
-        "np.count_nonzero(exact > scores[part], axis=1)",
-        "np.count_nonzero(exact > scores[part])"),
+        "np.count_nonzero(exact > thresholds, axis=1)",
+        "np.count_nonzero(exact > thresholds)"),
     Mutant("C14", "first_row_of_a_batch_serves_all", "kernels/rows.py", TIES,
         "cells = comparable[row]",
         "cells = comparable[0]"),
@@ -334,7 +334,7 @@ MUTANTS = (
         "self._block(side, given[r], relation[r], candidates[c])",
         "self._block(side, given[r], relation[r], np.arange(len(candidates))[c])"),
     Mutant("C22", "vectors_of_candidates_are_the_first_ones", "scorers/row_scorers.py", FILTER,
-        "return raw if _are_all(candidates, self.n_entities) else raw[candidates]",
+        "return raw[candidates] if is_tensor(raw) else taken(raw, candidates)",
         "return raw[: len(candidates)]"),
     Mutant("C22", "results_are_paired_by_id_not_by_label", "comparison/alignment.py", COMPARED,
         "= joint.find(",
@@ -399,9 +399,9 @@ MUTANTS = (
         "sums = np.cumsum(self.values, axis=0, dtype=np.float32)[-1].astype(np.float64)\n"
         "return np.asarray(self.finish(sums / len(self.values)))"),
     Mutant("C28", "expectations_are_summed_in_float32", "metrics/sums.py", FILTER,
-        "return np.asarray((rounded[stop] - rounded[start]) + (correction[stop] - correction[start]))",
+        "return np.asarray((rounded[last] - rounded[first]) + (correction[last] - correction[first]))",
         "rounded = np.append(0, np.cumsum(terms, dtype=np.float32))\n"
-        "return np.asarray(rounded[stop] - rounded[start], dtype=np.float64)"),
+        "return np.asarray(rounded[last] - rounded[first], dtype=np.float64)"),
     Mutant("C29", "some_positives_are_ranked_twice", "evaluation/evaluator.py", "data/test_candidates.py",
         "if not np.array_equal(",
         "if False and not np.array_equal("),

@@ -66,7 +66,7 @@ def test_rows_are_compared_four_jumps_below_evaluate():
 def test_vectors_are_compared_six_jumps_below_evaluate():
     """evaluate, Evaluator.evaluate, rank, VectorBatch.count, NumpyCounter.count, its tiles, decide."""
     model = kg.models.DistMult(np.eye(5), np.ones((1, 5)))
-    chain = chain_to("decide", "numpy_kernels.py", lambda: kg.evaluate(model, DATASET, progress=False))
+    chain = chain_to("decide", "tiles.py", lambda: kg.evaluate(model, DATASET, progress=False))
     assert chain == ["evaluate", "evaluate", "rank", "count", "count", "_count_all", "decide"]
 
 

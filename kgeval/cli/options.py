@@ -34,6 +34,7 @@ MODEL_SETTINGS = (
     "normalise",
     "phase_unit",
     "batch_norm_eps",
+    "dtype",
     "entity_labels",
     "relation_labels",
     "ignore",
@@ -95,6 +96,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     )
     model.add_argument("--phase-unit", type=float, metavar="RADIANS", help="angle that a phase of 1 means, for rotate")
     model.add_argument("--batch-norm-eps", type=float, metavar="EPS", help="epsilon of batch normalisation, for tucker")
+    model.add_argument("--dtype", choices=("bfloat16",), help="bfloat16: tables of uint16 are the bits of such numbers")
     for rows in ("entity", "relation"):
         model.add_argument(
             f"--{rows}-labels", choices=("ids",), help=f"ids: the {rows} rows are in the order of the dataset's ids"

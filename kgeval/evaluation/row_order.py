@@ -23,7 +23,7 @@ from kgeval.scorers import Limits, RowScorer
 
 # How many train triples are ranked: see `check_row_order`.
 MAX_TRIPLES, MIN_TRIPLES, MAX_SHARE = 500, 100, 0.05
-CHEAP_PAIRS = 100_000  # scored pairs on each side
+CHEAP_PAIRS, MANY_PAIRS = 100_000, 10_000_000  # scored pairs on each side
 QUICK_RUN, QUICK_CHECK = 60.0, 5.0  # seconds
 MAX_KEPT = 8  # tasks that are kept for later checks
 SEED = 0
@@ -55,10 +55,11 @@ def check_row_order(
 
     The cost is the number of scored pairs (query, candidate). On each side, the check ranks as many triples as 5% of
     the cost of the run allows, but at least a minimum. The minimum is the first of three numbers for which there is
-    time: 100,000 / number of entities (if this is greater than 100); 100; 50, the smallest number that can give a
-    caution. There is time if run and check together take less than a minute. If the run scored fewer candidates than
-    all entities, as with lists of negatives, the check must also take less than 5 seconds. The time of the check is
-    estimated from its number of pairs and the time of the run. The check never ranks more than 500 triples on a side.
+    time: 100,000 / number of entities (if this is greater than 100); 100 (only among at most 100,000 entities); 50, the
+    smallest number that can give a caution. There is time if run and check together take less than a minute. If the run
+    scored fewer candidates than all entities, as with lists of negatives, the check must also take less than 5 seconds.
+    The time of the check is estimated from its number of pairs and the time of the run. The check never ranks more than
+    500 triples on a side.
 
     The number of triples, the dataset and the side determine the sample. Two equal runs therefore give the same
     statistic, unless one of these time limits lies between their times.
@@ -155,7 +156,8 @@ def _affordable(
     if seconds_left is not None:
         longest = min(longest, seconds_left)
     seconds_each = seconds * n_processes * pairs_per_triple / n_scored  # for one train triple, on all sides
-    enough = [min(most, n) for n in (max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES, MIN_JUDGED)]
+    minima = [max(MIN_TRIPLES, CHEAP_PAIRS // n_entities), MIN_TRIPLES, MIN_JUDGED]
+    enough = [min(most, n) for n in minima if n == MIN_JUDGED or n * n_entities <= MANY_PAIRS]
     least = next((n for n in enough if seconds_each * n < longest), 0)
     share = int(MAX_SHARE * n_scored / pairs_per_triple)
     if seconds_each * min(most, share) > QUICK_CHECK:

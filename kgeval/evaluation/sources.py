@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kgeval.checks import Ids, Scores
 from kgeval.data import Candidates, Dataset, Queries
-from kgeval.scorers import RowScorer, as_scores, check_no_nan
+from kgeval.errors import DataError
+from kgeval.kernels import Best, address, best_candidates, on_host
+from kgeval.scorers import GeometryRows, RowScorer, as_scores, check_dimensions, check_no_nan
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,67 @@ class ScorerSource:
         scores = as_scores(self.rows.rows(side, query.given, query.relation, pool), self.rows.name)
         check_no_nan(scores, query, pool, self.dataset, self.rows.name)
         return pool, scores[0]
+
+    def best_rivals(
+        self, sides: Sequence[str], triples: Ids, rows: Ids, skipped: Sequence[Ids], n: int
+    ) -> list[Best] | None:
+        """Return the `n` best candidates of ranked triples, without a row of scores for each; see `best_candidates`.
+
+        Parameters
+        ----------
+        sides : sequence of str
+            The side of each triple.
+        triples : int64 array, shape (triples, 3)
+        rows : int64 array, shape (triples,)
+            Indices of the triples in `positive_rows`.
+        skipped : sequence of int64 arrays
+            For each triple, sorted ids of the entities that are left out.
+        n : int
+
+        Returns
+        -------
+        list of Best
+            One for each triple. None if the scorer is no embedding model.
+
+        Raises
+        ------
+        DataError
+            If the answer of a triple is not a candidate.
+        """
+        if not isinstance(self.rows, GeometryRows):
+            return None
+        # The queries that share a table of vectors and a pool of candidates are searched together. The key: addresses.
+        groups: dict[Hashable, list[int]] = {}
+        pools: dict[Hashable, tuple[Any, Ids]] = {}
+        tables: dict[str, Any] = {}
+        vectors = []
+        every = np.arange(self.rows.n_entities)
+        for i, side in enumerate(sides):
+            queries = Queries.of(triples[i][None], side, rows=self.positive_rows[rows[i]][None])
+            ((query, pool),) = self.candidates.pools(queries, self.entities)
+            position = int(np.searchsorted(pool, query.answers[0]))
+            if position == len(pool) or pool[position] != query.answers[0]:
+                label = self.dataset.entities.labels[query.answers[0]]
+                raise DataError(f"{label!r} is not a candidate: it does not occur in train")
+            if side not in tables:
+                tables[side] = self.rows.vectors(side, every)
+            vectors.append(on_host(self.rows.queries(side, query.given, query.relation)))
+            check_dimensions(vectors[-1], tables[side], self.rows.name)
+            shared: Hashable = address(tables[side]), address(pool)
+            groups.setdefault(shared, []).append(i)
+            pools[shared] = tables[side], pool
+        best: list[Best] = [Best(every[:0], np.zeros(0), 0, 0)] * len(triples)
+        for key, members in groups.items():
+            table, pool = pools[key]
+            found = best_candidates(
+                self.rows.model.geometry,
+                np.concatenate([vectors[i] for i in members]),
+                table,
+                None if np.array_equal(pool, every) else pool,
+                np.array([triples[i, 0 if sides[i] == "subject" else 2] for i in members]),
+                [skipped[i] for i in members],
+                n,
+            )
+            for i, one in zip(members, found):
+                best[i] = one
+        return best

@@ -1,10 +1,14 @@
 """Kernels count, for each positive (a triple being ranked), the candidates that score higher, and those that tie.
 
-`make_counter` returns a counter for embedding vectors. The counter uses numpy, torch or Triton. It first computes
-approximate scores ("screening scores"), which are fast and whose error has a proven bound. Exact float64 scores are
-computed only where the approximate scores cannot decide. So the counts are the same as with exact scores alone.
-`row_counter` returns the function that counts in whole rows of scores. `kgeval.ranking` calls `make_counter` and
-`row_counter`; `kgeval.scorers` imports the geometries and exact scores.
+`make_counter` returns a counter for embedding vectors. The counter uses numpy (with loops that numba compiles, if numba
+is installed), torch or Triton. It first computes approximate scores ("screening scores"), which are fast and whose
+error has a proven bound. Exact float64 scores are computed only where the approximate scores cannot decide. So the
+counts are the same as with exact scores alone. `row_counter` returns the function that counts in whole rows of scores.
+`best_candidates` finds the best candidates of a few queries. A table of vectors that is too large to be copied is a
+`StreamedTable`, whose rows are converted when they are read.
+
+`kgeval.ranking` calls `make_counter` and `row_counter`; `kgeval.evaluation` calls `best_candidates`; `kgeval.scorers`
+imports the geometries, exact scores and streamed tables.
 """
 
 from kgeval.kernels import geometries
@@ -34,26 +38,31 @@ from kgeval.kernels.backends import (
     make_counter,
     one_thread_each,
 )
+from kgeval.kernels.best import Best, best_candidates, best_columns
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.derived import clamped_dot, squared_l2
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.memory import MEMORY_SHARE, check_fits, check_row_memory, free_bytes, is_out_of_memory, size_text
-from kgeval.kernels.ordering import Order
 from kgeval.kernels.rows import first_nan, largest_score, row_counter
+from kgeval.kernels.tables import StreamedTable, bfloat16, from_float16, is_kept, packed, streamed, taken, unpacked
 
 __all__ = [
     "GEOMETRIES",
     "MAX_DIMENSION",
     "MEMORY_SHARE",
     "Array",
+    "Best",
     "Counter",
     "Counts",
-    "Order",
     "Places",
+    "StreamedTable",
     "Vectors",
     "address",
     "as_array",
     "as_double",
+    "best_candidates",
+    "best_columns",
+    "bfloat16",
     "check_counter_memory",
     "check_device",
     "check_fits",
@@ -69,7 +78,9 @@ __all__ = [
     "first_nan",
     "float_tensor",
     "free_bytes",
+    "from_float16",
     "geometries",
+    "is_kept",
     "is_on_device",
     "is_out_of_memory",
     "is_tensor",
@@ -82,8 +93,12 @@ __all__ = [
     "make_counter",
     "on_host",
     "one_thread_each",
+    "packed",
     "pair_parts",
     "row_counter",
     "size_text",
     "squared_l2",
+    "streamed",
+    "taken",
+    "unpacked",
 ]

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from kgeval.checks import Reals
 from kgeval.errors import MissingExtra
-from kgeval.kernels.geometry import row_parts
+from kgeval.kernels.geometry import per_row
+from kgeval.kernels.tables import StreamedTable
 
-Array = Any  # a numpy array, or a torch tensor on any device
+Array = Any  # a numpy array, a torch tensor on any device, or a table of vectors that is a `StreamedTable`
 
 
 def load_torch(user: str = "device= and tensors", hint: str = "") -> Any:
@@ -62,13 +63,15 @@ def as_array(values: Any) -> Any:
 
     Parameters
     ----------
-    values : tensor or array-like
+    values : tensor, StreamedTable or array-like
 
     Returns
     -------
-    tensor or array
+    tensor, StreamedTable or array
         Shares memory with `values` where possible.
     """
+    if isinstance(values, StreamedTable):
+        return values
     return values.detach() if is_tensor(values) else np.asarray(values)
 
 
@@ -240,17 +243,20 @@ def on_host(array: Array) -> Any:
 def address(array: Array) -> tuple[Any, ...]:
     """Return a key that identifies the memory of an array.
 
-    Two arrays have equal keys if, and only if, they are the same view of the same memory.
+    Two arrays have equal keys if, and only if, they are the same view of the same memory; two streamed tables, if they
+    are the same object.
 
     Parameters
     ----------
-    array : array or tensor
+    array : array, tensor or StreamedTable
 
     Returns
     -------
     tuple
         Hashable: address, shape, strides and dtype; for a tensor also the device.
     """
+    if isinstance(array, StreamedTable):
+        return "streamed", id(array)
     if is_tensor(array):
         return str(array.device), array.data_ptr(), tuple(array.shape), array.stride(), str(array.dtype)
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
@@ -261,7 +267,7 @@ def largest_in_rows(vectors: Array) -> Reals:
 
     Parameters
     ----------
-    vectors : float array or tensor, shape (n, d)
+    vectors : float array, tensor or StreamedTable, shape (n, d)
 
     Returns
     -------
@@ -270,4 +276,4 @@ def largest_in_rows(vectors: Array) -> Reals:
     """
     if is_tensor(vectors):
         return np.asarray(on_host(vectors.detach().abs().amax(dim=1).double()))
-    return np.concatenate([np.abs(vectors[part]).max(axis=1).astype(np.float64) for part in row_parts(vectors)])
+    return per_row(lambda rows: np.abs(rows).max(axis=1), vectors)

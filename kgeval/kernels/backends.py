@@ -22,6 +22,7 @@ from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.memory import MEMORY_SHARE, check_fits, device_free_bytes, free_bytes
 from kgeval.kernels.numpy_kernels import BYTE_CELL_BYTES, CELL_BYTES, QUERY_BYTES, NumpyCounter, even_width
+from kgeval.kernels.tables import is_kept
 from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
 
@@ -191,7 +192,7 @@ def counter_bytes(
     --------
     >>> candidates = np.ones((1000, 64), dtype=np.float32)
     >>> counter_bytes("dot", candidates), counter_bytes("l1", candidates)
-    (9776576, 3054656)
+    (9776576, 2462144)
     """
     plan = _plan(geometry, candidates, device, block_size, threads, batch_size)
     copied = _copied_bytes(geometry, _sample(candidates), candidates, plan)
@@ -263,10 +264,14 @@ def _sample(candidates: Array) -> Array:
 
 def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) -> int:
     """Return the bytes of the copies of `candidates` that a counter prepares: those of `sample`, scaled up."""
+    factor = len(candidates) / max(1, len(sample))
     if plan.device is None:
         counter = NumpyCounter(geometry, sample, plan.block_size, plan.with_bytes)
-        besides = None if is_on_device(candidates) else sample  # the host needs a copy of a table on a GPU
-        held = _held_bytes([counter.candidates, counter.order, counter.column_of, *counter.passes], besides)
+        # the host needs a copy of a table on a GPU, and of a tensor of 16-bit numbers
+        held = sum(_held_bytes([counter.candidates], None if is_on_device(candidates) else sample))
+        sizes = _held_bytes([counter.order, counter.column_of, *counter.passes], counter.candidates)
+        # a converted table (not a number for each candidate) that would be too large is not kept
+        held += sum(size for size in sizes if size <= 8 * len(sample) or is_kept(int(size * factor)))
     else:
         torch = load_torch()
         sample = torch.as_tensor(sample)
@@ -274,12 +279,12 @@ def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: _Plan) 
         screen = make_screen(geometry, wide, torch.float16)
         # the copies of the table itself: one if it has to be moved, one if its dtype has to be widened
         is_moved = not is_on_device(candidates) or plan.device not in (str(candidates.device), candidates.device.type)
-        held = _held_bytes([screen], wide) + is_moved * sample.nbytes + (wide is not sample) * wide.nbytes
-    return held * len(candidates) // max(1, len(sample))
+        held = sum(_held_bytes([screen], wide)) + is_moved * sample.nbytes + (wide is not sample) * wide.nbytes
+    return int(held * factor)
 
 
-def _held_bytes(parts: list[Any], besides: Array | None) -> int:
-    """Return the bytes of the arrays and tensors in `parts` and in the fields of dataclasses, without `besides`."""
+def _held_bytes(parts: list[Any], besides: Array | None) -> list[int]:
+    """Return the bytes of each array and tensor in `parts` and in the fields of dataclasses, without `besides`."""
     sizes: dict[int, int] = {}  # address of the memory -> bytes, so that nothing counts twice
     while parts:
         part = parts.pop()
@@ -291,7 +296,7 @@ def _held_bytes(parts: list[Any], besides: Array | None) -> int:
             parts += vars(part).values()
     if besides is not None:
         sizes.pop(besides.data_ptr() if is_tensor(besides) else besides.ctypes.data, None)
-    return sum(sizes.values())
+    return list(sizes.values())
 
 
 def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: int) -> str:

@@ -40,10 +40,14 @@ fl(x) is x as computed in float32. The largest dimension is 100 000, so d * u < 
 **Underflow** adds at most d * 2**-124 to a dot product or an l1 distance, and d * 2**-61 to a sum of moduli (whose
 squares underflow sooner). This holds even if the processor replaces subnormal numbers by zero.
 
-**Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1; if the largest
-component of the candidates is above 2**60 or at most 2**-61, candidates are divided by a power of two so that
-no component exceeds 1. For distances, queries and candidates are divided by the smallest power of two that no component
-of a candidate exceeds; for ``l2``, (q, -1) is then scaled to length 1.
+**Overflow** does not happen, since vectors are scaled. For ``dot``, queries are scaled to length 1, and candidates are
+divided by the unit; the unit is 1 if the largest Euclidean norm of a candidate is in 2**-60..2**60. For ``l2``, queries
+and candidates are divided by the unit, and (q, -1) is then scaled to length 1; if the largest norm is in this range,
+the unit is the smallest power of two that no norm exceeds. For both, if the largest norm is outside this range, the
+unit is the smallest power of two that no component of a candidate exceeds, since the squares of the candidates may
+overflow or underflow float64. For ``l1`` and ``modulus``, queries and candidates are divided by the unit, the smallest
+power of two that no l1 norm of a candidate exceeds; if this is in 2**-20..2**20, the unit is 1, so that a component of
+a candidate is at most 2**20, and one of a query at most 1e15.
 
 The code uses all bounds 1% larger than derived; this covers the roundings when it computes the bounds.
 
@@ -52,19 +56,21 @@ component. Every candidate of a query is scored exactly, without screening, in e
 
 - The size of the candidates is not 0, and is outside about 1e-100..1e100, where products underflow or overflow float64.
 - Only ``dot``: the size of the query is outside 1e-100..1e100.
-- Only distances: the query (for ``l2`` its size, else its l1 norm) is more than about 1e15 times the size of the
-  candidates. The squares of the query's components would overflow float32.
+- Only distances: the query (for ``l2`` its size, else its l1 norm) is more than about 1e15 units. The squares of the
+  query's components would overflow float32.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals
+from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.geometry import (
     MAX_RATIO,
     TileBuffer,
@@ -74,9 +80,10 @@ from kgeval.kernels.geometry import (
     is_in_range,
     largest_number,
     pair_parts,
+    per_row,
     power_above,
-    row_parts,
 )
+from kgeval.kernels.tables import is_kept, streamed
 
 Floats = npt.NDArray[np.float32]
 
@@ -115,14 +122,14 @@ class DotPass:
     Parameters
     ----------
     geometry : str
-    candidates : float array, shape (candidates, d)
+    candidates : float array or StreamedTable, shape (candidates, d)
         Finite, in the order of the columns of the tiles.
 
     Attributes
     ----------
     unit : float
         The power of two by which candidates are divided; 1 if ``dot`` needs no scaling.
-    vectors : float32 array, shape (candidates, d); for ``l2`` (candidates, d + 1)
+    vectors : float32 array or StreamedTable, shape (candidates, d); for ``l2`` (candidates, d + 1)
         The scaled candidates e; for ``l2`` (2 * e, |e|^2). Shares the memory of `candidates` if no value changes.
     norms : float64 array, shape (candidates,)
         Euclidean norms of the rows of `vectors` before rounding.
@@ -135,26 +142,22 @@ class DotPass:
     norms: Reals = field(init=False)
 
     def __post_init__(self) -> None:
-        n, d = self.candidates.shape
         is_l2 = self.geometry == "l2"
-        self.unit = power_above(largest_number(self.candidates))
-        if not is_l2 and 2.0**-60 <= self.unit <= 2.0**60:
-            self.unit = 1.0
-        self.norms = np.empty(n)
-        if self.unit == 1.0 and not is_l2 and self.candidates.dtype == np.float32:
-            self.vectors = np.ascontiguousarray(self.candidates)
+        norms = per_row(partial(_norms, 1.0), self.candidates)
+        largest = float(norms.max())
+        if 2.0**-60 <= largest <= 2.0**60:
+            self.unit = power_above(largest) if is_l2 else 1.0
+            norms /= self.unit
+        else:  # squares of the candidates may overflow or underflow float64, but not after the division
+            self.unit = power_above(largest_number(self.candidates))
+            norms = per_row(partial(_norms, self.unit), self.candidates)
+        self.norms = norms
+        if is_l2:
+            squares = norms * norms  # |e|^2 of each scaled candidate
+            self.norms = np.sqrt(4.0 * squares + squares * squares)  # the norm of (2 * e, |e|^2)
+            self.vectors = streamed(partial(_with_squares, self.unit), self.candidates, squares.astype(np.float32))
         else:
-            self.vectors = np.empty((n, d + is_l2), dtype=np.float32)
-        for part in row_parts(self.candidates):
-            scaled = self.candidates[part].astype(np.float64)
-            scaled /= self.unit
-            squares = np.einsum("ij,ij->i", scaled, scaled)  # |e|^2 of each candidate
-            if is_l2:
-                scaled = np.column_stack([2.0 * scaled, squares])
-                squares = 4.0 * squares + squares * squares  # the square of the norm of (2 * e, |e|^2)
-            if self.vectors is not self.candidates:
-                self.vectors[part] = scaled
-            self.norms[part] = np.sqrt(squares)
+            self.vectors = _scaled_table(self.candidates, self.unit)
 
     def prepare(self, queries: Reals) -> Prepared:
         """Scale the queries, a float64 array of shape (queries, d), and round them to float32."""
@@ -188,6 +191,10 @@ class DotPass:
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
         """Return the screening score of query ``rows[i]`` with candidate ``columns[i]``, for each i."""
         scores = np.empty(len(rows), dtype=np.float32)
+        loops = load_compiled()
+        if loops is not None and isinstance(self.vectors, np.ndarray):
+            loops.dot_pairs(prepared.vectors, np.asarray(self.vectors), rows, columns, scores)
+            return scores
         for part in pair_parts(len(rows), self.vectors.shape[1]):
             np.einsum("ij,ij->i", prepared.vectors[rows[part]], self.vectors[columns[part]], out=scores[part])
         return scores
@@ -284,15 +291,15 @@ class DistancePass:
     Parameters
     ----------
     geometry : str
-    candidates : float array, shape (candidates, d)
+    candidates : float array or StreamedTable, shape (candidates, d)
         Finite, in the order of the columns of the tiles.
 
     Attributes
     ----------
     unit : float
-        The power of two by which candidates and queries are divided.
-    columns : float32 array, shape (d, candidates)
-        The scaled candidates, one row for each dimension.
+        The power of two by which candidates and queries are divided; 1 if they need no scaling.
+    vectors : float32 array or StreamedTable, shape (candidates, d)
+        The scaled candidates. Shares the memory of `candidates` if no value changes.
     norms : float64 array, shape (candidates,)
         l1 norms of the scaled candidates.
     """
@@ -300,18 +307,17 @@ class DistancePass:
     geometry: str
     candidates: Vectors
     unit: float = field(init=False)
-    columns: Floats = field(init=False)
+    vectors: Floats = field(init=False)
     norms: Reals = field(init=False)
 
     def __post_init__(self) -> None:
-        n, d = self.candidates.shape
-        self.unit = power_above(largest_number(self.candidates))
-        self.columns = np.empty((d, n), dtype=np.float32)
-        self.norms = np.empty(n)
-        for part in row_parts(self.candidates):
-            scaled = self.candidates[part].astype(np.float64) / self.unit
-            self.columns[:, part] = scaled.T
-            self.norms[part] = np.abs(scaled).sum(axis=1)
+        norms = per_row(_absolute_sums, self.candidates)
+        self.unit = power_above(float(norms.max()))
+        if 2.0**-20 <= self.unit <= 2.0**20:
+            self.unit = 1.0
+        norms /= self.unit
+        self.norms = norms
+        self.vectors = _scaled_table(self.candidates, self.unit)
 
     def prepare(self, queries: Reals) -> Prepared:
         """Scale the queries, a float64 array of shape (queries, d), and round them to float32."""
@@ -322,12 +328,16 @@ class DistancePass:
 
     def tile(self, prepared: Prepared, rows: Ids | None, block: slice) -> Floats:
         """Return minus the screening distance of each query of `rows` (None: all) to each candidate of `block`."""
-        q = prepared.vectors.T if rows is None else prepared.vectors[rows].T
-        columns = self.columns[:, block]
-        out = prepared.buffer(q.shape[1], columns.shape[1])  # (rows, candidates): minus the sum of the terms so far
+        q, e = prepared.vectors if rows is None else prepared.vectors[rows], np.asarray(self.vectors[block])
+        out = prepared.buffer(len(q), len(e))  # (rows, candidates): minus the sum of the terms so far
+        loops = load_compiled()
+        if loops is not None:
+            (loops.l1_tile if self.geometry == "l1" else loops.modulus_tile)(q, e, out)
+            return out
+        q, columns = q.T, np.ascontiguousarray(e.T)  # (d, candidates): one row for each dimension
         out[...] = 0.0
         term = np.empty_like(out)  # (rows, candidates): the term of one dimension, or of one complex number
-        d = len(self.columns)
+        d = len(columns)
         if self.geometry == "l1":
             for k in range(d):
                 np.subtract(q[k, :, None], columns[k], out=term)
@@ -349,11 +359,12 @@ class DistancePass:
     def pairs(self, prepared: Prepared, rows: Ids, columns: Ids) -> Floats:
         """Return minus the screening distance of query ``rows[i]`` to candidate ``columns[i]``, for each i."""
         scores = np.empty(len(rows), dtype=np.float32)
-        half = len(self.columns) // 2
-        for part in pair_parts(len(rows), len(self.columns)):
+        d = self.vectors.shape[1]
+        half = d // 2
+        for part in pair_parts(len(rows), d):
             # (pairs of the part, d): first a copy of the queries, then the differences
             terms = prepared.vectors[rows[part]]
-            terms -= (self.candidates[columns[part]].astype(np.float64) / self.unit).astype(np.float32)
+            terms -= self.vectors[columns[part]]
             if self.geometry == "modulus":
                 terms *= terms
                 terms = np.sqrt(terms[:, :half] + terms[:, half:])  # (pairs of the part, d / 2)
@@ -365,7 +376,7 @@ class DistancePass:
 
         A candidate is undecided if its screening score is from `low` to `high`, both included.
         """
-        d = len(self.columns)
+        d = self.vectors.shape[1]
         is_usable = prepared.is_usable[rows]
         distances = np.where(is_usable, -scores, 0.0) / self.unit
         sizes = prepared.sizes[rows] + _largest(self.norms, block)
@@ -377,6 +388,46 @@ class DistancePass:
         nearer = (distances - c1) * np.where(distances > c1, 1.0 - c2, 1.0 + c2)
         farther = (distances + c1) * (1.0 + c2)
         return _outward(-farther, -nearer, is_usable)
+
+
+def _norms(divisor: float, rows: Vectors) -> Reals:
+    """Return the Euclidean norm of each row after it is divided by a power of two, float64."""
+    doubles = rows.astype(np.float64)
+    if divisor != 1.0:
+        doubles /= divisor
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", doubles, doubles)))
+
+
+def _absolute_sums(rows: Vectors) -> Reals:
+    """Return the sum of the absolute values of each row, float64."""
+    return np.asarray(np.abs(rows).sum(axis=1, dtype=np.float64))
+
+
+def _scaled_table(candidates: Vectors, unit: float) -> Any:
+    """Return the candidates divided by a power of two, as float32; the table itself if no value changes."""
+    if unit != 1.0 or candidates.dtype != np.float32:
+        return streamed(partial(_scaled, unit), candidates)
+    if isinstance(candidates, np.ndarray) and is_kept(candidates.nbytes):
+        return np.ascontiguousarray(candidates)
+    return candidates
+
+
+def _scaled(unit: float, rows: Vectors) -> Floats:
+    """Return the rows divided by a power of two, as float32."""
+    scaled = np.empty(rows.shape, dtype=np.float32)
+    np.divide(rows, unit, out=scaled, dtype=np.float64, casting="same_kind")
+    return scaled
+
+
+def _with_squares(unit: float, rows: Vectors, squares: Floats) -> Floats:
+    """Return (2 * e, |e|^2) for each row e, after it is divided by a power of two, as float32, shape (n, d + 1)."""
+    d = rows.shape[1]
+    result = np.empty((len(rows), d + 1), dtype=np.float32)
+    # division by a usual power of two is exact in float32 too, and faster there
+    is_usual = rows.dtype == np.float32 and 2.0**-60 <= unit <= 2.0**60
+    np.divide(rows, unit / 2, out=result[:, :d], dtype=np.float32 if is_usual else np.float64, casting="same_kind")
+    result[:, d] = squares
+    return result
 
 
 def _largest(norms: Reals, block: slice | Ids) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kgeval.kernels.geometry import GEOMETRIES, Geometry
-from kgeval.kernels.passes import distance_passes, dot_passes, l1_passes, product_passes
+from kgeval.kernels.passes import distance_passes, dot_passes, product_passes
 from kgeval.kernels.torch_screens import DistanceScreen, product_screen
 
 Root = Callable[[Any], Any]
@@ -67,7 +67,7 @@ for _geometry in (
         passes=dot_passes,
         screen=product_screen,
     ),
-    Geometry("l1", _distances, _minus, tile=(128, 4080), passes=l1_passes, screen=DistanceScreen),
+    Geometry("l1", _distances, _minus, tile=(128, 4080), passes=distance_passes, screen=DistanceScreen),
     Geometry("l2", _squares, _minus_root, tile=(512, 4080), passes=product_passes, screen=product_screen),
     Geometry("modulus", _moduli, _minus, n_parts=2, tile=(64, 4080), passes=distance_passes, screen=DistanceScreen),
 ):

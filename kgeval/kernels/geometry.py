@@ -14,7 +14,9 @@ proven bound. All other candidates are scored by `exact_scores`. The passes use 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,16 +24,18 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals
+from kgeval.kernels.compiled import load_compiled
 
 Vectors = npt.NDArray[np.floating[Any]]
 
 MAX_DIMENSION = 100_000
 U, V = 2.0**-24, 2.0**-53  # unit roundoffs of float32 and float64
 MAX_MAGNITUDE = 1e100  # products of two numbers in 1e-100..1e100 neither overflow nor underflow float64
-MAX_RATIO = 1e15  # distance passes do not screen a query that is more than about 1e15 times as large as the candidates
+MAX_RATIO = 1e15  # distance passes do not screen a query that is larger than about 1e15 units (see `float_passes`)
 _PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; fits a processor's cache
 _SHORT = 16  # rows with at most this many terms are added column by column
 _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
+_MIN_SHARED = 1 << 22  # a table of more numbers is read by all processors
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,11 @@ def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows
     array([ 5., 11.])
     """
     scores = np.empty(len(rows))
+    loops = load_compiled()
+    is_plain = isinstance(candidates, np.ndarray) and candidates.dtype in (np.float32, np.float64)
+    if loops is not None and geometry in loops.KINDS and is_plain and queries.dtype == np.float64:
+        loops.exact_pairs(loops.KINDS[geometry], queries, np.asarray(candidates), rows, columns, scores)
+        return scores
     for part in pair_parts(len(rows), queries.shape[1]):
         scores[part] = exact_scores(geometry, queries[rows[part]], candidates[columns[part]])
     return scores
@@ -218,7 +227,8 @@ def power_above(size: float) -> float:
     Returns
     -------
     float
-        1 if `size` is 0.
+        1 if `size` is 0; else at least 2**-400, which is out of range (`is_in_range`), although its products with small
+        numbers are not 0.
 
     Examples
     --------
@@ -226,7 +236,7 @@ def power_above(size: float) -> float:
     (8.0, 0.25, 1.0)
     """
     mantissa, exponent = math.frexp(size)
-    return math.ldexp(1.0, exponent - (mantissa == 0.5)) if size > 0 else 1.0
+    return math.ldexp(1.0, max(exponent - (mantissa == 0.5), -400)) if size > 0 else 1.0
 
 
 def largest_number(vectors: Vectors) -> float:
@@ -234,13 +244,66 @@ def largest_number(vectors: Vectors) -> float:
 
     Parameters
     ----------
-    vectors : float array, shape (n, d)
+    vectors : float array or StreamedTable, shape (n, d)
 
     Returns
     -------
     float
     """
-    return max((float(np.abs(vectors[part]).max()) for part in row_parts(vectors)), default=0.0)
+    return max(map_parts(lambda part: float(np.abs(vectors[part]).max()), vectors), default=0.0)
+
+
+def map_parts(function: Callable[[slice], Any], vectors: Vectors) -> list[Any]:
+    """Call a function for each part of the rows of a table (see `row_parts`), and return its results in order.
+
+    Parameters
+    ----------
+    function : function
+        Takes the slice of a part; those of a large table are given to several threads.
+    vectors : float array or StreamedTable, shape (n, d)
+        Its shape is read.
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> map_parts(lambda part: part.start, np.zeros((3, 65536)))
+    [0, 2]
+    """
+    parts = row_parts(vectors)
+    if len(vectors) * vectors.shape[1] <= _MIN_SHARED:
+        return list(map(function, parts))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, parts))
+
+
+def per_row(function: Callable[[Vectors], npt.NDArray[Any]], vectors: Vectors) -> Reals:
+    """Call a function with the rows of each part of a table (see `map_parts`), and return a number for each row.
+
+    Parameters
+    ----------
+    function : function
+        Takes float rows, shape (n, d), and returns a number for each, shape (n,).
+    vectors : float array or StreamedTable, shape (rows, d)
+
+    Returns
+    -------
+    float64 array, shape (rows,)
+
+    Examples
+    --------
+    >>> per_row(lambda rows: rows.sum(axis=1), np.ones((3, 65536)))
+    array([65536., 65536., 65536.])
+    """
+    numbers = np.empty(len(vectors))
+
+    def fill(part: slice) -> None:
+        numbers[part] = function(vectors[part])
+
+    map_parts(fill, vectors)
+    return numbers
 
 
 def row_parts(vectors: Vectors) -> list[slice]:

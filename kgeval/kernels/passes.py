@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from kgeval.checks import Ids, Reals, Scores
-from kgeval.kernels.byte_passes import ByteDotPass, ByteL1Pass, Grid
+from kgeval.kernels.arrays import largest_in_rows
+from kgeval.kernels.byte_passes import ByteDotPass
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass
 from kgeval.kernels.geometry import GEOMETRIES, Vectors, exact_pair_scores, exact_scores, pair_parts
+from kgeval.kernels.tables import is_kept
 
 MIN_BYTES = 8  # smallest dimension for 8-bit products: torch 2.13 errs for dimension 1, and short vectors gain nothing
 
@@ -133,7 +135,7 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
     """Return the passes of ``dot``: 8-bit products (only if `with_bytes`), then the passes of `product_passes`.
 
     For 8-bit products, candidates are sorted by their largest absolute component, so that the candidates of a tile,
-    which share a rounding step, have similar sizes.
+    which share a rounding step, have similar sizes. A table too large to be copied stays in its order.
 
     Parameters
     ----------
@@ -149,41 +151,16 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
     """
     if not with_bytes or candidates.shape[1] < MIN_BYTES:
         return product_passes(geometry, candidates, block_size)
-    order = np.argsort(np.abs(candidates).max(axis=1), kind="stable")
-    candidates = candidates[order]
-    _, passes, of_pairs = product_passes(geometry, candidates, block_size)
-    return order, [ByteDotPass(candidates, block_size), *passes], of_pairs
-
-
-def l1_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the passes of ``l1``: sums of 8-bit differences, then float32 distances.
-
-    Candidates are sorted by their rounding error, because the bound of a tile uses the largest error in the tile.
-
-    Parameters
-    ----------
-    geometry : str
-    candidates : float array, shape (candidates, d)
-    block_size : int
-    with_bytes : bool
-        Not used.
-
-    Returns
-    -------
-    order, passes, of_pairs
-        The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
-    """
-    grid = Grid.of(candidates)
-    order = np.argsort(grid.errors(candidates), kind="stable")
-    candidates = candidates[order]
-    _, passes, of_pairs = distance_passes(geometry, candidates, block_size)
-    return order, [ByteL1Pass(candidates, grid), *passes], of_pairs
+    order = np.arange(len(candidates))
+    if is_kept(candidates.nbytes):
+        order = np.argsort(largest_in_rows(candidates), kind="stable")
+        candidates = candidates[order]
+    products = DotPass(geometry, candidates)
+    return order, [ByteDotPass(products, block_size), products, DoubleDotPass(products)], products
 
 
 def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the only pass of ``modulus``: float32 distances.
-
-    `l1_passes` also uses this pass, after its 8-bit pass.
+    """Return the only pass of ``l1`` and ``modulus``: float32 distances.
 
     Parameters
     ----------

@@ -7,16 +7,21 @@ The ranker calls `row_counter` for scorers that return whole rows; `kgeval.score
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kgeval.checks import Scores
+from kgeval.checks import Ids, Scores
 from kgeval.kernels.arrays import Array, is_tensor
+from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.counts import Counts, Places, count_known
 from kgeval.kernels.torch_kernels import count_tensor_rows, first_nan_of_tensor, largest_of_tensor
 
-_MAX_COMPARISONS = 8  # a row with more positives than this is sorted; other rows are compared once for each positive
+# In numpy, a row with more positives than this is sorted; other rows are compared once for each positive.
+_MAX_COMPARISONS = 8
+_MAX_COMPILED = 64  # rows with at most so many positives are compared in the compiled loop,
+_COMPILED_DTYPES = (np.float32, np.float64)  # if their scores have one of these dtypes
 
 
 def row_counter(scores: Array) -> Callable[[Any, Places], Counts]:
@@ -59,13 +64,36 @@ def count_rows(scores: Scores, places: Places) -> Counts:
 scores=array([3., 1.]))
     """
     positives = scores[places.rows, places.answers]  # (positives,): the scores of the positives
-    known_better, known_equal = count_known(places, scores[places.known_rows, places.known], positives)
+    better, equal, known_better, known_equal = np.zeros((4, len(positives)), dtype=np.int64)
+    is_left = np.ones(len(positives), dtype=np.bool_)  # the positives that the compiled loop leaves
+    loops = load_compiled()
+    if loops is not None and scores.dtype in _COMPILED_DTYPES and scores.flags.c_contiguous:
+        is_left = np.bincount(places.rows, minlength=1)[places.rows] > _MAX_COMPILED
+        rows, thresholds = places.rows[~is_left], positives[~is_left]
+        known_starts = np.searchsorted(places.known_rows, np.arange(len(scores) + 1))
+        counts = np.zeros((4, len(rows)), dtype=np.int64)
+        loops.count_row_scores(scores, rows, thresholds, known_starts, places.known, counts)
+        for total, count in zip((better, equal, known_better, known_equal), counts):
+            total[~is_left] = count
+    if is_left.any():
+        rest = replace(places, rows=places.rows[is_left], answers=places.answers[is_left])
+        better[is_left], equal[is_left] = _count_in_passes(scores, rest.rows, positives[is_left])
+        known_scores = scores[places.known_rows, places.known]
+        known_better[is_left], known_equal[is_left] = count_known(rest, known_scores, positives[is_left])
+    return Counts(better, equal, known_better, known_equal, positives)
+
+
+def _count_in_passes(scores: Scores, rows: Ids, positives: Scores) -> tuple[Ids, Ids]:
+    """Count, for each positive, the cells of its row with a higher score and with the same score, in numpy.
+
+    `rows` and `positives` hold the row (ascending) and the score of each positive.
+    """
     better, equal = np.empty((2, len(positives)), dtype=np.int64)
     comparable, thresholds = _quick(scores), _quick(positives)
     mask = np.empty(scores.shape[1], dtype=bool)  # overwritten by every comparison
     # starts, (rows with a positive,): the first positive of each row; the positives of a row are consecutive
-    starts = np.flatnonzero(np.diff(places.rows, prepend=-1))
-    for row, start, stop in zip(places.rows[starts], starts, np.append(starts[1:], len(positives))):
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    for row, start, stop in zip(rows[starts], starts, np.append(starts[1:], len(positives))):
         cells = comparable[row]  # (candidates,)
         if stop - start > _MAX_COMPARISONS:
             part = slice(start, stop)
@@ -78,7 +106,7 @@ scores=array([3., 1.]))
         for i in range(start, stop):
             better[i] = np.count_nonzero(np.greater(cells, thresholds[i], out=mask))
             equal[i] = np.count_nonzero(np.equal(cells, thresholds[i], out=mask))
-    return Counts(better, equal, known_better, known_equal, positives)
+    return better, equal
 
 
 def _quick(scores: Scores) -> Scores:

@@ -16,6 +16,7 @@ blocks of half the width. Counts are added only when a part is complete, so a re
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +26,7 @@ import numpy as np
 from kgeval.checks import Ids, check_one_of, check_positive_int
 from kgeval.errors import OutOfMemory
 from kgeval.kernels import triton_kernels
-from kgeval.kernels.arrays import fetched, load_torch
+from kgeval.kernels.arrays import fetched, is_tensor, load_torch
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.memory import MEMORY_SHARE, device_free_bytes, is_out_of_memory, size_text
@@ -107,7 +108,10 @@ class TorchCounter:
         device = candidates.device if device is None else device
 
         def prepare() -> tuple[Tensor, Screen]:
-            vectors = torch.as_tensor(candidates, device=device).detach()
+            with warnings.catch_warnings():  # torch warns of read-only arrays, such as mapped ones; it only reads here
+                warnings.simplefilter("ignore", UserWarning)
+                table = candidates if is_tensor(candidates) else np.asarray(candidates)
+                vectors = torch.as_tensor(table, device=device).detach()
             wide = vectors if vectors.dtype in (torch.float32, torch.float64) else vectors.float()
             return wide, make_screen(geometry, wide, screening)
 

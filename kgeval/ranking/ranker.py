@@ -23,6 +23,8 @@ from kgeval.kernels import (
     address,
     check_counter_memory,
     check_row_memory,
+    is_kept,
+    is_on_device,
     largest_in_rows,
     make_counter,
     row_counter,
@@ -42,9 +44,12 @@ from kgeval.scorers import (
     describe_query,
     row_batch,
 )
+from kgeval.scorers.models import EmbeddingModel
 
 MAX_RIVALS = 1 << 20  # rivals of lists that are scored together
 MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer than 128 queries in a batch
+MIN_LARGE_BATCH = 32  # the same, if the table of candidates is too large to be copied; one batch for each thread
+MIN_QUERIES_FOR_BYTES = 512  # for fewer queries on a CPU, 8-bit copies of the candidates cost more than they save
 TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
 MAX_SIZE = 1e145  # vectors with larger numbers raise an error, because sums of their squares can overflow float64
 
@@ -92,9 +97,12 @@ class Ranker:
             return row_batch(self.rows, self.limits, len(queries.candidates))
         if self.limits.batch_size:
             return self.limits.batch_size
-        n_queries = sum(task.n_queries for task in self.tasks)
-        share = max(MIN_BATCH, -(-n_queries // (BATCHES * self.n_threads)))
-        return min(self._candidates(task).counter.batch_size, share)
+        n_queries, held = sum(task.n_queries for task in self.tasks), self._candidates(task)
+        if is_kept(held.vectors.nbytes):
+            share = max(MIN_BATCH, -(-n_queries // (BATCHES * self.n_threads)))
+        else:  # each batch reads the whole table: as few batches as keep the threads busy
+            share = max(MIN_LARGE_BATCH, -(-n_queries // self.n_threads))
+        return min(held.counter.batch_size, share)
 
     def _lists_at_once(self, task: ListTask) -> int:
         """Return how many lists are scored together; for slow scorers, in about `BATCH_SECONDS`."""
@@ -134,22 +142,28 @@ class Ranker:
         """Return the `_Candidates` of a task, or held ones whose vectors are the same array in memory."""
         scorer: Any = self.rows
         vectors = scorer.vectors(task.queries.side, task.candidates)
-        key, largest_of = address(vectors), largest_in_rows(vectors)
-        for held in self._held.values():
-            if address(held.vectors) != key:
-                continue
-            if not np.array_equal(held.largest_of, largest_of):
+        key = address(vectors)
+        same = next((held for held in self._held.values() if address(held.vectors) == key), None)
+        method = getattr(type(scorer.model), "candidate_vectors", None)
+        if same is not None and method is EmbeddingModel.candidate_vectors:  # it returns tables, which do not change
+            return same
+        largest_of = largest_in_rows(vectors)
+        if same is not None:
+            if not np.array_equal(same.largest_of, largest_of):
                 raise ScoreError(
                     f"{scorer.name}.candidate_vectors returned the same array for both sides, with different values; "
                     "kgeval needs the vectors of both sides at the same time. Return a separate array for each side"
                 )
-            return held
+            return same
         _check_candidates(largest_of, task, scorer.name)
-        geometry, limits = scorer.model.geometry, self.limits
+        geometry, limits, device = scorer.model.geometry, self.limits, self.limits.device
+        n_queries = sum(task.n_queries for task in self.tasks)
+        if n_queries < MIN_QUERIES_FOR_BYTES and (device == "cpu" or (device is None and not is_on_device(vectors))):
+            device = "numpy"
         batch_size = limits.batch_size  # no more than all queries are in memory at a time
         if batch_size is not None:
-            batch_size = min(batch_size, max(1, -(-sum(task.n_queries for task in self.tasks) // self.n_threads)))
-        sizes = (limits.device, limits.block_size, self.n_threads, batch_size)
+            batch_size = min(batch_size, max(1, -(-n_queries // self.n_threads)))
+        sizes = (device, limits.block_size, self.n_threads, batch_size)
         self._note_memory(check_counter_memory(geometry, vectors, *sizes))
         return _Candidates(vectors, largest_of, float(largest_of.max()), make_counter(geometry, vectors, *sizes))
 

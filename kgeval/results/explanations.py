@@ -13,9 +13,18 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids, Scores
-from kgeval.data import Dataset, KnownIndex, Protocol, given_and_asked, known_triples, query_parts, triple_labels
+from kgeval.data import (
+    Dataset,
+    KnownIndex,
+    Protocol,
+    given_and_asked,
+    known_triples,
+    query_parts,
+    rank_in,
+    triple_labels,
+)
 from kgeval.errors import DataError, ScoreError
-from kgeval.kernels import Order
+from kgeval.kernels import best_columns
 from kgeval.results.files import RIVAL_COLUMNS
 from kgeval.results.rank_table import RankTable
 from kgeval.scorers import TOLERANCE, TOLERANCE_OF_HALVES
@@ -27,7 +36,8 @@ class Source(typing.Protocol):
     """The dataset and the scorer from which a result was computed, while they are in memory.
 
     A source with the attribute ``is_stored = True`` looks up the lists of a file: nothing is scored again, so no counts
-    are compared.
+    are compared. A source may have a method ``best_rivals``, which finds the best candidates of many triples in less
+    time than `candidate_scores`; see `kgeval.evaluation.sources.ScorerSource`.
     """
 
     @property
@@ -70,9 +80,10 @@ class _ScoredQuery:
     scores : float array, shape (candidates,)
     answer : int
         The index of the positive in `candidates`.
-    order : Order
-        Three arrays of indices in `candidates`: the candidates that score higher than the positive (``above``),
-        equal to it (``tied``), and lower (``below``).
+    n_above : int
+        The number of candidates that score higher than the positive.
+    tied : int64 array
+        The indices in `candidates` of the other candidates that score equal to it, ascending.
     """
 
     side: str
@@ -80,7 +91,8 @@ class _ScoredQuery:
     candidates: Ids
     scores: Scores
     answer: int
-    order: Order
+    n_above: int
+    tied: Ids
 
     @classmethod
     def of(cls, source: Source, side: str, triple: Ids, row: int | None) -> _ScoredQuery:
@@ -93,7 +105,9 @@ class _ScoredQuery:
             raise DataError(
                 f"{label!r} is not a candidate: it does not occur in train, or the table of scores does not contain it"
             )
-        return cls(side, triple, candidates, scores, answer, Order.around(scores, answer))
+        tied = np.flatnonzero(scores == scores[answer])
+        n_above = int(np.count_nonzero(scores > scores[answer]))
+        return cls(side, triple, candidates, scores, answer, n_above, tied[tied != answer])
 
 
 def explain_triple(
@@ -160,36 +174,40 @@ def _check_limit(limit: int | None) -> None:
 
 def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, limit: int | None) -> pd.DataFrame:
     """Return the table of `explain_triple` for a re-scored query."""
-    order = query.order
-    # Four arrays with one element per candidate: first the candidates above, then the tied ones, then the answer.
+    n_above, n_tied = query.n_above, len(query.tied)
+    # Three arrays with one element per shown candidate: first those above, then the tied ones, then the answer.
     # columns: the index in `candidates`; stands: above, tied or answer; known: the splits in which the triple with this
-    # candidate is known, or ""; counts: whether the candidate counts in the filtered rank.
-    columns = np.concatenate([order.above, order.tied, [query.answer]])
-    stands = np.repeat(["above", "tied", "answer"], [len(order.above), len(order.tied), 1])
-    known = np.array(_known_in(dataset, protocol.filter_splits or (), query, query.candidates[columns]))
-    counts = (known == "") & (stands != "answer")
-    n_above = len(order.above)
-    # Indices into the four arrays: the first `limit` candidates above, the first `limit` tied candidates, the positive.
-    shown = np.concatenate(
-        [np.arange(n_above)[:limit], n_above + np.arange(len(order.tied))[:limit], [len(columns) - 1]]
-    )
-    shown = shown.astype(np.int64)
-    entities = query.candidates[columns[shown]]
+    # candidate is known, or "".
+    parts = {
+        "above": best_columns(query.scores, n_above if limit is None else min(limit, n_above)),
+        "tied": query.tied[:limit],
+        "answer": np.array([query.answer]),
+    }
+    columns = np.concatenate([*parts.values()])
+    stands = np.repeat([*parts], [len(part) for part in parts.values()])
+    entities = query.candidates[columns]
+    known_by_split = _known_answers(dataset, protocol.filter_splits or (), query)
+    known = np.array(_known_in(known_by_split, entities))
+    # the scores of all known answers that are candidates, without the positive
+    all_known = np.unique(np.concatenate([query.candidates[:0], *known_by_split.values()]))
+    places, is_candidate = rank_in(query.candidates, all_known)
+    places = places[is_candidate]
+    known_scores, score = query.scores[places[places != query.answer]], query.scores[query.answer]
     frame = pd.DataFrame(
         {
             "candidate": pd.Series([dataset.entities.labels[i] for i in entities], dtype=object),
             "id": entities,
-            "score": query.scores[columns[shown]],
-            "stands": stands[shown],
-            "known_in": known[shown],
-            "counts": counts[shown],
+            "score": query.scores[columns],
+            "stands": stands,
+            "known_in": known,
+            "counts": (known == "") & (stands != "answer"),
         }
     )
     frame.attrs |= {
         "n_above": n_above,
-        "n_tied": len(order.tied),
-        "n_above_counting": int((counts & (stands == "above")).sum()),
-        "n_tied_counting": int((counts & (stands == "tied")).sum()),
+        "n_tied": n_tied,
+        "n_above_counting": n_above - int(np.count_nonzero(known_scores > score)),
+        "n_tied_counting": n_tied - int(np.count_nonzero(known_scores == score)),
         "n_candidates": len(query.candidates),
     }
     return frame
@@ -219,16 +237,27 @@ def nearest_rivals(ranks: RankTable, source: Source, rows: Ids, n: int = N_RIVAL
     """
     triples = known_triples(source.dataset, ranks.protocol.filter_splits or ())
     indices = {side: KnownIndex.of(*query_parts(triples, side)) for side in ranks.protocol.sides}
+    sides = [str(side) for side in ranks.frame["side"].iloc[rows]]
+    positives = ranks.frame[["s", "p", "o"]].to_numpy().astype(np.int64)[rows]
+    skipped = []  # for each row: the sorted ids of the known answers and of the answer itself
+    for side, positive in zip(sides, positives):
+        query_key, answer = query_parts(positive[None], side)
+        skipped.append(np.union1d(indices[side].lookup(*query_key)[1], answer))
+    # what an embedding model finds without a row of scores for each query
+    leading = getattr(source, "best_rivals", lambda *_: None)(sides, positives, rows, skipped, n)
     parts = []
-    for row in rows:
-        query = _rescored_row(ranks, source, int(row))
-        # Indices of all rivals in `candidates`, best first.
-        columns = np.concatenate([query.order.above, query.order.tied, query.order.below])
-        query_key, _ = query_parts(query.triple[None], query.side)
-        _, known = indices[query.side].lookup(*query_key)
-        # The n best rivals that are not known answers.
-        best = columns[~np.isin(query.candidates[columns], known)][:n]
-        values = row, np.arange(1, len(best) + 1), query.candidates[best], query.scores[best]
+    for i, row in enumerate(rows):
+        if leading is None:
+            query = _rescored_row(ranks, source, int(row))
+            columns = best_columns(query.scores, n + len(skipped[i]))
+            best = columns[~np.isin(query.candidates[columns], skipped[i])][:n]
+            entities, scores = query.candidates[best], query.scores[best]
+        else:
+            stored, counts = _stored_counts(ranks, source, int(row)), (leading[i].better, leading[i].equal - 1)
+            if stored != counts:
+                raise _changed(source, positives[i], sides[i], stored, counts)
+            entities, scores = leading[i].candidates, leading[i].scores
+        values = row, np.arange(1, len(entities) + 1), entities, scores
         parts.append(pd.DataFrame(dict(zip(RIVAL_COLUMNS, values))))
     return pd.concat(parts, ignore_index=True) if parts else no_rivals()
 
@@ -272,38 +301,88 @@ def _rescored_row(ranks: RankTable, source: Source, row: int) -> _ScoredQuery:
     side, triple = stored["side"], np.array([stored["s"], stored["p"], stored["o"]], dtype=np.int64)
     if getattr(source, "is_stored", False):
         return _ScoredQuery.of(source, side, triple, row)
-    labels = triple_labels(source.dataset, *triple)
-    if stored["score"] != stored["score"]:
-        raise DataError(
-            f"{labels} was not scored on the {side} side: it contains an entity or relation that does not occur in "
-            "train"
-        )
-    if ranks.is_undecided("raw", np.array([row]))[0]:
-        raise DataError(f"the rank of {labels} on the {side} side is undecided: it is only known to lie between bounds")
+    stored_counts = _stored_counts(ranks, source, row)
     query = _ScoredQuery.of(source, side, triple, row)
-    stored_counts = int(stored["better_raw"]), int(stored["tied_raw"])
-    new_counts = len(query.order.above), len(query.order.tied)
+    new_counts = query.n_above, len(query.tied)
     is_same = stored_counts == new_counts
     if not is_same and not source.is_exact:  # rounding may depend on what is scored together
         tolerance = TOLERANCE_OF_HALVES if query.scores.dtype.itemsize == 2 else TOLERANCE
-        is_same = Order.could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, tolerance)
+        is_same = could_have_stood(query.scores, query.answer, float(stored["score"]), stored_counts, tolerance)
     if not is_same:
-        raise ScoreError(
-            f"{labels}, {side} side, was ranked with {stored_counts[0]} candidates above it and {stored_counts[1]} "
-            f"tied; re-scoring gives {new_counts[0]} above and {new_counts[1]} tied. Has the model changed since? "
-            "Evaluate it again"
-        )
+        raise _changed(source, triple, side, stored_counts, new_counts)
     return query
 
 
-def _known_in(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery, entities: Ids) -> list[str]:
-    """Return one text per entity: the splits in which the entity answers the query, joined by ``+``; "" if none."""
-    splits_of: list[list[str]] = [[] for _ in entities]
+def could_have_stood(
+    scores: Scores, answer: int, saved_score: float, saved_counts: tuple[int, int], share: float
+) -> bool:
+    """Tell whether rounding can explain why the new scores differ from the saved score and the saved counts.
+
+    Parameters
+    ----------
+    scores : array, shape (candidates,)
+        The new scores.
+    answer : int
+        Column of the answer.
+    saved_score : float
+        The saved score of the answer.
+    saved_counts : tuple of int
+        How many candidates scored above the answer, and how many candidates other than the answer tied with it.
+    share : float
+        Rounding may change a score by at most this share of the largest finite absolute score.
+
+    Returns
+    -------
+    bool
+    """
+    finite = np.abs(scores[np.isfinite(scores)])
+    slack = share * float(finite.max(initial=0.0))
+    min_better = int(np.count_nonzero(scores > scores[answer] + slack))
+    max_not_worse = int(np.count_nonzero(scores >= scores[answer] - slack)) - 1  # without the answer itself
+    is_near = saved_score == scores[answer] or abs(saved_score - float(scores[answer])) <= slack
+    return bool(is_near) and min_better <= saved_counts[0] and sum(saved_counts) <= max_not_worse
+
+
+def _stored_counts(ranks: RankTable, source: Source, row: int) -> tuple[int, int]:
+    """Return the stored raw counts (better, tied) of a row; raise a DataError if the row has no score or no rank."""
+    stored = ranks.frame.iloc[row]
+    labels = triple_labels(source.dataset, stored["s"], stored["p"], stored["o"])
+    if stored["score"] != stored["score"]:
+        raise DataError(
+            f"{labels} was not scored on the {stored['side']} side: it contains an entity or relation that does not "
+            "occur in train"
+        )
+    if ranks.is_undecided("raw", np.array([row]))[0]:
+        raise DataError(
+            f"the rank of {labels} on the {stored['side']} side is undecided: it is only known to lie between bounds"
+        )
+    return int(stored["better_raw"]), int(stored["tied_raw"])
+
+
+def _changed(source: Source, triple: Ids, side: str, stored: tuple[int, int], new: tuple[int, int]) -> ScoreError:
+    """Return the error that re-scoring gives other counts (better, tied) than the stored counts."""
+    return ScoreError(
+        f"{triple_labels(source.dataset, *triple)}, {side} side, was ranked with {stored[0]} candidates above it and "
+        f"{stored[1]} tied; re-scoring gives {new[0]} above and {new[1]} tied. Has the model changed since? "
+        "Evaluate it again"
+    )
+
+
+def _known_answers(dataset: Dataset, splits: Sequence[str], query: _ScoredQuery) -> dict[str, Ids]:
+    """Return, for each split, the entities that answer the query in it, in any order."""
     (query_given,), _ = given_and_asked(query.triple[None], query.side)
+    answers_of = {}
     for split in splits:
         triples = dataset[split].array
         given, answers = given_and_asked(triples, query.side)
-        answers = answers[(given == query_given) & (triples[:, 1] == query.triple[1])]
+        answers_of[split] = answers[(given == query_given) & (triples[:, 1] == query.triple[1])]
+    return answers_of
+
+
+def _known_in(known_by_split: dict[str, Ids], entities: Ids) -> list[str]:
+    """Return one text per entity: the splits in which the entity answers the query, joined by ``+``; "" if none."""
+    splits_of: list[list[str]] = [[] for _ in entities]
+    for split, answers in known_by_split.items():
         for i in np.flatnonzero(np.isin(entities, answers)):
             splits_of[i].append(split)
     return ["+".join(names) for names in splits_of]

@@ -21,7 +21,7 @@ import numpy as np
 from kgeval.checks import Ids, Scores, cut_label
 from kgeval.data import SIDES, Dataset, Queries, triple_labels
 from kgeval.errors import ScoreError
-from kgeval.kernels import Array, address, is_tensor, kind_of, library
+from kgeval.kernels import Array, StreamedTable, address, is_tensor, kind_of, library
 from kgeval.scorers.check import TOLERANCE, TOLERANCE_OF_HALVES
 from kgeval.scorers.models import MODELS, EmbeddingModel
 from kgeval.scorers.row_scorers import (
@@ -376,7 +376,7 @@ def table_digest(table: Array, rows: Ids | None = None) -> dict[str, Any]:
 
     Parameters
     ----------
-    table : array or tensor
+    table : array, StreamedTable or tensor
         Of numbers, on any device.
     rows : int64 array, shape (n,), optional
         Hash these rows only; the shape is then that of these rows.
@@ -446,8 +446,8 @@ def _row_bytes(table: Array, rows: slice | Ids) -> memoryview:
 
 
 def _is_table(value: Any) -> bool:
-    """Return whether a value is an array or tensor of numbers."""
-    return is_tensor(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biufc")
+    """Return whether a value is an array, streamed table or tensor of numbers."""
+    return is_tensor(value) or (isinstance(value, (np.ndarray, StreamedTable)) and value.dtype.kind in "biufc")
 
 
 def _own_tables(model: EmbeddingModel) -> dict[str, Array]:

@@ -28,17 +28,23 @@ from kgeval.kernels import (
     MAX_DIMENSION,
     MEMORY_SHARE,
     Array,
+    StreamedTable,
     Vectors,
+    as_double,
     double_copy,
     empty_like,
     exact_pair_scores,
     exact_scores,
     float_tensor,
     free_bytes,
+    from_float16,
     is_out_of_memory,
+    is_tensor,
     library,
     on_host,
     pair_parts,
+    streamed,
+    taken,
 )
 from kgeval.scorers.libraries import refuse_library_model
 from kgeval.scorers.models import EmbeddingModel
@@ -132,6 +138,31 @@ class Limits:
     device: str | None = None
 
 
+class _IdArrays:
+    """Three int64 arrays for the ids that a function is given, used again for each call; for one thread.
+
+    An array that the function kept (also a view of it, or a tensor that shares its memory) is not used again.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[Ids] = []
+        self._counts: list[int] = []  # the number of references to each array while nobody else holds it
+
+    def shaped(self, n_queries: int, n_candidates: int) -> list[Ids]:
+        """Return three arrays of this shape, with any values."""
+        n = n_queries * n_candidates
+        if not self._arrays or self._reference_counts() != self._counts or len(self._arrays[0]) < n:
+            self._arrays = [np.empty(n, dtype=np.int64) for _ in range(3)]
+            self._counts = self._reference_counts()
+        return [array[:n].reshape(n_queries, n_candidates) for array in self._arrays]
+
+    def _reference_counts(self) -> list[int]:
+        return [sys.getrefcount(self._arrays[i]) for i in range(len(self._arrays))]
+
+    def __reduce__(self) -> Any:
+        return _IdArrays, ()
+
+
 @dataclass(frozen=True)
 class FunctionRows:
     """The adapter of a function ``score(s, p, o)``: returns one row of scores per query."""
@@ -141,6 +172,7 @@ class FunctionRows:
     name: str
     kind: str = "function"
     pace: Pace = field(default_factory=Pace, repr=False, compare=False)
+    arrays: _IdArrays = field(default_factory=_IdArrays, repr=False, compare=False)
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
         """See `RowScorer`."""
@@ -152,11 +184,11 @@ class FunctionRows:
         return _scored_in_calls(self, (len(given), len(candidates)), calls, score)
 
     def _block(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Array:
-        # Arrays of shape (queries * candidates,): triple i * n_candidates + j is query i with candidate j.
-        n_queries, n_candidates = len(given), len(candidates)
-        fixed, varied = np.repeat(given, n_candidates), np.tile(candidates, n_queries)
+        # Cell (i, j) of each array belongs to query i with candidate j.
+        fixed, relations, varied = self.arrays.shaped(len(given), len(candidates))
+        fixed[...], relations[...], varied[...] = given[:, None], relation[:, None], candidates
         s, o = (varied, fixed) if side == "subject" else (fixed, varied)
-        return self.pairs(s, np.repeat(relation, n_candidates), o).reshape(n_queries, n_candidates)
+        return self.pairs(s.reshape(-1), relations.reshape(-1), o.reshape(-1)).reshape(fixed.shape)
 
     def pairs(self, s: Ids, p: Ids, o: Ids) -> Array:
         """Return the scores of n triples, shape (n,), from one call of the function; tensors stay on their device."""
@@ -262,7 +294,8 @@ class GeometryRows:
     def vectors(self, side: str, candidates: Ids) -> Any:
         """Return the checked vectors of `candidates`, shape (candidates, d), in the precision of the model.
 
-        If all entities are candidates, a float32 or float64 table is not copied.
+        If all entities are candidates, a float32 or float64 table is not copied. A large table of other numbers, or of
+        some entities, is a `StreamedTable`.
         """
         with _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
             raw = self._numbers(self.model.candidate_vectors(side))
@@ -278,11 +311,16 @@ class GeometryRows:
                 f"got {raw.shape[1]}"
             )
         if library(raw) is np and raw.dtype not in (np.float32, np.float64):
-            raw = raw.astype(np.float32 if raw.dtype == np.float16 else np.float64)  # changes no value
-        return raw if _are_all(candidates, self.n_entities) else raw[candidates]
+            is_half = raw.dtype == np.float16 and raw.dtype.isnative
+            raw = streamed(from_float16 if is_half else as_double, raw)  # changes no value
+        if _are_all(candidates, self.n_entities):
+            return raw
+        return raw[candidates] if is_tensor(raw) else taken(raw, candidates)
 
     def _numbers(self, values: Any) -> Any:
-        """Check vectors and return them: a float tensor as a tensor, all other values as a numpy array."""
+        """Check vectors and return them: float tensors and streamed tables unchanged, all other values as an array."""
+        if isinstance(values, StreamedTable):
+            return values
         tensor = float_tensor(values)
         return as_scores(values, self.name) if tensor is None else tensor
 
@@ -293,8 +331,9 @@ class GeometryRows:
         check_dimensions(q, e, self.name)
         scores = np.empty((len(q), len(e)))  # float64; filled with one block of candidates at a time
         for part in pair_parts(len(e), e.shape[1]):
+            vectors = e[part]
             for i in range(len(q)):
-                scores[i, part] = exact_scores(self.model.geometry, q[i], e[part])
+                scores[i, part] = exact_scores(self.model.geometry, q[i], vectors)
         return scores
 
 

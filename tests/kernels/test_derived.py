@@ -10,7 +10,7 @@ from kgeval.kernels.counts import Places
 from kgeval.kernels.geometry import exact_scores
 from kgeval.kernels.numpy_kernels import NumpyCounter
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.usefixtures("loops")]
 BOUNDS = [(-1.0, 1.0), (-0.25, 3.0), (0.0, np.inf), (-np.inf, 0.5), (2.0, 2.0), (-1e9, 1e9)]
 
 

@@ -9,7 +9,7 @@ from grids import thinned
 
 from kgeval.kernels.geometry import GEOMETRIES, exact_pair_scores, exact_scores
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.usefixtures("loops")]
 
 EVERY_GEOMETRY = pytest.mark.parametrize("geometry", GEOMETRIES)
 

@@ -27,7 +27,7 @@ from kgeval.kernels import numpy_kernels
 from kgeval.kernels.counts import Places
 from kgeval.kernels.geometry import exact_pair_scores
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.usefixtures("loops")]
 
 
 EVERY_COUNTER = over(COUNTERS)

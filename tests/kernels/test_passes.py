@@ -18,11 +18,12 @@ from kernel_cases import (
     wrong_cases,
 )
 
+from kgeval.kernels.compiled import is_compiled
 from kgeval.kernels.counts import Places, count_known
-from kgeval.kernels.numpy_kernels import count_true, decide
 from kgeval.kernels.rows import count_rows
+from kgeval.kernels.tiles import Recheck, count_true, decide
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.usefixtures("loops")]
 
 
 def exact_in_order(counter, queries):
@@ -116,7 +117,7 @@ def undecided_shares(counter, queries):
     return shares
 
 
-LIMITS = {"DotPass": 1e-4, "DoubleDotPass": 1e-9, "DistancePass": 1e-4, "ByteDotPass": 0.12, "ByteL1Pass": 0.3}
+LIMITS = {"DotPass": 1e-4, "DoubleDotPass": 1e-9, "DistancePass": 1e-4, "ByteDotPass": 0.12}
 
 
 @DIFFERENT_COUNTERS
@@ -124,9 +125,8 @@ def test_the_bounds_are_not_vacuous(geometry, with_torch):
     """500 Gaussian candidates of 64 dimensions: float32 decides nearly all pairs, bytes most.
 
     Two scores of spread s differ by less than r with a probability of about 2 r / (2 sqrt(pi) s). In float32, r is 67
-    units of 2**-24 times norms of 11, so 4e-5, and s is 1 on that scale: 2.5e-5. In bytes, dot products: a step of
-    about 4/127 is off by 12**-0.5 steps a number, 0.073 a vector, so that r is 1.2 where s is 8: 8%. In bytes, l1:
-    steps of about 3.6/63 are off by a quarter of a step a number, 0.9 a vector, so that r is 2 where s is 5: 22%.
+    units of 2**-24 times norms of 11, so 4e-5, and s is 1 on that scale: 2.5e-5. In bytes, a step of about
+    4/127 is off by 12**-0.5 steps a number, 0.073 a vector, so that r is 1.2 where s is 8: 8%.
     """
     rng = np.random.default_rng(5)
     candidates, queries = rng.normal(size=(500, 64)).astype(np.float32), rng.normal(size=(4, 64))
@@ -201,58 +201,48 @@ def test_too_narrow_bounds_are_caught(geometry, with_torch):
             assert (float32_neighbours, np.float64) in failed, place
 
 
-def aligned_errors(geometry):
-    """Candidates whose rounding errors to bytes all point the way of the query, and a positive between them.
+def test_the_bounds_of_bytes_are_tight():
+    """With aligned errors an interval narrower by 5% gives wrong counts; so each of its parts is needed.
 
     All numbers are multiples of the step but those of candidates 0 and 1, in every place 0.01 steps apart and both
     rounded up by nearly half a step: in bytes both are further along the query than either really is.
     """
-    top, d = {"dot": (127, 64), "l1": (63, 64)}[geometry]
-    rng = np.random.default_rng(9)
-    half = rng.integers(-top, top + 1, (20, d)).astype(float)
-    half[0] = top
-    fillers = np.concatenate([half, -half, np.zeros((5, d))])  # so that the median is 0
-    two = np.array([[10.52], [10.51]]) * np.ones(d)
-    return np.concatenate([two, fillers]), np.full((1, d), 1.0 if geometry == "dot" else 0.0)
-
-
-@pytest.mark.parametrize(("geometry", "with_torch"), [("dot", True), ("l1", False)])
-def test_the_bounds_of_bytes_are_tight(geometry, with_torch):
-    """With aligned errors an interval narrower by 5% gives wrong counts; so each of its parts is needed."""
-    candidates, queries = aligned_errors(geometry)
+    half = np.random.default_rng(9).integers(-127, 128, (20, 64)).astype(float)
+    half[0] = 127
+    candidates = np.concatenate([[[10.52]] * np.ones(64), [[10.51]] * np.ones(64), half, -half, np.zeros((5, 64))])
     none = np.zeros(0, dtype=int)
     places = Places(np.zeros(2, dtype=int), np.arange(2), none, none)
-    arguments = geometry, with_torch, queries, candidates, places, [1 << 30]
+    arguments = "dot", True, np.ones((1, 64)), candidates, places, [1 << 30]
     assert wrong_blocks(*arguments) == []
     assert wrong_blocks(*arguments, narrowing(0, 0.95)) == [1 << 30]
 
     def without_rounding_errors(counter):
         one = counter.passes[0]
-        if geometry == "l1":
-            one.errors[:] = 0.0
-        else:
-            one.bounds = {start: (*bounds[:2], 0.0) for start, bounds in one.bounds.items()}
+        one.bounds = {start: (*bounds[:2], 0.0) for start, bounds in one.bounds.items()}
 
     assert wrong_blocks(*arguments, without_rounding_errors) == [1 << 30]
 
 
-def check_decided(tile, row_of, low, high):
+def check_decided(tile, row_of, low, high, known=None):
     """`decide` must find, for each positive, what a loop over its row finds, or call it crowded."""
     before = tile.tobytes()
-    found = decide(tile, row_of, low, high)
+    known = np.zeros(tile.shape, dtype=bool) if known is None else known
+    found = decide(tile, row_of, low, high, *np.nonzero(known))
     crowded = found.crowded.tolist()
     assert len(set(crowded)) == len(crowded)
     pairs = {i: [] for i in range(len(row_of))}
-    for i, column in zip(found.which.tolist(), found.columns.tolist()):
+    for i, column, is_known in zip(found.which.tolist(), found.columns.tolist(), found.is_known.tolist()):
         pairs[i].append(column)
+        assert is_known == known[row_of[i], column]
     for i, row in enumerate(row_of.tolist()):
         values, least, most = tile[row].tolist(), low[i].item(), high[i].item()
         undecided = [j for j, value in enumerate(values) if least <= value <= most]
         if i in crowded:
-            assert (found.above[i], pairs[i]) == (0, [])
+            assert (found.above[i], found.known_above[i], pairs[i]) == (0, 0, [])
             assert len(undecided) > max(1, tile.shape[1] // 64)
         else:
             assert found.above[i] == sum(value > most for value in values)
+            assert found.known_above[i] == sum(value > most for value, is_known in zip(values, known[row]) if is_known)
             assert sorted(pairs[i]) == undecided
     assert tile.tobytes() == before
     return crowded
@@ -289,7 +279,8 @@ def test_decide_equals_a_loop(dtype, width, kinds):
         row_of = np.sort(np.concatenate([np.arange(n_rows), more]))
         chosen = rng.choice(kinds or ["top", "any", "equal", "bottom", "whole"], len(row_of))
         ends = [draw_interval(rng, tile[row], kind) for row, kind in zip(row_of, chosen)]
-        check_decided(tile, row_of, *(np.array(end, dtype=dtype) for end in zip(*ends)))
+        known = rng.random(tile.shape) < rng.choice([0.0, 0.05, 0.7])
+        check_decided(tile, row_of, *(np.array(end, dtype=dtype) for end in zip(*ends)), known)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint16])
@@ -297,7 +288,7 @@ def test_decide_when_all_candidates_are_alike(dtype):
     """4,096 equal scores: all above, all below, and all undecided, which is crowded and counts nothing."""
     tile, row_of = np.full((3, 4096), 5, dtype=dtype), np.repeat(np.arange(3), 3)
     low, high = np.array([6, 5, 3] * 3, dtype=dtype), np.array([7, 5, 4] * 3, dtype=dtype)
-    found = decide(tile, row_of, low, high)
+    found = decide(tile, row_of, low, high, *np.zeros((2, 0), dtype=np.int64))
     assert found.above.tolist() == [0, 0, 4096] * 3
     assert sorted(found.crowded.tolist()) == [1, 4, 7]
     assert found.which.tolist() == found.columns.tolist() == []
@@ -313,6 +304,41 @@ def test_count_true(width):
     assert count_true(mask).tolist() == [width, 0, 1, 1, sum(mask[4].tolist())]
     assert count_true(mask[:, ::-1]).tolist() == [width, 0, 1, 1, sum(mask[4].tolist())]
     assert count_true(mask[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("seed", light(range(40), 3))
+def test_undecided_pairs_are_screened_again(seed):
+    """With a `Recheck` a pair is better if either of two scores says so, undecided if neither decides it."""
+    if not is_compiled():
+        pytest.skip("only the compiled loop screens twice")
+    rng = np.random.default_rng(seed)
+    n_rows, width, d = int(rng.integers(1, 4)), int(rng.choice([1, 63, 64, 65, 300])), 3
+    tile = rng.integers(0, 40, (n_rows, width)).astype(np.int32)
+    queries, candidates = rng.integers(-3, 4, (n_rows, d)), rng.integers(-3, 4, (width, d))
+    row_of = np.sort(np.concatenate([np.arange(n_rows), rng.integers(0, n_rows, 4)]))
+    n = len(row_of)
+    low = rng.integers(0, 40, n)
+    high, next_low = low + rng.integers(0, 3, n), rng.integers(-9, 9, n)
+    next_high = next_low + rng.integers(0, 4, n)
+    known = rng.random(tile.shape) < 0.3
+    recheck = Recheck(*(np.asarray(x, dtype=np.float32) for x in (queries, candidates, next_low, next_high)))
+    found = decide(tile, row_of, low.astype(np.int32), high.astype(np.int32), *np.nonzero(known), recheck)
+    pairs = sorted(zip(found.which.tolist(), found.columns.tolist(), found.is_known.tolist()))
+    expected = []
+    for i, r in enumerate(row_of.tolist()):
+        if i in found.crowded:
+            assert sum(low[i] <= value <= high[i] for value in tile[r]) > max(1, width // 64)
+            continue
+        above = known_above = 0
+        for j in range(width):
+            again = int(queries[r] @ candidates[j])
+            is_open = low[i] <= tile[r, j] <= high[i]
+            is_above = tile[r, j] > high[i] or (is_open and again > next_high[i])
+            above, known_above = above + is_above, known_above + (is_above and known[r, j])
+            if is_open and next_low[i] <= again <= next_high[i]:
+                expected.append((i, j, bool(known[r, j])))
+        assert (found.above[i], found.known_above[i]) == (above, known_above)
+    assert pairs == expected
 
 
 BIG = 2**53

@@ -6,9 +6,8 @@ import pytest
 from grids import light
 
 import kgeval as kg
-from kgeval.kernels.ordering import Order
 from kgeval.results import kept_rivals
-from kgeval.results.explanations import extreme_rows
+from kgeval.results.explanations import could_have_stood, extreme_rows
 from kgeval.results.rank_table import RankTable
 
 N = 8
@@ -164,6 +163,60 @@ def test_rivals_of_the_worst_and_the_best_ranks():
         assert mine["place"].tolist() == list(range(1, len(mine) + 1))
 
 
+MODELS = {
+    "DistMult": lambda e, r: kg.models.DistMult(e, r),
+    "TransE l1": lambda e, r: kg.models.TransE(e, r, norm=1),
+    "TransE l2": lambda e, r: kg.models.TransE(e, r, norm=2),
+    "RotatE": lambda e, r: kg.models.RotatE(e, r[:, :2]),
+}
+CANDIDATES = {
+    "all": {},
+    "drop": {"unseen": "drop"},
+    "listed": {"candidates": kg.candidates.Listed(*([np.arange(i % 7, 40, 2) for i in range(20)] for _ in range(2)))},
+    "unfiltered": {"filter_splits": ()},
+}
+
+
+@pytest.mark.parametrize("pools", CANDIDATES)
+@pytest.mark.parametrize("name", MODELS)
+def test_rivals_of_models_equal_those_of_whole_rows(name, pools):
+    """Entities of few distinct vectors, so that most scores tie; the rows of exact scores are sorted as a whole."""
+    rng = np.random.default_rng(7)
+    entities = rng.integers(-1, 2, (40, 4)).astype(np.float32)[rng.integers(0, 25, 40)]
+    triples = np.unique(rng.integers(0, [40, 2, 40], (90, 3)), axis=0)
+    rng.shuffle(triples)
+    dataset = kg.Dataset.from_arrays(train=triples[20:], test=triples[:20], n_entities=40, n_relations=2)
+    model = MODELS[name](entities, rng.integers(-1, 2, (2, 4)).astype(np.float32))
+    result = kg.evaluate(model, dataset, kg.Protocol(**CANDIDATES[pools]), progress=False)
+    found, reason = kept_rivals(result)
+    assert (reason, found["row"].nunique()) == ("", 20)
+
+    class WholeRows:
+        """The source of the result without its short way."""
+
+        dataset, is_exact = result._source.dataset, True
+        candidate_scores = staticmethod(result._source.candidate_scores)
+
+    slow, reason = kept_rivals(result.__replace__(source=WholeRows()))
+    assert reason == ""
+    pd.testing.assert_frame_equal(found, slow)
+
+
+def test_rivals_of_an_embedding_model_that_changed():
+    """No rivals, and the reason: other counts, or a vector with a NaN."""
+    rng = np.random.default_rng(0)
+    entities, relations = rng.normal(size=(N, 4)), rng.normal(size=(2, 4))
+    dataset = kg.Dataset.from_arrays(test=rng.integers(0, [N, 2, N], (6, 3)), n_entities=N, n_relations=2)
+    result = kg.evaluate(kg.models.DistMult(entities, relations), dataset, progress=False)
+    relations *= -1.0
+    rivals, reason = kept_rivals(result)
+    assert (len(rivals), "Has the model changed since? Evaluate it again" in reason) == (0, True)
+    entities[3, 1] = np.nan
+    rivals, reason = kept_rivals(result)
+    assert len(rivals) == 0
+    assert reason.startswith("no rivals of the worst and best ranks are kept: ")
+
+
 def test_rounding_of_a_batch_is_no_change():
     """A scorer that rounds otherwise in a batch is explained as it answers now; one that moved is refused."""
     dataset, _ = graph(5)
@@ -273,8 +326,8 @@ def test_of_equal_ranks_the_one_among_more_candidates_is_better():
 def test_scores_that_rounding_explains():
     """Scores 1, 5, 3, 3: above the third stood 1, beside it 1; 2 above it would need more than is there."""
     scores = np.array([1.0, 5.0, 3.0, 3.0])
-    assert Order.could_have_stood(scores, 2, 3.0, (2, 0), 1e-4)
-    assert Order.could_have_stood(scores, 2, 3.0, (1, 1), 1e-4)
-    assert not Order.could_have_stood(scores, 2, 3.0, (3, 0), 1e-4)
-    assert not Order.could_have_stood(scores, 2, 3.0, (0, 1), 1e-4)
-    assert not Order.could_have_stood(scores, 2, 3.1, (1, 1), 1e-4)
+    assert could_have_stood(scores, 2, 3.0, (2, 0), 1e-4)
+    assert could_have_stood(scores, 2, 3.0, (1, 1), 1e-4)
+    assert not could_have_stood(scores, 2, 3.0, (3, 0), 1e-4)
+    assert not could_have_stood(scores, 2, 3.0, (0, 1), 1e-4)
+    assert not could_have_stood(scores, 2, 3.1, (1, 1), 1e-4)

@@ -498,3 +498,40 @@ def test_missing_entities_are_ids(missing, message):
     with pytest.raises(kg.ScoreError) as caught:
         missing_ids(Scorer(), "entities")
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda x: x, lambda x: x[1:3], lambda x: memoryview(x)], ids=["it", "a view", "bytes"]
+)
+def test_ids_that_a_function_keeps_stay_as_they_were(keep):
+    """The arrays of ids are used again for the next call, but not those that the function holds on to."""
+    kept, addresses = [], []
+
+    def score(s, p, o):
+        kept.append([(keep(ids), ids.tolist()) for ids in (s, p, o)])
+        addresses.append(s.__array_interface__["data"][0])
+        return o.astype(np.float64)
+
+    rows = as_row_scorer(score, n_entities=6)
+    ids = np.arange(6)
+    for start in range(5):
+        found = rows.rows("object", ids[start : start + 2], ids[:2][: len(ids[start : start + 2])], ids)
+        assert found.tolist() == [list(range(6))] * len(found)
+    for call in kept:
+        for held, before in call:
+            assert list(held) == (before[1:3] if len(held) == 2 else before)
+
+
+def test_ids_that_nobody_keeps_are_used_again():
+    """Calls of one size get the same memory."""
+    addresses = []
+
+    def score(s, p, o):
+        addresses.append([ids.__array_interface__["data"][0] for ids in (s, p, o)])
+        return np.zeros(len(s))
+
+    rows = as_row_scorer(score, n_entities=6)
+    for _ in range(3):
+        rows.rows("subject", np.array([1, 2]), np.array([0, 0]), np.arange(6))
+    assert len(addresses) == 3
+    assert addresses[0] == addresses[1] == addresses[2]

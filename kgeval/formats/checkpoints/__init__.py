@@ -12,7 +12,20 @@ from kgeval.formats.checkpoints.containers import (
 from kgeval.formats.checkpoints.id_files import find_id_files, labels_of_ids, read_ids
 from kgeval.formats.checkpoints.json_text import parse_json
 from kgeval.formats.checkpoints.pickles import Stub
-from kgeval.formats.checkpoints.plain_files import GAMMA_EPSILON, check_gamma, label_arrays, read_config, read_npy
+from kgeval.formats.checkpoints.plain_files import (
+    GAMMA_EPSILON,
+    LABEL_ARRAYS,
+    NUMBER_SETTINGS,
+    TEXT_SETTINGS,
+    add_id_files,
+    check_gamma,
+    label_arrays,
+    read_config,
+    read_npy,
+    read_settings,
+    setting_value,
+    unused_settings,
+)
 from kgeval.formats.checkpoints.pykeen_config import (
     find_pykeen_config,
     pykeen_defaults,
@@ -48,11 +61,15 @@ from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, st
 
 __all__ = [
     "GAMMA_EPSILON",
+    "LABEL_ARRAYS",
+    "NUMBER_SETTINGS",
     "PYKEEN_ANCHORS",
     "PYKEEN_BATCH_NORMS",
     "PYKEEN_MODELS",
+    "TEXT_SETTINGS",
     "Parts",
     "Stub",
+    "add_id_files",
     "add_labels",
     "as_matrices",
     "build_model",
@@ -79,6 +96,7 @@ __all__ = [
     "read_config",
     "read_ids",
     "read_npy",
+    "read_settings",
     "read_tensors",
     "read_torch",
     "refuse",
@@ -88,9 +106,11 @@ __all__ = [
     "safetensors_header",
     "said_model",
     "said_norm",
+    "setting_value",
     "settings_as_arrays",
     "side_by_side",
     "state_dict",
     "tensor_names",
     "top_keys",
+    "unused_settings",
 ]

@@ -22,6 +22,7 @@ from kgeval.checks import Ids, check_number, check_one_of, cut_label
 from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import Arrays
+from kgeval.kernels import as_double, bfloat16, is_kept, streamed, taken
 from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNorm, EmbeddingModel
 
 ENTITY_TABLES = ("entities", "subjects", "objects")
@@ -37,9 +38,12 @@ HOW_TO_SAY = {
     "divides vectors by their norms when it scores (--normalise)",
     "phase_unit": "phase_unit=1 for phases in radians, or the radians for which a phase of 1 stands; for the code of "
     "RotatE's paper this is pi * hidden_dim / (gamma + 2) (--phase-unit)",
+    "dtype": "dtype='bfloat16' if they are the bits of bfloat16 numbers, which numpy does not have (--dtype bfloat16); "
+    "integers must be saved as int32 or as floats",
     "batch_norm_eps": "batch_norm_eps=1e-5 (the default of torch), or another number that was added to the variances "
     "(--batch-norm-eps)",
 }
+DTYPES = ("bfloat16",)  # values of the setting "dtype"
 SORTED = "sorted by label"  # the `row_order` of PyKEEN
 INVERSE_HINT = "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
 SETTING_OPTIONS = {"model": "--model-type"}  # for all other settings, the option is -- and the name of the setting
@@ -133,6 +137,7 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
         if option in said and option != "model" and not _is_same(np.array(value), said[option])
     ]
     options = {**beside, **said}
+    arrays = _in_dtype(file, arrays, options)
     text = {name: str(array) for name, array in arrays.items() if array.ndim == 0}  # the settings in the file
     notes += [
         f"the model file says {option}={text[option]!r}; the setting {option}={value!r} replaced this"
@@ -166,6 +171,24 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
     if parts.check is not None:
         model.notes += tuple(parts.check(model, dataset))
     return model
+
+
+def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
+    """Return the arrays, those of uint16 as bfloat16; take the setting ``dtype``, which must say this, from both."""
+    dtype = options.pop("dtype", arrays.get("dtype"))
+    bits = [name for name, array in arrays.items() if array.ndim and array.dtype == np.uint16]
+    if dtype is None and bits:
+        raise DataError(f"{file}: has tables of uint16 ({', '.join(bits)}); set {HOW_TO_SAY['dtype']}")
+    if dtype is not None:
+        check_one_of("dtype", str(dtype), DTYPES, DataError)
+        if not bits:
+            held = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items() if array.ndim > 1)
+            raise DataError(f"{file}: dtype={str(dtype)!r} is for tables of uint16, and there are none; found {held}")
+    tables: dict[str, Any] = {name: array for name, array in arrays.items() if name != "dtype"}
+    for name in bits:
+        table = bfloat16(tables[name])
+        tables[name] = np.asarray(table) if is_kept(table.nbytes) else table
+    return tables
 
 
 def _without(file: Path, arrays: Arrays, ignore: str | Iterable[str]) -> tuple[Arrays, list[str]]:
@@ -342,7 +365,7 @@ def _align_rows(
     else:
         relation_rows = relation_ids
     for name in set(RELATION_TABLES) & set(values):
-        values[name] = _placed(values[name], relation_rows, n)
+        values[name] = np.asarray(_placed(values[name], relation_rows, n))
     model = kind(**values)
     model.freeze()  # nobody else holds its arrays
     for rows, ids, vocabulary in (
@@ -351,7 +374,7 @@ def _align_rows(
     ):
         kept = f"all {rows}" if len(ids) == len(vocabulary) else f"the {rows} that occur in train"
         labels, order = arrays.get(LABEL_ARRAYS[rows]), "in id order"
-        if tuple(dataset.dictionaries.get(rows, vocabulary.labels)) != tuple(vocabulary.labels):
+        if dataset.dictionaries.get(rows, vocabulary.labels) != vocabulary.labels:
             order = f"in the order of dataset.{rows}.labels, not in that of the dataset's id files (ids= reads them)"
         if labels is None and rows == "entities":
             model.notes += (f"the model file has no entity_labels: its rows were read as {kept}, {order}",)
@@ -478,20 +501,20 @@ def _check_normal_forms(
         )
 
 
-def _placed(table: npt.NDArray[Any], ids: Ids, n: int) -> npt.NDArray[Any]:
+def _placed(table: Any, ids: Ids, n: int) -> Any:
     """Return a table with `n` rows: row i of `table` becomes row ``ids[i]``, and all other rows are NaN.
 
-    If ``ids[i]`` is -1, row i of `table` is left out.
+    If ``ids[i]`` is -1, row i of `table` is left out. A very large table is not copied, but becomes a `StreamedTable`.
     """
     if len(ids) != len(table):
         raise DataError(f"the tables of the model have {len(ids)} and {len(table)} rows; the numbers must be equal")
     if len(ids) == n and np.array_equal(ids, np.arange(n)):
         return table
     if table.dtype.kind not in "fc":
-        table = table.astype(np.float64)
-    placed = np.full((n, *table.shape[1:]), np.nan, dtype=table.dtype)
-    placed[ids[ids >= 0]] = table[ids >= 0]
-    return placed
+        table = streamed(as_double, table)
+    rows = np.full(n, -1)  # (n,): the row of `table` that becomes row i
+    rows[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
+    return taken(table, rows)
 
 
 def _add_dictionaries(parts: Parts, arrays: Arrays, dataset: Dataset) -> list[str]:

@@ -6,7 +6,8 @@ are in: `tensor_names`, `root_class`, `root_attributes` and `top_keys` describe 
 changes.
 
 A ``.safetensors`` file is a length (8 bytes, little-endian), a JSON object ``{name: {dtype, shape, data_offsets}}`` of
-this length, and the bytes of all tensors. Trap: numpy has no dtype for ``BF16``; such tensors become float32.
+this length, and the bytes of all tensors. Trap: numpy has no dtype for ``BF16``; such tensors become float32. A large
+file is memory-mapped: the numbers stay in the file until they are needed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from kgeval.errors import DataError, MissingExtra
 from kgeval.files import Arrays, check_source
 from kgeval.formats.checkpoints.pickles import Stub
 from kgeval.formats.checkpoints.torch_files import is_torch_file, read_torch, state_dict
+from kgeval.kernels import bfloat16, is_kept
 
 SAFETENSORS = ".safetensors"
 MAX_HEADER_BYTES = 100_000_000  # of a .safetensors file, as in the safetensors library
@@ -127,17 +129,21 @@ def top_keys(path: str | Path) -> dict[str, str]:
     return dict(_outline(path).keys)
 
 
-def read_tensors(path: str | Path) -> Arrays:
+def read_tensors(path: str | Path, streams: bool = False) -> Arrays:
     """Read all tensors of a torch file or of a ``.safetensors`` file.
 
     Parameters
     ----------
     path : str or path
+    streams : bool
+        Whether a large tensor of bfloat16 in a ``.safetensors`` file is returned as a `StreamedTable`, whose rows are
+        converted when they are read.
 
     Returns
     -------
     dict of str to array
-        The names as in `state_dict`; bfloat16 becomes float32.
+        The names as in `state_dict`; bfloat16 becomes float32. Arrays of a large ``.safetensors`` file are
+        memory-mapped, for reading only.
 
     Raises
     ------
@@ -148,7 +154,7 @@ def read_tensors(path: str | Path) -> Arrays:
     """
     file = Path(path)
     if file.suffix == SAFETENSORS:
-        return _read_safetensors(file)
+        return _read_safetensors(file, streams)
     return state_dict(read_torch(file), str(file))
 
 
@@ -235,8 +241,8 @@ def _has_shape(about: Any) -> bool:
     return isinstance(shape, list) and all(type(number) is int and number >= 0 for number in shape)
 
 
-def _read_safetensors(file: Path) -> Arrays:
-    """Read all tensors of a ``.safetensors`` file."""
+def _read_safetensors(file: Path, streams: bool) -> Arrays:
+    """Read or map all tensors of a ``.safetensors`` file."""
     try:
         import safetensors
     except ImportError as error:
@@ -244,17 +250,21 @@ def _read_safetensors(file: Path) -> Arrays:
             f'{file}: reading .safetensors needs safetensors; pip install "kgeval[safetensors]"'
         ) from error
     check_source(file)
-    deserialize: Any = safetensors.deserialize  # has no types
     try:
-        tensors: list[tuple[str, dict[str, Any]]] = deserialize(file.read_bytes())
+        with safetensors.safe_open(str(file), framework="numpy"):
+            pass  # the library checks that the tensors fill the file, without gaps or overlaps
+        raw = np.memmap(file, np.uint8, "r")
     except safetensors.SafetensorError as error:
         raise DataError(f"{file}: no .safetensors file, or a damaged one ({error})") from None
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
-    return {name: _array(file, name, about) for name, about in sorted(tensors)}
+    content = np.array(raw) if is_kept(raw.nbytes) else np.asarray(raw)
+    start = 8 + int.from_bytes(content[:8].tobytes(), "little")
+    tensors, _ = safetensors_header(file)
+    return {name: _array(file, name, about, content[start:], streams) for name, about in sorted(tensors.items())}
 
 
-def _array(file: Path, name: str, about: Mapping[str, Any]) -> Any:
+def _array(file: Path, name: str, about: Mapping[str, Any], content: Any, streams: bool) -> Any:
     """Return one tensor of a ``.safetensors`` file, which the safetensors library has checked."""
     dtype = about["dtype"]
     if dtype not in DTYPES:
@@ -262,7 +272,11 @@ def _array(file: Path, name: str, about: Mapping[str, Any]) -> Any:
             f"{file}: tensor {cut_label(name)!a} has dtype {dtype}; these are read: {', '.join(DTYPES)}. Convert it "
             "before it is saved"
         )
-    array = np.frombuffer(about["data"], np.dtype(DTYPES[dtype])).reshape(about["shape"])
+    begin, end = about["data_offsets"]
+    array = content[begin:end].view(DTYPES[dtype]).reshape(about["shape"])
     if dtype == "BF16":
-        return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        if not array.ndim:
+            return np.asarray(bfloat16(array.reshape(1))).reshape(())
+        table = bfloat16(array)
+        return table if streams and not is_kept(table.nbytes) else np.asarray(table)
     return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,10 +1,11 @@
-"""Read the plain files beside tables: ``.npy`` tables, JSON configurations, and the label of each row.
+"""Read the plain files beside tables: ``.npy`` tables, JSON configurations and their settings, and labels of rows.
 
 The modules of `kgeval.formats.models` call these functions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,20 @@ import numpy.typing as npt
 from kgeval.checks import cut_label
 from kgeval.errors import DataError
 from kgeval.files import Arrays, check_source, read_text
-from kgeval.formats.checkpoints.id_files import read_ids
+from kgeval.formats.checkpoints.id_files import find_id_files, read_ids
 from kgeval.formats.checkpoints.json_text import parse_json
+from kgeval.kernels import is_kept
 
 LABEL_ARRAYS = ("entity_labels", "relation_labels")
+TEXT_SETTINGS = ("model", "layout", "normalise", "inverse_relations", "dtype")
+NUMBER_SETTINGS = ("norm", "phase_unit", "batch_norm_eps")
+USUAL = ("format",)  # what libraries write into every file
 GAMMA_EPSILON = 2.0  # which the code of RotatE's paper and DGL-KE add to gamma in embedding_range
 MAX_GAMMA = 1e6
 
 
 def read_npy(path: str | Path) -> npt.NDArray[Any]:
-    """Read the array of an ``.npy`` file; an array of Python objects (a pickle) raises an error.
+    """Read or map the array of an ``.npy`` file; an array of Python objects (a pickle) raises an error.
 
     Parameters
     ----------
@@ -32,6 +37,7 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
     Returns
     -------
     array
+        A large file is memory-mapped, for reading only.
 
     Raises
     ------
@@ -42,7 +48,7 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
     file = Path(path)
     check_source(file)
     try:
-        array = np.load(file, allow_pickle=False)
+        array = np.load(file, "r" if not is_kept(file.stat().st_size) else None, allow_pickle=False)
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # numpy raises many types of errors for damaged files
@@ -53,7 +59,7 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
         raise DataError(f"{file}: is damaged, cut off, or not an .npy file: {error}") from error
     if not isinstance(array, np.ndarray):
         raise DataError(f"{file}: expected a single array (.npy), found an .npz archive")
-    return array
+    return np.asarray(array)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -77,6 +83,101 @@ def read_config(path: str | Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{file}: expected a JSON object with the settings of the model")
     return content
+
+
+def read_settings(config: str | Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Read a configuration that says the settings of a model under the names of `kgeval.models`.
+
+    Parameters
+    ----------
+    config : str or path
+        A JSON object; a setting that is null is not said.
+
+    Returns
+    -------
+    settings : dict of str to (str, int or float)
+    notes : tuple of str
+        A note that names what is not used, if anything.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read (see `read_config`), or if a setting has a value of the wrong type.
+    """
+    file = Path(config)
+    content = read_config(file)
+    settings = {
+        name: setting_value(file, name, content[name])
+        for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS)
+        if content.get(name) is not None
+    }
+    return settings, unused_settings(file.name, content)
+
+
+def setting_value(file: Path, name: str, value: Any) -> Any:
+    """Return the value of a setting: a text in lower case for ``model``, another text, or a number.
+
+    Parameters
+    ----------
+    file : Path
+        For messages.
+    name : str
+    value : object
+
+    Returns
+    -------
+    str, int or float
+
+    Raises
+    ------
+    DataError
+        If the value is no text, or no number, as the name demands.
+    """
+    if name in TEXT_SETTINGS and isinstance(value, str):
+        return value.lower() if name == "model" else value
+    try:
+        number = float(value) if isinstance(value, str) or type(value) in (int, float) else None
+    except ValueError:
+        number = None
+    if name in TEXT_SETTINGS or number is None:
+        expected = "a text" if name in TEXT_SETTINGS else "a number"
+        raise DataError(f"{file}: expected {expected} as {name}; found {cut_label(repr(value))}")
+    return int(number) if number.is_integer() else number
+
+
+def unused_settings(name: str, content: Iterable[str]) -> tuple[str, ...]:
+    """Return a note about names that are no settings, if there are any, so that a misspelt setting is seen.
+
+    Parameters
+    ----------
+    name : str
+        The name of the file.
+    content : iterable of str
+        The names in it.
+    """
+    names = [word for word in content if word not in (*TEXT_SETTINGS, *NUMBER_SETTINGS, *LABEL_ARRAYS, *USUAL)]
+    return (f"not used from {name}: {cut_label(', '.join(names))}",) if names else ()
+
+
+def add_id_files(folder: Path, arrays: Arrays) -> str:
+    """Add the labels of rows that a model lacks, from the id files in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    arrays : dict of str to array
+        The arrays of the model; ``entity_labels`` and ``relation_labels`` are added if there are none.
+
+    Returns
+    -------
+    str
+        The names of these files, for the `label_source` of `kgeval.formats.checkpoints.Parts`.
+    """
+    pair = find_id_files(folder) if not all(name in arrays for name in LABEL_ARRAYS) else None
+    id_files = (id_file if name not in arrays else None for id_file, name in zip(pair or (), LABEL_ARRAYS))
+    labels, label_source = label_arrays(*id_files)
+    arrays |= labels
+    return label_source
 
 
 def check_gamma(config: Path, gamma: Any) -> float:

@@ -8,12 +8,13 @@ A folder with one such file is read too; its ``config.json`` may have the same s
 
 Traps. Settings that are missing are asked for, never assumed. Further metadata, such as ``format`` or a date, changes
 no score; a note names them, so that a misspelt setting is seen. numpy has no bfloat16: such tensors become float32,
-which has the same numbers. State dicts of other tools in such files are read by the formats of these tools.
+which has the same numbers. A large file is memory-mapped, and its tables are not copied. State dicts of other tools in
+such files are read by the formats of these tools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +22,25 @@ import numpy as np
 
 from kgeval.checks import cut_label
 from kgeval.errors import DataError, MissingExtra
-from kgeval.files import Arrays, check_source
+from kgeval.files import check_source
 from kgeval.formats.checkpoints import (
+    LABEL_ARRAYS,
+    NUMBER_SETTINGS,
+    TEXT_SETTINGS,
     Parts,
-    find_id_files,
-    label_arrays,
+    add_id_files,
     parse_json,
-    read_config,
+    read_settings,
     read_tensors,
+    setting_value,
     tensor_names,
+    unused_settings,
 )
 from kgeval.formats.registry import Format
 
 ENDING, CONFIG = ".safetensors", "config.json"
 RELATIONS = "relations"  # every model has this table
-LABELS = ("entity_labels", "relation_labels")
-TEXTS, NUMBERS = ("model", "layout", "normalise", "inverse_relations"), ("norm", "phase_unit", "batch_norm_eps")
-USUAL = ("format",)  # metadata that libraries write into every file
+SETTINGS = tuple(name for name in (*TEXT_SETTINGS, *NUMBER_SETTINGS) if name != "dtype")  # the tensors say theirs
 
 
 def _sniff(path: Path) -> bool:
@@ -63,24 +66,22 @@ def _read(path: Path, said: Mapping[str, Any]) -> Parts:
         raise DataError(f"{path}: expected one {ENDING} file in the folder, found {len(files)}; name the file")
     file = files[0] if path.is_dir() else path
     check_source(file)
-    arrays = read_tensors(file)
+    arrays = read_tensors(file, streams=True)
     metadata = _metadata(file)
-    for name in LABELS:
+    for name in LABEL_ARRAYS:
         if name in metadata and name not in arrays:
             arrays[name] = _labels(file, name, metadata[name])
-    for name in (*TEXTS, *NUMBERS):
+    for name in SETTINGS:
         if name in metadata and name not in arrays:
-            arrays[name] = np.array(_value(file, name, metadata[name]))
-    notes = _unused(file.name, metadata)
+            arrays[name] = np.array(setting_value(file, name, metadata[name]))
+    notes = unused_settings(file.name, metadata)
     settings: dict[str, Any] = {}
     config = file.parent / CONFIG
     if path.is_dir() and config.is_file():
-        content = read_config(config)
-        settings = {
-            name: _value(config, name, content[name]) for name in (*TEXTS, *NUMBERS) if content.get(name) is not None
-        }
-        notes += _unused(CONFIG, content)
-    label_source = _add_id_files(file, arrays)
+        settings, unused = read_settings(config)
+        settings.pop("dtype", None)
+        notes += unused
+    label_source = add_id_files(file.parent, arrays)
     return Parts(file, arrays, settings, notes=notes, label_source=label_source)
 
 
@@ -102,35 +103,6 @@ def _labels(file: Path, name: str, text: str) -> Any:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise DataError(f"{file}: metadata {name!r}: expected a JSON list of labels; found {cut_label(text)}")
     return np.array(labels, dtype=np.str_)
-
-
-def _value(file: Path, name: str, value: Any) -> Any:
-    """Return a setting of the metadata or of the configuration: a number or a text."""
-    if name in TEXTS and isinstance(value, str):
-        return value.lower() if name == "model" else value
-    try:
-        number = float(value) if isinstance(value, str) or type(value) in (int, float) else None
-    except ValueError:
-        number = None
-    if name in TEXTS or number is None:
-        expected = "a text" if name in TEXTS else "a number"
-        raise DataError(f"{file}: expected {expected} as {name}; found {cut_label(repr(value))}")
-    return int(number) if number.is_integer() else number
-
-
-def _unused(name: str, content: Iterable[str]) -> tuple[str, ...]:
-    """Return a note about further names in the metadata or in the configuration, if there are any."""
-    names = [word for word in content if word not in (*TEXTS, *NUMBERS, *LABELS, *USUAL)]
-    return (f"not used from {name}: {cut_label(', '.join(names))}",) if names else ()
-
-
-def _add_id_files(file: Path, arrays: Arrays) -> str:
-    """Add the labels that the file lacks from the id files in its folder; return the names of these files."""
-    pair = find_id_files(file.parent) if not all(name in arrays for name in LABELS) else None
-    id_files = (id_file if name not in arrays else None for id_file, name in zip(pair or (), LABELS))
-    labels, label_source = label_arrays(*id_files)
-    arrays |= labels
-    return label_source
 
 
 FORMAT = Format("safetensors", _sniff, _read, "a .safetensors file of tensors under kgeval's names")

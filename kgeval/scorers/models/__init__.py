@@ -2,7 +2,8 @@
 
 Each model computes query vectors and candidate vectors, and names its geometry: the formula that computes a score from
 these two vectors (see `kgeval.kernels.geometry`). A table of parameters has one row per entity, or per relation, in the
-order of the ids of the dataset. Tables are numpy arrays, or torch tensors, which stay on their device.
+order of the ids of the dataset. Tables are numpy arrays, memory-mapped ones too, or torch tensors, which stay on their
+device; `bfloat16` makes a table of the bits of bfloat16 numbers, which numpy does not have.
 
 Some models are trained with an inverse of each relation, and score the query (?, p, o) as (o, inverse of p, ?). Every
 model has a parameter ``inverse_relations``, which tells which row of the relation table belongs to the inverse of
@@ -14,6 +15,7 @@ relation p:
 """
 
 from kgeval.discovery import import_modules
+from kgeval.kernels import bfloat16
 from kgeval.scorers.models.base import INVERSE_ROWS, LAYOUTS, MODELS, EmbeddingModel
 from kgeval.scorers.models.distances import NORMALISATIONS, RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
@@ -38,6 +40,7 @@ __all__ = [
     "SimplE",
     "TransE",
     "TuckER",
+    "bfloat16",
 ]
 
 

@@ -8,6 +8,7 @@ libraries. This module never imports torch: a caller that passes a tensor has al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,22 @@ import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.errors import DataError
-from kgeval.kernels import Array, as_array, as_double, is_tensor, kind_of, library, like, on_host
+from kgeval.kernels import (
+    Array,
+    StreamedTable,
+    as_array,
+    as_double,
+    from_float16,
+    is_kept,
+    is_tensor,
+    kind_of,
+    library,
+    like,
+    on_host,
+    streamed,
+)
 
+ENTITY_TABLES = ("entities", "subjects", "objects")  # tables with a row for each entity, which may be very large
 SMALLEST_NORM = 1e-12  # a smaller norm is replaced by this value, as in torch.nn.functional.normalize
 
 
@@ -128,12 +143,12 @@ def plain_parameters(name: str, values: Any) -> Any:
     ----------
     name : str
         The array's name, for messages.
-    values : array_like or torch tensor
+    values : array_like, torch tensor or StreamedTable
         Not modified.
 
     Returns
     -------
-    array, or tensor on its device
+    array, tensor on its device, or StreamedTable
         Shares memory with `values` where possible.
 
     Raises
@@ -162,7 +177,29 @@ def plain_parameters(name: str, values: Any) -> Any:
     array = as_array(values)
     if is_tensor(array) or array.dtype.isnative:
         return array
-    return array.astype(array.dtype.newbyteorder("="))
+    return converted(name, _in_native_order, array)
+
+
+def converted(name: str, convert: Callable[..., Array], *tables: Array) -> Any:
+    """Convert tables to one table, row by row; a very large table of entities is converted when its rows are read.
+
+    Parameters
+    ----------
+    name : str
+        The name of the result. Only the tables of `ENTITY_TABLES` can become a `StreamedTable`.
+    convert : function
+        Takes the rows of each of `tables`, and returns as many rows. A function of a module, so that it can be pickled.
+    *tables : arrays, tensors or StreamedTable
+
+    Returns
+    -------
+    array, tensor or StreamedTable
+    """
+    if is_tensor(tables[0]):
+        return convert(*tables)
+    if name in ENTITY_TABLES and tables[0].ndim:
+        return streamed(convert, *tables)
+    return convert(*map(np.asarray, tables))
 
 
 def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
@@ -172,34 +209,49 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     ----------
     name : str
         The array's name, for messages.
-    values : array_like or torch tensor
+    values : array_like, torch tensor or StreamedTable
         Not modified.
     ndim : int
 
     Returns
     -------
-    float32 or float64 array, or tensor on its device
+    float32 or float64 array, or tensor on its device, or StreamedTable
         Integers and long doubles become float64; float16 and bfloat16 become float32 (without loss). Other values are
-        copied only if their byte order differs from that of the machine.
+        copied only if their byte order differs from that of the machine. See `converted` for very large tables.
 
     Raises
     ------
     DataError
-        If the values are not real numbers, if the number of dimensions is not `ndim`, if float64 cannot hold a
-        long double exactly, or in the cases that `plain_parameters` lists.
+        If the values are not real numbers, or uint16, which may be the bits of bfloat16; if the number of dimensions is
+        not `ndim`, if float64 cannot hold a long double exactly, or in the cases that `plain_parameters` lists.
     """
     array = plain_parameters(name, values)
+    if array.ndim != ndim and kind_of(array) in "fiu":
+        raise DataError(f"{name} must have {ndim} dimension(s); got shape {tuple(array.shape)}")
+    if not is_tensor(array) and array.dtype == np.uint16:
+        raise DataError(
+            f"{name} has dtype uint16. If these are the bits of bfloat16 numbers, which numpy does not have, pass "
+            f"kgeval.models.bfloat16({name}) (for a file: dtype='bfloat16', --dtype bfloat16); if they are integers, "
+            f"pass {name}.astype(numpy.float32)"
+        )
     if kind_of(array) in ("i", "u"):
-        array = array.double() if is_tensor(array) else array.astype(np.float64)
-    if str(array.dtype) in ("float16", "torch.float16", "torch.bfloat16"):
-        array = array.float() if is_tensor(array) else array.astype(np.float32)
+        array = converted(name, as_double, array)
+    if str(array.dtype) in ("torch.float16", "torch.bfloat16"):
+        array = array.float()
+    if array.dtype == np.float16:
+        array = converted(name, from_float16, array)
     if kind_of(array) == "f" and array.dtype.itemsize > 8:
-        array = _exact_doubles(name, array)
+        array = _exact_doubles(name, np.asarray(array))
     if str(array.dtype).removeprefix("torch.") not in ("float32", "float64"):
         raise DataError(f"{name} must be a real numeric array; got dtype {array.dtype}")
-    if array.ndim != ndim:
-        raise DataError(f"{name} must have {ndim} dimension(s); got shape {tuple(array.shape)}")
+    if isinstance(array, StreamedTable) and (name not in ENTITY_TABLES or is_kept(array.nbytes)):
+        return np.asarray(array)
     return array
+
+
+def _in_native_order(rows: Array) -> Array:
+    """Return rows in the byte order of the machine."""
+    return rows.astype(rows.dtype.newbyteorder("="))
 
 
 def _exact_doubles(name: str, array: Any) -> Any:

@@ -16,10 +16,22 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids, Reals, check_ids, check_one_of
 from kgeval.errors import DataError
-from kgeval.kernels import Array, as_double, exact_scores, kind_of, library, like, on_host
+from kgeval.kernels import (
+    Array,
+    as_array,
+    as_double,
+    exact_scores,
+    kind_of,
+    library,
+    like,
+    on_host,
+    packed,
+    unpacked,
+)
 from kgeval.scorers.models.arithmetic import (
     check_float_parameters,
     check_one_place,
+    converted,
     join,
     parts,
     plain_parameters,
@@ -42,6 +54,10 @@ class EmbeddingModel:
     float32, integers to float64, and complex rows to real rows (real parts, then imaginary parts). If the tables are
     tensors, query vectors are float64 tensors on the same device. On the CPU, a model with numpy arrays of
     the same numbers returns equal query vectors, bit for bit.
+
+    Tables of entities may be memory-mapped (``np.load("entities.npy", mmap_mode="r")``). They are not copied: where a
+    conversion would need more than 256 MiB, rows are converted when they are read. A model with tables that are mapped
+    for reading is pickled with the paths of their files in the place of the numbers.
 
     The tensors or arrays from which a model was made may change, for example in a training step. Each evaluation and
     each call of `score` uses their current values: `refresh` makes all tables anew, including converted tables. The
@@ -150,6 +166,23 @@ class EmbeddingModel:
         """
         self._made_of = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle; see `packed`."""
+        places: dict[int, Any] = {}  # a table that stands in several attributes stays one table
+        state: dict[str, Any] = _mapped(vars(self), lambda value: places.setdefault(id(value), packed(value)))
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the state of a pickle, whose tables are mapped again."""
+        tables: dict[int, Any] = {}
+
+        def table(value: Any) -> Any:
+            if id(value) not in tables:
+                tables[id(value)] = unpacked(value)
+            return tables[id(value)]
+
+        vars(self).update(_mapped(state, table))
+
     def query_vectors(self, side: str, given: Ids, relation: Ids) -> Array:
         """Return the vectors of queries.
 
@@ -210,6 +243,13 @@ class EmbeddingModel:
 def _may_change(value: Any) -> bool:
     """Tell whether `value` is a tensor, a numpy array or a data frame."""
     return hasattr(value, "__array__")
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return `value` with `change` applied to each value in nested dicts and tuples."""
+    if type(value) is dict:
+        return {key: _mapped(part, change) for key, part in value.items()}
+    return tuple(_mapped(part, change) for part in value) if type(value) is tuple else change(value)
 
 
 def _recorded(constructor: Callable[..., None]) -> Callable[..., None]:
@@ -316,7 +356,7 @@ def in_halves(name: str, values: npt.ArrayLike, layout: str) -> Array:
     """
     array = plain_parameters(name, values)
     if kind_of(array) == "c":
-        array = library(array).concatenate([array.real, array.imag], -1)
+        array = converted(name, _real_rows, array)
         layout = "halves"
     return in_parts(name, array, layout, 2)
 
@@ -357,8 +397,18 @@ def in_parts(name: str, values: npt.ArrayLike, layout: str, n_parts: int) -> Arr
         shape = tuple(array.shape)
         raise DataError(f"{name}: the number of columns must be a multiple of {n_parts}; got shape {shape}")
     if layout == "interleaved":
-        array = join([array[:, part::n_parts] for part in range(n_parts)])
+        array = converted(name, functools.partial(_in_order_of_parts, n_parts), array)
     return array
+
+
+def _real_rows(rows: Array) -> Array:
+    """Return complex rows as real rows: all real parts, then all imaginary parts."""
+    return library(rows).concatenate([rows.real, rows.imag], -1)
+
+
+def _in_order_of_parts(n_parts: int, rows: Array) -> Array:
+    """Return rows with the columns of the first parts first, then those of the second parts, and so on."""
+    return join([rows[:, part::n_parts] for part in range(n_parts)])
 
 
 def described_layout(values: npt.ArrayLike, layout: str) -> str:
@@ -374,7 +424,7 @@ def described_layout(values: npt.ArrayLike, layout: str) -> str:
     >>> described_layout(np.ones((3, 2)), "halves")
     ' (halves)'
     """
-    return "" if kind_of(plain_parameters("values", values)) == "c" else f" ({layout})"
+    return "" if kind_of(as_array(values)) == "c" else f" ({layout})"
 
 
 def complex_product(left: Array, right: Array, conjugate: bool = False) -> Array:

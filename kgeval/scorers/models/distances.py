@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ import numpy.typing as npt
 from kgeval.checks import Ids, check_number, check_one_of
 from kgeval.errors import DataError, KgevalWarning
 from kgeval.kernels import Array, as_double, kind_of, library, like, on_host, squared_l2
-from kgeval.scorers.models.arithmetic import SMALLEST_NORM, parts, plain_parameters, row_sums, rows, square_root
+from kgeval.scorers.models.arithmetic import (
+    SMALLEST_NORM,
+    converted,
+    parts,
+    plain_parameters,
+    row_sums,
+    rows,
+    square_root,
+)
 from kgeval.scorers.models.base import (
     EmbeddingModel,
     check_width,
@@ -75,9 +84,9 @@ class TransE(EmbeddingModel):
         self.normalise = check_one_of("normalise", normalise, NORMALISATIONS, DataError)
         if normalise != "none":
             divided, _, row_norm = normalise.partition("-")
-            self.entities = _normalised(self.entities, row_norm)
+            self.entities = converted("entities", partial(_normalised, row_norm), self.entities)
             if divided == "all":
-                self.relations = _normalised(self.relations, row_norm)
+                self.relations = _normalised(row_norm, self.relations)
         super().__init__(self.entities, len(self.relations), inverse_relations)
 
     def _object_queries(self, s: Ids, row: Ids) -> Array:
@@ -96,7 +105,7 @@ class TransE(EmbeddingModel):
         return [self._norm_text, *super()._details(), *divided[self.normalise]]
 
 
-def _normalised(table: Array, row_norm: str) -> Array:
+def _normalised(row_norm: str, table: Array) -> Array:
     """Return a float64 copy of `table` with each row divided by its norm; `row_norm` is ``"l1"`` or ``"l2"``."""
     table = as_double(table)
     norms = row_sums(library(table).abs(table)) if row_norm == "l1" else square_root(row_sums(table * table))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, check_one_of
 from kgeval.errors import DataError
 from kgeval.kernels import Array, clamped_dot, library
-from kgeval.scorers.models.arithmetic import SMALLEST_NORM, join, parts, rows, square_root
+from kgeval.scorers.models.arithmetic import SMALLEST_NORM, converted, join, parts, rows, square_root
 from kgeval.scorers.models.base import (
     EmbeddingModel,
     check_same_shape,
@@ -191,8 +191,8 @@ class SimplE(EmbeddingModel):
         self.form, self.clamp = _checked_form(form), _checked_bounds(clamp)
         if self.clamp is not None:
             self.geometry = clamped_dot(*self.clamp)
-        of_subjects = join([self.subjects, self.objects])
-        of_objects = of_subjects if self.form else join([self.objects, self.subjects])
+        of_subjects = converted("entities", _joined, self.subjects, self.objects)
+        of_objects = of_subjects if self.form else converted("entities", _joined, self.objects, self.subjects)
         super().__init__(of_objects, len(self.relations), inverse_relations)
         self._subjects = of_subjects
 
@@ -335,6 +335,11 @@ class QuatE(EmbeddingModel):
                 a * z + b * y - c * x + d * w,
             ]
         )
+
+
+def _joined(*columns: Array) -> Array:
+    """Return the columns of several tables in one table."""
+    return join(list(columns))
 
 
 def _checked_form(form: str | None) -> str | None:

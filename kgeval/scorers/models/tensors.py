@@ -10,7 +10,7 @@ import numpy.typing as npt
 from kgeval.checks import Ids, Reals
 from kgeval.errors import DataError
 from kgeval.kernels import Array, as_double, library, like, on_host
-from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, join, row_sums, rows
+from kgeval.scorers.models.arithmetic import check_float_parameters, check_one_place, converted, join, row_sums, rows
 from kgeval.scorers.models.base import EmbeddingModel, times_matrices
 
 
@@ -100,7 +100,7 @@ class TuckER(EmbeddingModel):
         self._norms = {"subject": subject_norm, "product": product_norm}
         super().__init__(self.entities, len(self.relations), inverse_relations)
         if inverse_relations is None:  # a column of ones, to be multiplied by the constant of a query
-            self._subjects = join([self.entities, library(self.entities).ones_like(self.entities[:, 0])])
+            self._subjects = converted("entities", _with_ones, self.entities)
 
     def _details(self) -> list[str]:
         normed = [f"the {part} (eps {norm._eps:g})" for part, norm in self._norms.items() if norm]
@@ -124,6 +124,11 @@ class TuckER(EmbeddingModel):
         weights = times_matrices(outputs * self._scale_out, row, lambda p: self._matrix(p).T)
         constant = row_sums(weights * self._shift_in) + row_sums(outputs * self._shift_out)
         return join([weights * self._scale_in, constant])
+
+
+def _with_ones(rows: Array) -> Array:
+    """Return rows with a further column of ones."""
+    return join([rows, library(rows).ones_like(rows[:, 0])])
 
 
 class BatchNorm:

@@ -876,13 +876,11 @@ def test_published_models_reach_their_published_metrics(shared, kind):
             assert found == pytest.approx({name: expected[long] for name, long in names.items()}, abs=1e-6)
 
 
-def test_published_transe_of_fb15k_237(shared):
+def test_published_transe_of_fb15k_237(shared, fb15k_237_transe):
     """Rows for train's 14,505 entities only: 28 test triples are dropped by default, 40,876 ranks are left."""
     folder = shared / "data" / "models" / "fb15k-237-pykeen" / "transe"
-    dataset = kgeval.read_dataset(shared / "data" / "fb15k-237")
-    model = load_model(folder, dataset)
+    dataset, model, result = fb15k_237_transe
     assert (len(model.missing_entities), len(dataset.entities)) == (36, 14541)
-    result = kgeval.evaluate(model, dataset, progress=False)
     assert (result.protocol.unseen, sum(result.dropped.values()), result.about["n_read"]) == ("drop", 56, 40932)
     expected = json.loads((folder / "results.json").read_text())["metrics"]["both"]["realistic"]
     assert len(result.table) == expected["count"] == 40876

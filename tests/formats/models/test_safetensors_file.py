@@ -1,13 +1,18 @@
 """Files of the safetensors library under kgeval's names: settings and labels from the metadata, or asked for."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
 from checkpoint_cases import ENTITIES, N_E, N_R, RELATIONS, assert_scores, labelled_dataset, recognised, tables
 from model_cases import SIDES
+from table_cases import bits
 
-from kgeval import DataError, load_model
+from kgeval import DataError, evaluate, load_model, models
+from kgeval.kernels import StreamedTable, packed
+from kgeval.kernels import tables as kernel_tables
+from kgeval.kernels.tables import MappedArray
 
 pytest.importorskip("safetensors", reason="needs kgeval[safetensors]")
 from safetensors.numpy import save_file
@@ -129,6 +134,37 @@ def test_bfloat16(dataset, tmp_path, t):
     model = load_model(tmp_path, dataset)
     assert_scores(model, dataset, score(rounded))
     assert len(SIDES) == 2
+
+
+@pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "BF16"])
+def test_tables_are_mapped(tmp_path, t, dtype, monkeypatch):
+    """A large file is not read whole: the tables are parts of it, also at odd places, and bfloat16 is streamed."""
+    monkeypatch.setattr(kernel_tables, "MAX_COPY", 0)
+    dataset = labelled_dataset(dictionaries=False)
+    stored = {name: bits(array) if dtype == "BF16" else array.astype(dtype) for name, array in t.items()}
+    names = {"float32": "F32", "float16": "F16", "BF16": "BF16"}
+    header, content = {"__metadata__": COMPLEX}, b""
+    for name, array in stored.items():
+        places = [len(content), len(content) + array.nbytes]
+        header[name] = {"dtype": names[dtype], "shape": list(array.shape), "data_offsets": places}
+        content += array.tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (1 - len(text) % 2)  # an odd length: no number is aligned
+    (tmp_path / "a.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + content)
+    model = load_model(tmp_path, dataset, entity_labels="ids", relation_labels="ids")
+    root = model.entities.sources[0] if isinstance(model.entities, StreamedTable) else model.entities
+    assert isinstance(packed(root), MappedArray)
+    assert not root.flags.aligned
+    numbers = {
+        name: (array.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else array.astype(np.float64)
+        for name, array in stored.items()
+    }
+    expected = evaluate(models.ComplEx(**numbers), dataset)
+    assert evaluate(pickle.loads(pickle.dumps(model)), dataset).table.equals(expected.table)
+    assert evaluate(model, dataset).table.equals(expected.table)
+    by_label = load_model(tmp_path, dataset, entity_labels=ENTITIES, relation_labels=RELATIONS)
+    assert_scores(by_label, dataset, score(numbers))
 
 
 @pytest.mark.parametrize(

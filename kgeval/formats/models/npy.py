@@ -1,0 +1,47 @@
+"""A folder of ``.npy`` tables under the names of kgeval, which are memory-mapped if they are large.
+
+Layout. ``entities.npy`` (or ``subjects.npy`` and ``objects.npy``), ``relations.npy`` and what else the model has, each
+file an array with the name of a parameter in `kgeval.models`, as in an ``.npz`` file; also ``entity_labels.npy`` and
+``relation_labels.npy``, arrays of texts. ``config.json`` has the settings: ``model``, ``norm``, ``layout``,
+``normalise``, ``phase_unit``, ``inverse_relations``, ``batch_norm_eps``, ``dtype``. Without labels, the rows follow the
+id files in the folder; if there are none, the rows are in id order, and a note says so.
+
+Traps. numpy has no bfloat16: tables of uint16 are refused unless ``dtype`` is ``"bfloat16"``, in the configuration or
+in the call. Further names in the configuration change no score; a note names them, so that a misspelt setting is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kgeval.errors import DataError
+from kgeval.files import Arrays
+from kgeval.formats.checkpoints import Parts, add_id_files, read_npy, read_settings
+from kgeval.formats.registry import Format
+
+ENDING, CONFIG = ".npy", "config.json"
+RELATIONS, ENTITIES = "relations.npy", ("entities.npy", "subjects.npy")  # the tables by which a folder is recognised
+
+
+def _sniff(path: Path) -> bool:
+    """Return whether a folder has tables of entities and of relations under kgeval's names."""
+    try:
+        return (path / RELATIONS).is_file() and any((path / name).is_file() for name in ENTITIES)
+    except OSError:
+        return False
+
+
+def _read(path: Path, said: Mapping[str, Any]) -> Parts:
+    """Read the folder; see `kgeval.load_model`."""
+    if not path.is_dir():
+        raise DataError(f"{path}: expected a folder with {ENTITIES[0]} and {RELATIONS}; give the folder")
+    arrays: Arrays = {file.stem: read_npy(file) for file in sorted(path.glob(f"*{ENDING}"))}
+    config = path / CONFIG
+    settings, notes = read_settings(config) if config.is_file() else ({}, ())
+    label_source = add_id_files(path, arrays)
+    return Parts(path, arrays, settings, notes=notes, label_source=label_source, row_order="in id order")
+
+
+FORMAT = Format("npy", _sniff, _read, "a folder of .npy tables under kgeval's names")

@@ -1,0 +1,202 @@
+"""The best candidates of a few queries among all candidates, exactly, while the candidates are read once.
+
+`kgeval.evaluation.sources` calls `best_candidates` for embedding models; `kgeval.results.explanations` calls
+`best_columns` for rows of scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from kgeval.checks import Ids, Reals, Scores
+from kgeval.data import rank_in
+from kgeval.errors import ScoreError
+from kgeval.kernels.arrays import on_host
+from kgeval.kernels.geometry import exact_pair_scores
+from kgeval.kernels.passes import make_passes
+
+_FIRST_BLOCK = 256  # candidates of the first block, which are all scored exactly
+_BLOCK_NUMBERS = 1 << 20  # numbers of the vectors of a block
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best candidates of a query, and how many candidates score higher than its answer, or equal to it.
+
+    Parameters
+    ----------
+    candidates : int64 array, shape (best,)
+        Ids, by descending score; ids with equal scores ascend.
+    scores : float64 array, shape (best,)
+        Their exact scores.
+    better, equal : int
+        Counts among all candidates; the answer, if it is a candidate, counts as equal to itself.
+    """
+
+    candidates: Ids
+    scores: Reals
+    better: int
+    equal: int
+
+
+def best_columns(scores: Scores, n: int) -> Ids:
+    """Return the columns of the `n` highest scores, the highest first; columns with equal scores ascend.
+
+    Parameters
+    ----------
+    scores : array, shape (candidates,)
+        No NaN.
+    n : int
+        Not negative; all columns are returned if there are fewer.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+
+    Examples
+    --------
+    >>> best_columns(np.array([1.0, 5.0, 3.0, 5.0, 3.0]), 3)
+    array([1, 3, 2])
+    """
+    columns = np.arange(len(scores) if n else 0)
+    if 0 < n < len(scores):
+        least = np.partition(scores, len(scores) - n)[len(scores) - n]  # the n-th highest score
+        above = np.flatnonzero(scores > least)
+        columns = np.concatenate([above, np.flatnonzero(scores == least)[: n - len(above)]])
+    # A stable ascending sort of the reversed scores gives the reverse of the wanted order.
+    ascending = len(columns) - 1 - np.argsort(scores[columns][::-1], kind="stable")
+    return columns[ascending[::-1][:n]]
+
+
+def best_candidates(
+    geometry: str, queries: Reals, table: Any, pool: Ids | None, answers: Ids, skipped: Sequence[Ids], n: int
+) -> list[Best]:
+    """Return the `n` best candidates of each query, and count the candidates that score higher than its answer.
+
+    The candidates are read in blocks. The first pass of `make_passes` screens a block. Scored exactly are only the
+    candidates whose screening score does not prove that they score lower than the n-th best so far, and, for the
+    counts, those whose screening score is in the interval around the score of the answer. The results are those of
+    exact scores of all pairs.
+
+    Parameters
+    ----------
+    geometry : str
+        One of `GEOMETRIES`.
+    queries : float64 array, shape (queries, d)
+    table : float array, tensor or StreamedTable, shape (entities, d)
+        Its rows are read block by block.
+    pool : int64 array, optional
+        Sorted ids of the candidates; by default all entities.
+    answers : int64 array, shape (queries,)
+        The id of the answer of each query.
+    skipped : sequence of int64 arrays
+        For each query, sorted ids of entities that are not among its best candidates, such as its known answers. They
+        count as candidates in `Best.better` and `Best.equal`.
+    n : int
+        At least 1.
+
+    Returns
+    -------
+    list of Best
+        One for each query.
+
+    Raises
+    ------
+    ScoreError
+        If a vector has a NaN or an infinite value.
+
+    Examples
+    --------
+    >>> table = np.array([[3.0], [1.0], [2.0], [3.0]])
+    >>> best_candidates("dot", np.array([[1.0]]), table, None, np.array([2]), [np.array([2])], n=2)
+    [Best(candidates=array([0, 3]), scores=array([3., 3.]), better=2, equal=1)]
+    """
+    rows = np.arange(len(queries))
+    thresholds = exact_pair_scores(geometry, queries, on_host(table[answers]), rows, rows)
+    search = _Search(geometry, queries, thresholds, skipped, n)
+    n_candidates = len(table) if pool is None else len(pool)
+    step, start = max(8, _BLOCK_NUMBERS // max(1, table.shape[1])), 0
+    with threadpool_limits(1, user_api="blas"):  # the products are too small to be shared
+        while start < n_candidates:
+            stop = min(start + (step if start else min(step, _FIRST_BLOCK)), n_candidates)
+            ids = np.arange(start, stop) if pool is None else pool[start:stop]
+            vectors = np.ascontiguousarray(on_host(table[start:stop] if pool is None else table[ids]))
+            is_finite = np.isfinite(vectors)
+            if not is_finite.all():
+                bad = ids[np.argmin(is_finite.all(axis=1))]
+                raise ScoreError(f"the vector of entity {bad} has a NaN or an infinite value")
+            search.read(ids, vectors)
+            start = stop
+    return [
+        Best(*best, int(better), int(equal)) for best, better, equal in zip(search.best, search.better, search.equal)
+    ]
+
+
+class _Search:
+    """What is known of each query after the blocks that were read.
+
+    Parameters
+    ----------
+    geometry, queries, skipped, n
+        As in `best_candidates`.
+    thresholds : float64 array, shape (queries,)
+        The exact score of each answer.
+
+    Attributes
+    ----------
+    best : list of tuples of two arrays
+        Ids and exact scores of the best candidates so far, for each query; see `Best`.
+    better, equal : int64 arrays, shape (queries,)
+    """
+
+    def __init__(self, geometry: str, queries: Reals, thresholds: Reals, skipped: Sequence[Ids], n: int) -> None:
+        self.geometry, self.queries, self.thresholds, self.skipped, self.n = geometry, queries, thresholds, skipped, n
+        nothing: tuple[Ids, Reals] = (np.zeros(0, dtype=np.int64), np.zeros(0))
+        self.best = [nothing for _ in queries]
+        self.better, self.equal = np.zeros((2, len(queries)), dtype=np.int64)
+
+    def read(self, ids: Ids, vectors: Any) -> None:
+        """Count and search the candidates `ids`, sorted; `vectors`, shape (candidates, d), holds their vectors."""
+        order, passes, _ = make_passes(self.geometry, vectors, len(vectors))
+        block, screen = slice(0, len(vectors)), passes[0]
+        ids = ids[order]  # in the order of the columns of the tile
+        state, rows = screen.prepare(self.queries), np.arange(len(self.queries))
+        tile = screen.tile(state, None, block)
+        # the exact score of the n-th best candidate of each query; a candidate below it is not among the best
+        is_full = np.array([len(scores) == self.n for _, scores in self.best])
+        least = np.array([scores[-1] if full else 0.0 for (_, scores), full in zip(self.best, is_full)])
+        # If a score is far beyond those of this block, the ends of its interval overflow to infinity or NaN. `low` is
+        # NaN only if the score is far above the block: then no cell reaches it. If `high` is NaN, no cell is above it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = screen.interval(state, rows, self.thresholds, block)
+            least_low, _ = screen.interval(state, rows, least, block)
+        for i, cells in enumerate(tile):
+            above = cells > high[i]
+            undecided = np.flatnonzero((cells >= low[i]) & ~above)
+            if len(undecided):
+                exact = self._exact(i, vectors, order[undecided])
+                self.better[i] += np.count_nonzero(exact > self.thresholds[i])
+                self.equal[i] += np.count_nonzero(exact == self.thresholds[i])
+            self.better[i] += np.count_nonzero(above)
+            if is_full[i] and cells.max() < least_low[i]:
+                continue
+            possible = np.flatnonzero(cells >= least_low[i]) if is_full[i] else np.arange(len(cells))
+            possible = possible[~rank_in(self.skipped[i], ids[possible])[1]]
+            self._keep(i, ids[possible], self._exact(i, vectors, order[possible]))
+
+    def _exact(self, i: int, vectors: Any, columns: Ids) -> Reals:
+        """Return the exact scores of query `i` with the candidates of some columns."""
+        return exact_pair_scores(self.geometry, self.queries, vectors, np.full(len(columns), i), columns)
+
+    def _keep(self, i: int, ids: Ids, scores: Reals) -> None:
+        """Keep the best of the candidates so far and of `ids`."""
+        if np.isnan(scores).any():
+            raise ScoreError(f"the score of entity {ids[np.argmax(np.isnan(scores))]} is NaN")
+        all_ids, all_scores = (np.concatenate(parts) for parts in zip(self.best[i], (ids, scores)))
+        kept = np.lexsort((all_ids, -all_scores))[: self.n]
+        self.best[i] = all_ids[kept], all_scores[kept]

@@ -1,0 +1,53 @@
+"""`load_compiled` returns the loops that numba compiles, `kgeval.kernels.numba_kernels`, where numba can be used.
+
+With numba (extra ``fast``) the counters compare a tile in one loop while it is in the processor's cache; without numba
+they use several passes of numpy. The counts are the same. The environment variable ``KGEVAL_COMPILED=0`` switches the
+compiled loops off.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import warnings
+from types import ModuleType
+
+from kgeval.errors import KgevalWarning
+
+SWITCH = "KGEVAL_COMPILED"
+
+
+def is_compiled() -> bool:
+    """Tell whether the counters use compiled loops: numba is installed, and ``KGEVAL_COMPILED`` is not ``"0"``."""
+    return load_compiled() is not None
+
+
+def load_compiled() -> ModuleType | None:
+    """Return the module `kgeval.kernels.numba_kernels`, or None.
+
+    Returns
+    -------
+    module or None
+        None if numba is not installed, if it is switched off, or if it cannot be imported. The last case is reported
+        with a `KgevalWarning`, once.
+    """
+    return None if os.environ.get(SWITCH) == "0" else _load()
+
+
+@functools.cache
+def _load() -> ModuleType | None:
+    if importlib.util.find_spec("numba") is None:
+        return None
+    try:
+        from kgeval.kernels import numba_kernels
+    except Exception as error:  # numba refuses versions of numpy and Python that it does not know, in several ways
+        warnings.warn(
+            f"numba is installed but cannot be used ({type(error).__name__}: {error}); kgeval goes on without compiled "
+            f'loops, with the same counts. Install the versions that suit: pip install "kgeval[fast]"; or set '
+            f"{SWITCH}=0 to hide this warning",
+            KgevalWarning,
+            stacklevel=2,
+        )
+        return None
+    return numba_kernels
