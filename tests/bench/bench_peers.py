@@ -19,7 +19,7 @@ from pathlib import Path
 import measure
 from bench_speed import MOST_OTHERS, machine_line
 
-BARS = {"torch": 40, "numpy": 20}
+BARS = {"numpy": 20, "numba": 20, "torch": 40, "numba+torch": 40}
 NO_RETURN = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0"}  # glibc keeps large blocks: spares the peers page faults
 KGEVAL = Path(__file__).with_name("peer_kgeval.py")
 
@@ -31,7 +31,7 @@ def arguments():
     parser.add_argument("--torchkge-python", help="a Python that has torchkge")
     parser.add_argument("--work", choices=("W1", "W2"), default="W1", help="FB15k-237 or WN18RR (default W1)")
     parser.add_argument("--models", nargs="+", default=["distmult", "complex", "transe_l1"])
-    parser.add_argument("--backends", nargs="+", choices=tuple(BARS), default=["numpy", "torch"])
+    parser.add_argument("--backends", nargs="+", choices=tuple(BARS), default=list(BARS))
     parser.add_argument("--batches", nargs="+", type=int, default=[64, 128, 256], help="to try (default 64 128 256)")
     parser.add_argument("--limit", type=int, default=1024, help="test triples that a peer ranks (default 1024)")
     parser.add_argument("--kgeval-limit", type=int, default=0, help="test triples that kgeval ranks (default: all)")
@@ -50,11 +50,9 @@ def arguments():
 
 
 def evaluation_seconds(given, command, model, limit, reps, environment=None):
-    """Run one process of the harness; return the median seconds of an evaluation and what it reports."""
+    """Run one process of the harness, in an environment; return the median seconds of an evaluation and its report."""
     options = ["--work", given.work, "--model", model, "--limit", str(limit), "--reps", str(reps), "--no-bound"]
-    done = subprocess.run(
-        [*command, *options], capture_output=True, text=True, check=False, env=os.environ | (environment or {})
-    )
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, env=environment)
     line = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
     if done.returncode or not line:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
@@ -80,7 +78,7 @@ def best_setting(given, command, model):
     tried = {}
     for batch in given.batches:
         for tuned in (False, True):
-            environment = NO_RETURN if tuned else {}
+            environment = os.environ | (NO_RETURN if tuned else {})
             batched = [*command, "--batch", str(batch)]
             tried[batch, tuned] = evaluation_seconds(given, batched, model, given.limit, given.reps, environment)[0]
     return min(tried, key=tried.get), tried
@@ -102,7 +100,7 @@ def measure_model(given, peers, model, n_triples):
     settings = {}
     for peer, command in peers.items():
         (batch, tuned), tried = best_setting(given, command, model)
-        settings[peer] = ([*command, "--batch", str(batch)], NO_RETURN if tuned else {})
+        settings[peer] = ([*command, "--batch", str(batch)], os.environ | (NO_RETURN if tuned else {}))
         listed = ", ".join(f"{b}{' tuned' if t else ''} {s:.2f}" for (b, t), s in tried.items())
         print(f"{model}: {peer} is fastest with batch {batch}{', allocator tuned' * tuned} (seconds: {listed})")
     times = {name: [] for name in [*peers, *given.backends]}
@@ -116,7 +114,8 @@ def measure_model(given, peers, model, n_triples):
             for backend in given.backends:
                 command = [sys.executable, KGEVAL, "--bench", given.bench, "--backend", backend]
                 limit = given.kgeval_limit
-                seconds, metrics[backend] = evaluation_seconds(given, command, model, limit, given.reps)
+                environment = measure.backend_environment(backend)
+                seconds, metrics[backend] = evaluation_seconds(given, command, model, limit, given.reps, environment)
                 times[backend].append(seconds * (n_triples / limit if limit else 1))
     return [row(model, peer, backend, times, metrics, others.cores) for peer in peers for backend in given.backends]
 
@@ -145,13 +144,13 @@ def main():
     rows = []
     for model in given.models:
         rows += measure_model(given, peers, model, n_triples)
-    print(f"{'model':10} {'peer':9} {'backend':8} {'peer s':>9} {'kgeval s':>9} {'ratio':>7} {'spread':>14} {'bar':>4}")
+    print(f"{'model':9} {'peer':9} {'backend':11} {'peer s':>9} {'kgeval s':>9} {'ratio':>7} {'spread':>14} {'bar':>4}")
     for one in rows:
         spread = f"{one['lowest']:.1f}..{one['highest']:.1f}"
         verdict = "ok" if one["value"] >= one["bar"] else "below the bar"
         verdict += ", but busy" if (one["others"] or 0.0) > MOST_OTHERS else ""
         print(
-            f"{one['model']:10} {one['peer']:9} {one['backend']:8} {one['peer_s']:9.2f} {one['kgeval_s']:9.3f} "
+            f"{one['model']:9} {one['peer']:9} {one['backend']:11} {one['peer_s']:9.2f} {one['kgeval_s']:9.3f} "
             f"{one['value']:7.1f} {spread:>14} {one['bar']:4} {verdict}"
         )
     if given.json:

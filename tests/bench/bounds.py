@@ -43,8 +43,8 @@ def product(queries, entities):
     return Bound(about, lambda: seconds(run))
 
 
-def cdist(queries, entities):
-    """torch.cdist with p=1, in blocks of 512 queries, with torch's own threads."""
+def cdist(queries, entities, p=1.0):
+    """torch.cdist, in blocks of 512 queries, with torch's own threads."""
     import torch
 
     rows, columns = torch.from_numpy(queries), torch.from_numpy(entities)
@@ -52,9 +52,9 @@ def cdist(queries, entities):
     def run():
         with torch.inference_mode():
             for start in range(0, len(rows), ROWS):
-                torch.cdist(rows[start : start + ROWS], columns, p=1.0)
+                torch.cdist(rows[start : start + ROWS], columns, p=p)
 
-    about = f"torch.cdist(p=1), {len(queries):,} queries x {len(entities):,} entities, blocks of {ROWS} queries"
+    about = f"torch.cdist(p={p:g}), {len(queries):,} queries x {len(entities):,} entities, blocks of {ROWS} queries"
     return Bound(f"{about}, {torch.get_num_threads()} threads", lambda: seconds(run))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import bounds
 import numpy as np
+from measure import backend_options
 
 import kgeval as kg
 
@@ -53,7 +54,7 @@ class Setting:
 
     def evaluation(self, scorer, dataset, protocol=None):
         """Return a function that evaluates once, with nothing kept from one call to the next."""
-        options = {} if self.backend == "numpy" else {"device": "cpu"}
+        options = backend_options(self.backend)
 
         def evaluate():
             fresh = kg.Dataset(dataset.entities, dataset.relations, dataset.splits, name=dataset.name)

@@ -3,7 +3,7 @@
 import statistics
 
 import numpy as np
-from measure import Others, seconds, take_turns
+from measure import Others, backend_options, seconds, take_turns
 
 import kgeval as kg
 
@@ -49,7 +49,7 @@ def grow(what, backend, n_runs, quick=False):
     quick : bool
         Tiny sizes, to see that it runs.
     """
-    options = {} if backend == "numpy" else {"device": "cpu"}
+    options = backend_options(backend)
     n_entities = N_ENTITIES // 10 if quick else N_ENTITIES
     n_triples = FIRST_TRIPLES // 10 if quick else FIRST_TRIPLES
     evaluation(n_entities, n_triples, options)()

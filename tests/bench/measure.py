@@ -4,9 +4,12 @@ import contextlib
 import ctypes
 import gc
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import statistics
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,8 +18,77 @@ import kgeval
 SETTINGS = (  # of the environment: they choose other kernels, threads or allocators than the libraries would
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
     "MKL_NUM_THREADS", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "GLIBC_TUNABLES",
-    "MALLOC_MMAP_THRESHOLD_", "LD_PRELOAD",
+    "MALLOC_MMAP_THRESHOLD_", "LD_PRELOAD", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES", "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES", "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR", "KGEVAL_COMPILED",
 )  # fmt: skip
+FLAGS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8")  # of a processor, as /proc/cpuinfo names them
+BACKENDS = ("numpy", "numba", "torch", "numba+torch")
+IMITATED = "KGEVAL_BENCH_IMITATES"  # set for the processes that `imitate` started
+
+
+def backend_environment(backend):
+    """Return the environment of a process in which kgeval uses this backend: the compiled pass or not."""
+    environment = {name: value for name, value in os.environ.items() if name != "KGEVAL_COMPILED"}
+    return environment if "numba" in backend else environment | {"KGEVAL_COMPILED": "0"}
+
+
+def backend_options(backend):
+    """Return the arguments of `kgeval.evaluate` that choose this backend."""
+    return {"device": "cpu"} if "torch" in backend else {}
+
+
+def load_backend(backend):
+    """Import the libraries of a backend, check that kgeval uses it, and return the memory that importing took, in MB.
+
+    None where the system does not tell (Linux only).
+    """
+    from kgeval.kernels.compiled import is_compiled
+
+    before = resident_mb()
+    if "torch" in backend:
+        import torch  # noqa: F401
+    if "numba" in backend:
+        import numba  # noqa: F401
+    if is_compiled() != ("numba" in backend):
+        raise SystemExit(f"backend {backend}: kgeval.kernels.compiled.is_compiled() is {is_compiled()}")
+    return None if before is None else resident_mb() - before
+
+
+def imitate(name):
+    """Start this program again with the libraries told to use what a processor of another kind has; name: "haswell".
+
+    OpenBLAS, numpy, numba, torch and its oneDNN and MKL then use AVX2 and nothing later. Clock rates, caches and memory
+    remain those of this machine.
+    """
+    if os.environ.get(IMITATED) == name:
+        return
+    os.environ |= {
+        IMITATED: name, "OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": " ".join(_later_numpy_features()),
+        "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": _early_llvm_features(), "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    }  # fmt: skip
+    os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+def _later_numpy_features():
+    """Return the features of this processor after AVX2 for which numpy has code that it chooses when it starts."""
+    try:
+        from numpy._core import _multiarray_umath as core
+    except ImportError:  # before numpy 2
+        from numpy.core import _multiarray_umath as core
+    on = core.__cpu_features__
+    return [name for name in core.__cpu_dispatch__ if on[name] and name.startswith(("AVX512", "X86_V4"))]
+
+
+def _early_llvm_features():
+    """Return the features of this processor for numba, all after AVX2 switched off; empty without numba."""
+    if importlib.util.find_spec("llvmlite") is None:
+        return ""
+    from llvmlite import binding
+
+    later = ("avx512", "avx10", "avxvnni", "avxifma", "avxneconvert", "amx", "evex512", "gfni", "vaes", "vpclmulqdq")
+    features = binding.get_host_cpu_features().flatten().split(",")
+    return ",".join("-" + feature[1:] if feature[1:].startswith(later) else feature for feature in features)
 
 
 def seconds(work):
@@ -102,8 +174,37 @@ def peaks_above(work, n_runs=1):
     return peaks
 
 
+class PrivatePeak:
+    """The most private memory (RssAnon) that this process has had within the block: `mb`, in MB; Linux only.
+
+    Mapped pages of files do not count: the system takes them back when another program needs memory. A thread looks
+    every 10 ms, since the kernel keeps no peak of this number.
+    """
+
+    mb = 0.0
+
+    def __enter__(self):
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._look()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+        self._thread.join()
+        self._look()
+
+    def _watch(self):
+        while not self._ended.wait(0.01):
+            self._look()
+
+    def _look(self):
+        self.mb = max(self.mb, resident_mb("RssAnon") or 0.0)
+
+
 def resident_mb(key="VmRSS"):
-    """Return ``VmRSS`` (memory now) or ``VmHWM`` (its peak) of this process in MB (10**6 bytes), or None."""
+    """Return ``VmRSS`` (memory now), ``RssAnon`` (its private part) or ``VmHWM`` (its peak) in MB (10**6), or None."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -135,9 +236,11 @@ def machine():
         for library in threadpool_info()
         if library.get("user_api") == "blas"
     ]
-    versions = {name: _version(name) for name in ("numpy", "pandas", "torch")}
+    versions = {name: _version(name) for name in ("numpy", "pandas", "torch", "numba")}
     return {
-        "processor": _processor(),
+        "processor": _processor("model name") or platform.processor(),
+        "flags": [flag for flag in FLAGS if flag in _processor("flags").split()],
+        "imitates": os.environ.get(IMITATED),
         "cores": cores,
         "python": platform.python_version(),
         "kgeval": kgeval.__version__,
@@ -154,10 +257,10 @@ def _version(name):
         return None
 
 
-def _processor():
+def _processor(key):
+    """Return a line of /proc/cpuinfo, of the first processor; empty where there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf8", errors="replace").splitlines()
     except OSError:
-        return platform.processor()
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor()
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")

@@ -10,6 +10,7 @@ import argparse
 import sys
 import warnings
 
+import measure
 import numpy as np
 
 import kgeval as kg
@@ -26,7 +27,7 @@ METRICS = {"mrr": "mrr", "mr": "mr", "h1": "hits@1", "h3": "hits@3", "h10": "hit
 
 def add_arguments(parser):
     parser.add_argument("--bench", required=True, metavar="FOLDER", help="the folder of work.py")
-    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy")
+    parser.add_argument("--backend", choices=measure.BACKENDS, default="numpy")
 
 
 def ranks(result, triples):
@@ -42,9 +43,8 @@ def ranks(result, triples):
 
 def setup(work, embeddings, given):
     """Return what the harness asks for: a function that evaluates once, and what there is to say of it."""
-    options = {} if given.backend == "numpy" else {"device": "cpu"}
-    if options:
-        import torch  # noqa: F401 (so that its loading is no part of the first evaluation)
+    options = measure.backend_options(given.backend)
+    measure.load_backend(given.backend)  # so that loading it is no part of the first evaluation
     model = MODELS[given.model](*embeddings)
     left_out = work.all_test[len(work.test) :]
     dataset = kg.Dataset.from_arrays(
