@@ -60,6 +60,9 @@ class Labels(Sequence[str]):
             start += len(ids)
         return places
 
+    def __add__(self, other: Sequence[str]) -> tuple[str, ...]:
+        return (*self, *other)
+
     @overload
     def __getitem__(self, index: SupportsIndex) -> str: ...
 

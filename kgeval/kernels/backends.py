@@ -18,10 +18,19 @@ import numpy as np
 
 from kgeval.errors import ProtocolError
 from kgeval.kernels.arrays import Array, is_on_device, is_tensor, load_torch
+from kgeval.kernels.compiled import is_compiled
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.memory import MEMORY_SHARE, check_fits, device_free_bytes, free_bytes
-from kgeval.kernels.numpy_kernels import BYTE_CELL_BYTES, CELL_BYTES, QUERY_BYTES, NumpyCounter, even_width
+from kgeval.kernels.numpy_kernels import (
+    BYTE_CELL_BYTES,
+    CELL_BYTES,
+    COMPILED_BYTE_CELL_BYTES,
+    COMPILED_CELL_BYTES,
+    QUERY_BYTES,
+    NumpyCounter,
+    even_width,
+)
 from kgeval.kernels.tables import is_kept
 from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
@@ -117,6 +126,8 @@ class _Plan:
     @property
     def cell_bytes(self) -> int:
         """The memory that a cell of a tile needs."""
+        if is_compiled():
+            return COMPILED_BYTE_CELL_BYTES if self.with_bytes else COMPILED_CELL_BYTES
         return BYTE_CELL_BYTES if self.with_bytes else CELL_BYTES
 
 
@@ -191,8 +202,8 @@ def counter_bytes(
     Examples
     --------
     >>> candidates = np.ones((1000, 64), dtype=np.float32)
-    >>> counter_bytes("dot", candidates), counter_bytes("l1", candidates)
-    (9776576, 2462144)
+    >>> counter_bytes("dot", candidates) > counter_bytes("l1", candidates) > candidates.nbytes
+    True
     """
     plan = _plan(geometry, candidates, device, block_size, threads, batch_size)
     copied = _copied_bytes(geometry, _sample(candidates), candidates, plan)

@@ -28,6 +28,7 @@ _MAX_WAITING = 1 << 20  # when there are more undecided pairs than this, they ar
 # Memory of a thread, measured: for each cell of a tile (scores of the passes, masks, copies of rows), without and with
 # a pass of 8-bit products, and for each number of a query. Between few and many undecided candidates, it doubles.
 CELL_BYTES, BYTE_CELL_BYTES, QUERY_BYTES = 17, 24, 32
+COMPILED_CELL_BYTES, COMPILED_BYTE_CELL_BYTES = 5, 9  # the compiled loop needs no masks
 
 
 class NumpyCounter:

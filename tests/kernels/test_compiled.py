@@ -7,15 +7,24 @@ import warnings
 
 import numpy as np
 import pytest
+from grids import light
 
 from kgeval import KgevalWarning
 from kgeval.kernels import Places, best_candidates, compiled, exact_scores
 from kgeval.kernels.numpy_kernels import NumpyCounter
+from kgeval.kernels.tiles import Recheck, decide
 
 
 def test_the_switch(loops):
     """KGEVAL_COMPILED=0 switches the loops off; anything else leaves them on."""
     assert compiled.is_compiled() == (loops == "numba")
+
+
+@pytest.fixture
+def compiled_loops(monkeypatch):
+    """The test is about the compiled loops alone."""
+    pytest.importorskip("numba", reason="needs kgeval[fast]")
+    monkeypatch.setenv(compiled.SWITCH, "1")
 
 
 @pytest.fixture
@@ -58,10 +67,8 @@ print(exact_pair_scores("dot", np.array([[2.0, 3.0]]), np.array([[5.0, 7.0]]), i
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("folder", ["absent", "read-only", "a file"])
-def test_a_cache_that_cannot_be_written(tmp_path, loops, folder):
+def test_a_cache_that_cannot_be_written(tmp_path, compiled_loops, folder):
     """The loops are compiled in memory then."""
-    if loops == "numpy":
-        pytest.skip("numpy needs no cache")
     place = tmp_path / "cache"
     if folder == "read-only":
         place.mkdir(mode=0o500)
@@ -121,3 +128,36 @@ def test_scores_far_beyond_the_next_block(loops, geometry):
         (found,) = best_candidates(geometry, query[None], table, None, np.array([answer]), [nothing], 5)
         assert found.candidates.tolist() == np.lexsort((np.arange(600), -scores))[:5].tolist()
         assert (found.better, found.equal) == ((scores > scores[answer]).sum(), (scores == scores[answer]).sum())
+
+
+@pytest.mark.parametrize("seed", light(range(40), 3))
+def test_undecided_pairs_are_screened_again(compiled_loops, seed):
+    """With a `Recheck` a pair is better if either of two scores says so, undecided if neither decides it."""
+    rng = np.random.default_rng(seed)
+    n_rows, width, d = int(rng.integers(1, 4)), int(rng.choice([1, 63, 64, 65, 300])), 3
+    tile = rng.integers(0, 40, (n_rows, width)).astype(np.int32)
+    queries, candidates = rng.integers(-3, 4, (n_rows, d)), rng.integers(-3, 4, (width, d))
+    row_of = np.sort(np.concatenate([np.arange(n_rows), rng.integers(0, n_rows, 4)]))
+    n = len(row_of)
+    low = rng.integers(0, 40, n)
+    high, next_low = low + rng.integers(0, 3, n), rng.integers(-9, 9, n)
+    next_high = next_low + rng.integers(0, 4, n)
+    known = rng.random(tile.shape) < 0.3
+    recheck = Recheck(*(np.asarray(x, dtype=np.float32) for x in (queries, candidates, next_low, next_high)))
+    found = decide(tile, row_of, low.astype(np.int32), high.astype(np.int32), *np.nonzero(known), recheck)
+    pairs = sorted(zip(found.which.tolist(), found.columns.tolist(), found.is_known.tolist()))
+    expected = []
+    for i, r in enumerate(row_of.tolist()):
+        if i in found.crowded:
+            assert sum(low[i] <= value <= high[i] for value in tile[r]) > max(1, width // 64)
+            continue
+        above = known_above = 0
+        for j in range(width):
+            again = int(queries[r] @ candidates[j])
+            is_open = low[i] <= tile[r, j] <= high[i]
+            is_above = tile[r, j] > high[i] or (is_open and again > next_high[i])
+            above, known_above = above + is_above, known_above + (is_above and known[r, j])
+            if is_open and next_low[i] <= again <= next_high[i]:
+                expected.append((i, j, bool(known[r, j])))
+        assert (found.above[i], found.known_above[i]) == (above, known_above)
+    assert pairs == expected

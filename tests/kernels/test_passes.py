@@ -18,10 +18,9 @@ from kernel_cases import (
     wrong_cases,
 )
 
-from kgeval.kernels.compiled import is_compiled
 from kgeval.kernels.counts import Places, count_known
 from kgeval.kernels.rows import count_rows
-from kgeval.kernels.tiles import Recheck, count_true, decide
+from kgeval.kernels.tiles import count_true, decide
 
 pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.usefixtures("loops")]
 
@@ -304,41 +303,6 @@ def test_count_true(width):
     assert count_true(mask).tolist() == [width, 0, 1, 1, sum(mask[4].tolist())]
     assert count_true(mask[:, ::-1]).tolist() == [width, 0, 1, 1, sum(mask[4].tolist())]
     assert count_true(mask[:0]).tolist() == []
-
-
-@pytest.mark.parametrize("seed", light(range(40), 3))
-def test_undecided_pairs_are_screened_again(seed):
-    """With a `Recheck` a pair is better if either of two scores says so, undecided if neither decides it."""
-    if not is_compiled():
-        pytest.skip("only the compiled loop screens twice")
-    rng = np.random.default_rng(seed)
-    n_rows, width, d = int(rng.integers(1, 4)), int(rng.choice([1, 63, 64, 65, 300])), 3
-    tile = rng.integers(0, 40, (n_rows, width)).astype(np.int32)
-    queries, candidates = rng.integers(-3, 4, (n_rows, d)), rng.integers(-3, 4, (width, d))
-    row_of = np.sort(np.concatenate([np.arange(n_rows), rng.integers(0, n_rows, 4)]))
-    n = len(row_of)
-    low = rng.integers(0, 40, n)
-    high, next_low = low + rng.integers(0, 3, n), rng.integers(-9, 9, n)
-    next_high = next_low + rng.integers(0, 4, n)
-    known = rng.random(tile.shape) < 0.3
-    recheck = Recheck(*(np.asarray(x, dtype=np.float32) for x in (queries, candidates, next_low, next_high)))
-    found = decide(tile, row_of, low.astype(np.int32), high.astype(np.int32), *np.nonzero(known), recheck)
-    pairs = sorted(zip(found.which.tolist(), found.columns.tolist(), found.is_known.tolist()))
-    expected = []
-    for i, r in enumerate(row_of.tolist()):
-        if i in found.crowded:
-            assert sum(low[i] <= value <= high[i] for value in tile[r]) > max(1, width // 64)
-            continue
-        above = known_above = 0
-        for j in range(width):
-            again = int(queries[r] @ candidates[j])
-            is_open = low[i] <= tile[r, j] <= high[i]
-            is_above = tile[r, j] > high[i] or (is_open and again > next_high[i])
-            above, known_above = above + is_above, known_above + (is_above and known[r, j])
-            if is_open and next_low[i] <= again <= next_high[i]:
-                expected.append((i, j, bool(known[r, j])))
-        assert (found.above[i], found.known_above[i]) == (above, known_above)
-    assert pairs == expected
 
 
 BIG = 2**53
