@@ -6,6 +6,7 @@ entities.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import operator
 from abc import abstractmethod
@@ -22,6 +23,7 @@ from kgeval.errors import DataError
 BLOCK = 2**16  # how many labels become strings, or are hashed, at once
 SHOWN = 1000  # longer sequences are shown in part
 WORD = 8  # bytes that are compared at once
+LONG = 4096  # labels of more bytes are hashed and compared one by one
 N_BLOCK_DIGITS = 4  # NumberLabels.in_text_order goes through numbers that differ in their last four digits at once
 _IS_SPACE = np.array([byte < 0x80 and chr(byte).isspace() for byte in range(256)])
 CODEC = ("utf-8", "surrogatepass")  # Python strings may hold single surrogates, which plain UTF-8 has not
@@ -302,7 +304,11 @@ class TextLabels(Labels):
         return len(self._offsets) - 1
 
     def _label(self, i: int) -> str:
-        return self._padded[self._offsets[i] : self._offsets[i + 1]].decode(*CODEC)
+        return self._text_of(i).decode(*CODEC)
+
+    def _text_of(self, i: int) -> bytes:
+        """Return the bytes of a label."""
+        return self._padded[self._offsets[i] : self._offsets[i + 1]]
 
     def take(self, ids: Ids) -> list[str]:
         """See `Labels.take`."""
@@ -340,7 +346,8 @@ class TextLabels(Labels):
 
     def _text_order(self) -> Ids:
         """Return the ids in the order of their labels; `place` counts the bytes that have been compared."""
-        if b"\0" in self._padded[:-WORD]:  # words of labels that end are filled with zeros
+        # words of labels that end are filled with zeros; a very long label has too many words
+        if b"\0" in self._padded[:-WORD] or self.lengths.max(initial=0) > LONG:
             strings = list(self)
             return np.array(sorted(range(len(self)), key=strings.__getitem__), dtype=np.int64)
         order = np.arange(len(self))
@@ -380,7 +387,10 @@ class TextLabels(Labels):
     def _hashes_of(self, ids: Ids) -> npt.NDArray[np.uint64]:
         lengths = self._offsets[1:][ids] - self._offsets[ids]
         hashes = lengths.astype(np.uint64)
-        rows, place = np.arange(len(ids)), 0
+        for row in np.flatnonzero(lengths > LONG):
+            digest = hashlib.blake2b(self._text_of(ids[row]), digest_size=8).digest()
+            hashes[row] = int.from_bytes(digest, "little")
+        rows, place = np.flatnonzero(lengths <= LONG), 0
         while len(rows):
             mixed = (hashes[rows] ^ self._words(ids[rows], place)) * np.uint64(0x9E3779B97F4A7C15)
             hashes[rows] = mixed ^ (mixed >> np.uint64(29))
@@ -439,7 +449,9 @@ class TextLabels(Labels):
         """Return whether the label of ``ids[i]`` is that of ``other_ids[i]`` in `other`, bool, shape (ids,)."""
         lengths = self._offsets[1:][ids] - self._offsets[ids]
         are_equal = lengths == other._offsets[1:][other_ids] - other._offsets[other_ids]
-        rows, place = np.flatnonzero(are_equal), 0
+        for row in np.flatnonzero(are_equal & (lengths > LONG)):
+            are_equal[row] = self._text_of(ids[row]) == other._text_of(other_ids[row])
+        rows, place = np.flatnonzero(are_equal & (lengths <= LONG)), 0
         while len(rows):
             are_equal[rows] = self._words(ids[rows], place) == other._words(other_ids[rows], place)
             place += WORD

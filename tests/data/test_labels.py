@@ -10,6 +10,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.data import NumberLabels, TextLabels, Vocabulary
+from kgeval.data.labels import LONG
 from kgeval.errors import DataError
 from kgeval.files import pack_labels
 from kgeval.results.files import pack_vocabularies, unpack_vocabularies
@@ -35,6 +36,7 @@ def test_text_labels_are_like_a_tuple(seed):
     assert labels == words
     assert words == labels
     assert hash(labels) == hash(words)
+    assert labels + words[:2] == words + words[:2]
     assert (tuple(labels), len(labels), labels[-1], labels[3:50:7]) == (words, len(words), words[-1], words[3:50:7])
     assert labels == pickle.loads(pickle.dumps(labels)) == TextLabels.of(list(words)) != TextLabels.of(words[::-1])
     assert np.array(labels, dtype=object).tolist() == list(words)
@@ -75,6 +77,7 @@ def test_ids_are_like_the_same_strings(n):
     assert labels == words
     assert words == labels
     assert hash(labels) == hash(words)
+    assert labels + words[:2] == words + words[:2]
     assert labels == TextLabels.of(words)
     order = [i for ids in labels.in_text_order() for i in ids.tolist()]
     assert order == sorted(range(n), key=words.__getitem__)
@@ -199,3 +202,15 @@ def test_ids_need_no_memory_of_labels():
     assert dataset.entities.ids(["12"]).tolist() == [12]
     assert dataset.near_duplicates == {"entity": [], "relation": []}
     assert repr(dataset.entities.labels) == "('0', '1', '2', ... 1,000,000,000 labels)"
+
+
+def test_very_long_labels():
+    """Labels around the length from which each is hashed and compared alone: found, sorted, told apart, repeated."""
+    stem = "x" * LONG
+    texts = [stem, stem + "a", stem + "b", stem[:-1], stem[:-1] + "é", "y", stem + "ab", ""]
+    labels = TextLabels.of(texts)
+    assert labels == tuple(texts)
+    assert labels.find([*texts, stem + "c", stem[:-2]]).tolist() == [*range(8), -1, -1]
+    assert np.concatenate(list(labels.in_text_order())).tolist() == sorted(range(8), key=texts.__getitem__)
+    assert labels.repeated is None
+    assert TextLabels.of([*texts, stem + "b"]).repeated == (2, 8)
