@@ -28,7 +28,7 @@ from kgeval.data.frames import (
     further_notes,
     has_names,
 )
-from kgeval.data.labels import Labels, TextLabels
+from kgeval.data.labels import BLOCK, Labels, TextLabels
 from kgeval.data.library_objects import library_triples, pieces_of
 from kgeval.data.row_keys import group_rows
 from kgeval.data.splitting import split_rows, split_sizes
@@ -531,8 +531,11 @@ class Dataset:
         for triples in self.splits.values():
             is_first[triples.s] = True
             is_third[triples.o] = True
-        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column; -1: no entity
         n_second = len(self.relations)
+        # An overlap is at most n_second / n_other. If that is below 25%, no label need be looked up.
+        if 4 * n_second < min(int(is_first.sum()), int(is_third.sum())):
+            return ""
+        entity_ids = self.entities.find(self.relations.labels)  # of each label of the second column; -1: no entity
         found = []
         for other, is_other in (("first", is_first), ("third", is_third)):
             n_shared = int(is_other[entity_ids[entity_ids >= 0]].sum())
@@ -625,8 +628,11 @@ def _look_alikes(vocabulary: Vocabulary) -> list[tuple[str, str]]:
     """Return the pairs of labels that look alike; see `Dataset.near_duplicates`."""
     if not isinstance(vocabulary.labels, TextLabels):
         return []
-    unplain = {label: _plain(label) for label in vocabulary.labels.take(vocabulary.labels.maybe_unplain)}
-    unplain = {label: plain for label, plain in unplain.items() if plain != label}
+    unplain: dict[str, str] = {}
+    ids = vocabulary.labels.maybe_unplain
+    for start in range(0, len(ids), BLOCK):
+        labels = vocabulary.labels.take(ids[start : start + BLOCK])
+        unplain |= {label: plain for label, plain in zip(labels, _plain_forms(labels)) if plain != label}
     if not unplain:
         return []
     ids = vocabulary.find([*unplain, *unplain.values()])  # a label and its plain form look alike
@@ -639,11 +645,14 @@ def _look_alikes(vocabulary: Vocabulary) -> list[tuple[str, str]]:
     return pairs
 
 
-def _plain(label: str) -> str:
-    """Return a label in NFC, without invisible characters and spaces around it."""
-    if not label.isascii():
-        label = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
-    return label.strip()
+def _plain_forms(labels: Sequence[str]) -> list[str]:
+    """Return labels in NFC, without invisible characters and spaces around them."""
+    text = "".join(labels)
+    # Each part of a text in NFC is in NFC (Unicode Standard Annex 15), so most labels need no look at their characters.
+    if unicodedata.is_normalized("NFC", text) and not any(unicodedata.category(c) == "Cf" for c in set(text)):
+        return [label.strip() for label in labels]
+    forms = (label if label.isascii() else unicodedata.normalize("NFC", label) for label in labels)
+    return ["".join(c for c in form if unicodedata.category(c) != "Cf").strip() for form in forms]
 
 
 def _checked_triples(split: str, array: npt.ArrayLike, entities: Vocabulary, relations: Vocabulary) -> TripleSet:

@@ -252,8 +252,10 @@ class TextLabels(Labels):
             If the lengths do not fit the text, or if the text is not UTF-8.
         """
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        if offsets[-1] != len(text) or (lengths < 0).any():
+        if len(lengths) and (lengths.min() < 0 or lengths.max() > len(text)):
+            raise DataError(f"labels of {lengths.min()} to {lengths.max()} bytes; the text has {len(text)} bytes")
+        np.cumsum(lengths, out=offsets[1:], dtype=np.int64)
+        if offsets[-1] != len(text):
             raise DataError(f"labels of {offsets[-1]} bytes were expected; the text has {len(text)} bytes")
         labels = cls(text, offsets)
         if not text.isascii():
@@ -421,7 +423,7 @@ class TextLabels(Labels):
 
     def find(self, labels: Sequence[Any] | npt.NDArray[Any]) -> Ids:
         """See `Labels.find`."""
-        is_text = np.ones(len(labels), dtype=bool)
+        is_text = None
         if not isinstance(labels, TextLabels):
             strings = list(labels)
             try:
@@ -434,7 +436,7 @@ class TextLabels(Labels):
         found = np.full(len(labels), -1, dtype=np.int64)
         places, order = np.empty(len(wanted), dtype=np.int64), np.argsort(wanted)
         places[order] = np.searchsorted(hashes, wanted[order])  # several times faster in this order
-        rows = np.flatnonzero(is_text)
+        rows = np.arange(len(labels)) if is_text is None else np.flatnonzero(is_text)
         while len(rows):  # once, unless different labels have the same hash
             rows = rows[places[rows] < len(hashes)]
             rows = rows[hashes[places[rows]] == wanted[rows]]
@@ -457,6 +459,9 @@ class TextLabels(Labels):
             place += WORD
             rows = rows[are_equal[rows] & (lengths[rows] > place)]
         return np.asarray(are_equal)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (bytes(self.text), self._offsets)  # without the index, which is larger than the text
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TextLabels):

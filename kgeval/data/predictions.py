@@ -158,7 +158,12 @@ class Predictions:
         (array([-1,  0]), ('1 of 2 answers are no labels of entities; they count as wrong answers',))
         """
         entities, relations = dataset.entities, dataset.relations
-        places = {label: i for i, label in enumerate(entities.labels)}
+        wanted = dict.fromkeys(
+            label
+            for query, given in answers.items()
+            for label in (*(query if isinstance(query, tuple) else ()), *given)
+        )
+        places = dict(zip(wanted, entities.find(list(wanted)).tolist()))
         triples, sides, lists = [], [], []
         for query, given in answers.items():
             is_query = isinstance(query, tuple) and len(query) == 3 and query[1] is not None

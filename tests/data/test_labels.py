@@ -38,6 +38,8 @@ def test_text_labels_are_like_a_tuple(seed):
     assert hash(labels) == hash(words)
     assert labels + words[:2] == words + words[:2]
     assert (tuple(labels), len(labels), labels[-1], labels[3:50:7]) == (words, len(words), words[-1], words[3:50:7])
+    assert labels.find(iter(words)).tolist() == list(range(len(words)))
+    assert len(pickle.dumps(labels)) < len(labels.text) + 8 * len(labels) + 300  # without the index
     assert labels == pickle.loads(pickle.dumps(labels)) == TextLabels.of(list(words)) != TextLabels.of(words[::-1])
     assert np.array(labels, dtype=object).tolist() == list(words)
     ids = rng.integers(0, len(words), size=40)
@@ -140,6 +142,18 @@ def test_labels_that_look_alike_are_those_of_a_loop(seed):
 
 
 @pytest.mark.parametrize(
+    "character", ["e\u0301", "\u00e9\u200b", "\u00a0", "\ufb01", "\u0301", "\u2126", "\U000e0020", "\ud800"]
+)
+def test_one_character_makes_labels_look_alike(character):
+    """Among labels in NFC without invisible characters, whose characters are not looked at one by one."""
+    plain = ["caf\u00e9", "\u00e9", "\u03a9", "fi", "na\u00efve", "\u6771\u4eac", "a"]
+    words = [*plain, *(character + word for word in plain), *(word + character for word in plain), character]
+    words = list(dict.fromkeys(words))
+    dataset = kg.Dataset.from_arrays(train=[[0, 0, 0]], entity_labels=words, relation_labels=["r"])
+    assert dataset.near_duplicates["entity"] == look_alikes(words)
+
+
+@pytest.mark.parametrize(
     ("labels", "wrong"),
     [
         (sorted(map(str, range(12))), "label '10' has the id 2"),
@@ -181,6 +195,8 @@ def test_files_keep_labels(tmp_path, seed):
     [
         (b"abc", [1, 1], "labels of 2 bytes were expected; the text has 3 bytes"),
         (b"abc", [4, -1], "the text has 3 bytes"),
+        (b"abc", np.array([4, 2**64 - 1], np.uint64), "the text has 3 bytes"),
+        (b"abc", [2**62, 2**62, 2**62, 2**62, 3], "the text has 3 bytes"),
         (b"a\xffc", [1, 2], "is not UTF-8"),
         ("é".encode(), [1, 1], "a label begins inside a character"),
         (b"aa", [1, 1], "label 'a' occurs at ids 0 and 1"),
