@@ -36,11 +36,11 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("scorers",),
     ("metrics", "kernels", "features"),
     ("data", "stats"),
-    ("checks", "files", "discovery"),
+    ("checks", "files", "discovery", "markup"),
     ("errors", "_version"),
 )
 FLOOR = {part: len(ORDER) - i for i, row in enumerate(ORDER) for part in row}
-LOOSE = {"__init__", "__main__", "_version", "checks", "discovery", "errors", "files"}
+LOOSE = {"__init__", "__main__", "_version", "checks", "discovery", "errors", "files", "markup"}
 OPTIONAL = {
     "h5py", "matplotlib", "plotly", "pooch", "pyarrow", "pyoxigraph", "ray", "safetensors", "scipy", "sklearn", "torch",
     "triton",

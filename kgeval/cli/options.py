@@ -22,7 +22,7 @@ from kgeval.errors import DataError, ProtocolError, ScoreError
 from kgeval.evaluation import MISSING
 from kgeval.files import check_source, check_target
 from kgeval.formats import dataset_formats, has_named_header, model_formats, prediction_formats, read_candidates
-from kgeval.report import printable
+from kgeval.markup import printable
 from kgeval.results import EvaluationResult
 from kgeval.scorers.models import INVERSE_ROWS, LAYOUTS, MODELS, NORMALISATIONS
 

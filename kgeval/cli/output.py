@@ -16,8 +16,9 @@ from kgeval.classification import ClassificationResult
 from kgeval.cli.options import json_text, say_aside, words
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
+from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES, parse_all, split_list
-from kgeval.report import FORMATS, format_frame, frame_records, printable, rough_lines, summary_frame, undefined_lines
+from kgeval.report import FORMATS, format_frame, frame_records, rough_lines, summary_frame, undefined_lines
 from kgeval.results import (
     BREAKDOWNS,
     CLUSTERS,

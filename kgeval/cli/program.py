@@ -21,7 +21,7 @@ from kgeval.cli.commands import all_commands
 from kgeval.cli.output import error_text
 from kgeval.cli.stopping import Stop, signals_stop, stop_message
 from kgeval.errors import KgevalError, KgevalWarning
-from kgeval.report import printable
+from kgeval.markup import printable
 
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 

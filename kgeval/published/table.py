@@ -17,10 +17,10 @@ import pandas as pd
 
 from kgeval.checks import check_one_of, check_positive_int
 from kgeval.errors import MetricError
+from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES
 from kgeval.published.reading import SHARES, ReportedCell, Row, Value, cut_off, kind_of_metric, reported_rows
 from kgeval.published.rules import Finding, Setting, judge
-from kgeval.report import printable
 
 ROUNDINGS = ("nearest", "any")
 MAX_SWAPS = 2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_target, replacing
-from kgeval.report.tables import printable
+from kgeval.markup import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

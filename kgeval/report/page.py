@@ -20,8 +20,8 @@ from kgeval.comparison import Comparison, name_results
 from kgeval.data import Dataset
 from kgeval.errors import DataError, MissingExtra
 from kgeval.files import check_target, replacing
+from kgeval.markup import printable
 from kgeval.report.page_content import page_data
-from kgeval.report.tables import printable
 from kgeval.results import EvaluationResult, have_same_ranks
 
 MIN_PLOTLY = 7

@@ -18,8 +18,8 @@ from kgeval.comparison import Comparison, mismatches
 from kgeval.data import SIDES, Dataset
 from kgeval.errors import DataError, MetricError
 from kgeval.features import OVER_SPLITS, matched_pairs
+from kgeval.markup import printable
 from kgeval.metrics import REASON, Metric, display_of, parse_all
-from kgeval.report.tables import printable
 from kgeval.results import (
     CONFIDENCE,
     DEFAULT_METRICS,

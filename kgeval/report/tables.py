@@ -18,6 +18,7 @@ from kgeval.checks import check_number, check_one_of
 from kgeval.comparison import Comparison
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
+from kgeval.markup import printable
 from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.results import EvaluationResult
 from kgeval.stats import FEW_CLUSTERS
@@ -35,21 +36,6 @@ _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "^": r"\textasciicircum{}",
 }
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
-
-
-def printable(label: str) -> str:
-    """Return a label that is safe to print in a terminal: control and text-direction characters are escaped.
-
-    Parameters
-    ----------
-    label : str
-
-    Examples
-    --------
-    >>> print(printable("São Tomé\\x1b[31m"))
-    São Tomé\\x1b[31m
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
 
 
 def summary_frame(

@@ -11,9 +11,9 @@ import pandas as pd
 
 from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import DataError, MetricError
+from kgeval.markup import printable
 from kgeval.metrics import REASON, Cell, join_reasons
 from kgeval.metrics.retrieval import ListMetric, Lists, from_run, query_reasons
-from kgeval.report import printable
 from kgeval.trec.measures import TrecMeasure
 
 TREC_TIES = ("trec", "expected", "optimistic", "pessimistic")

@@ -18,10 +18,10 @@ from made_results import like_fb15k237, noted, replaced
 
 import kgeval as kg
 from kgeval.comparison.comparing import compare
+from kgeval.markup import printable
 from kgeval.report import page_content as page_content_module
 from kgeval.report.page import content_policy, embedded_json, write_page
 from kgeval.report.page_content import page_data, shown_label
-from kgeval.report.tables import printable
 from kgeval.results import header_lines, kept_rivals
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")

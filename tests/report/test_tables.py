@@ -11,7 +11,8 @@ from oracle import chance
 
 import kgeval
 from kgeval import Dataset, MetricError, Protocol, ProtocolError
-from kgeval.report.tables import FORMATS, format_frame, frame_records, listed_ranks, printable, summary_frame
+from kgeval.markup import printable
+from kgeval.report.tables import FORMATS, format_frame, frame_records, listed_ranks, summary_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 

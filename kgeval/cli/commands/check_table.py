@@ -9,9 +9,9 @@ import kgeval
 from kgeval.cli.command import Command, Output
 from kgeval.cli.options import json_text
 from kgeval.errors import DataError
+from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES
 from kgeval.published import ROUNDINGS, read_reported
-from kgeval.report import printable
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,9 @@ from kgeval.cli.command import Command
 from kgeval.cli.options import add_results, json_text, results_of, say_aside
 from kgeval.comparison import COMPARED_METRICS, OVERRIDES, Comparison
 from kgeval.errors import ProtocolError
+from kgeval.markup import printable
 from kgeval.metrics import split_list
-from kgeval.report import FORMATS, format_compared, format_frame, frame_records, printable, undefined_lines
+from kgeval.report import FORMATS, format_compared, format_frame, frame_records, undefined_lines
 from kgeval.results import CLUSTERS, CONFIDENCE, Key
 
 LIMIT = 20

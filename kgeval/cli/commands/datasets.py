@@ -8,7 +8,8 @@ from typing import Any
 from kgeval.cli.command import Command
 from kgeval.cli.options import json_text
 from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files
-from kgeval.report import FORMATS, format_frame, frame_records, printable
+from kgeval.markup import printable
+from kgeval.report import FORMATS, format_frame, frame_records
 
 TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
 

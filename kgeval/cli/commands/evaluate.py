@@ -24,7 +24,8 @@ from kgeval.cli.options import (
 from kgeval.cli.output import ChosenColumns, add_output, check_output, result_text, save_error
 from kgeval.files import check_target
 from kgeval.formats import has_named_header
-from kgeval.report import listed_ranks, printable
+from kgeval.markup import printable
+from kgeval.report import listed_ranks
 from kgeval.results import EvaluationResult
 from kgeval.scorers import MAX_PAIRS
 

@@ -12,8 +12,9 @@ import kgeval
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_input, add_protocol, check_options, given_dataset, json_text, protocol_of, scorer_of
 from kgeval.errors import ProtocolError
+from kgeval.markup import printable
 from kgeval.metrics import ranks_under
-from kgeval.report import FORMATS, format_frame, printable
+from kgeval.report import FORMATS, format_frame
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

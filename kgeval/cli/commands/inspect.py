@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.report import printable
+from kgeval.markup import printable
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

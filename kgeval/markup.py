@@ -1,0 +1,88 @@
+"""HTML from Python: `tag` makes an element whose text is escaped; the report page and notebooks are built with it.
+
+`Markup` is a string that already is HTML. Whatever is not `Markup` is text, so a label with tags in it stays text.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import Any
+
+VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))  # HTML elements without an end tag
+
+
+class Markup(str):
+    """A string that is HTML or SVG, and is inserted as it is."""
+
+    __slots__ = ()
+
+
+def printable(label: str) -> str:
+    """Return a label that is safe to show: control and text-direction characters are escaped.
+
+    Parameters
+    ----------
+    label : str
+
+    Examples
+    --------
+    >>> print(printable("São Tomé\\x1b[31m"))
+    São Tomé\\x1b[31m
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
+
+
+def joined(*children: Any) -> Markup:
+    """Return children one after another: `Markup` as it is, other values as escaped text.
+
+    Parameters
+    ----------
+    *children
+        `Markup`, texts, numbers, None (nothing), or iterables of these.
+
+    Examples
+    --------
+    >>> joined("a < b", Markup("<br>"), None, [1, 2])
+    'a &lt; b<br>12'
+    """
+    parts: list[str] = []
+    for child in children:
+        if isinstance(child, Markup):
+            parts.append(child)
+        elif isinstance(child, str):
+            parts.append(html.escape(printable(child), quote=False))
+        elif isinstance(child, Iterable):
+            parts.append(joined(*child))
+        elif child is not None:
+            parts.append(html.escape(str(child), quote=False))
+    return Markup("".join(parts))
+
+
+def tag(name: str, *children: Any, **attributes: Any) -> Markup:
+    """Return an element of HTML or SVG.
+
+    Parameters
+    ----------
+    name : str
+    *children
+        As in `joined`.
+    **attributes
+        ``class_`` stands for ``class``, ``data_n`` for ``data-n``, ``viewBox`` for itself. An attribute that is None or
+        False is left out, True gives an attribute without a value. Values are escaped.
+
+    Examples
+    --------
+    >>> tag("td", "Jack & Jill", class_="label", data_n=3, hidden=False)
+    '<td class="label" data-n="3">Jack &amp; Jill</td>'
+    >>> tag("br")
+    '<br>'
+    """
+    texts: list[str] = []
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        written = key.rstrip("_").replace("_", "-")
+        texts.append(f" {written}" if value is True else f' {written}="{html.escape(printable(str(value)))}"')
+    start = f"<{name}{''.join(texts)}>"
+    return Markup(start if name in VOID else f"{start}{joined(*children)}</{name}>")
