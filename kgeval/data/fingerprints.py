@@ -56,5 +56,6 @@ def fingerprint_triples(
         s, p, o = positions[0][triples[:, 0]], positions[1][triples[:, 1]], positions[0][triples[:, 2]]
         order_of_rows, _ = group_rows(s, p, o)
         digest.update(f"\n{name} {len(triples)}\n".encode())
-        digest.update(np.column_stack([s, p, o])[order_of_rows].astype("<i8").tobytes())
+        sorted_rows = np.take(np.column_stack([s, p, o]), order_of_rows, axis=0)
+        digest.update(sorted_rows.astype("<i8", copy=False).data)
     return digest.hexdigest()

@@ -63,7 +63,10 @@ class Labels(Sequence[str]):
         return places
 
     def __add__(self, other: Sequence[str]) -> tuple[str, ...]:
-        return (*self, *other)
+        return NotImplemented if isinstance(other, str) else (*self, *other)
+
+    def __radd__(self, other: Sequence[str]) -> tuple[str, ...]:
+        return NotImplemented if isinstance(other, str) else (*other, *self)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> str: ...
@@ -181,6 +184,10 @@ class NumberLabels(Labels):
         """See `Labels.json_of`."""
         if not len(ids):
             return b""
+        scales, further = _further_digits()
+        # a block of `in_text_order`
+        if ids[0] > 0 and len(ids) == len(scales) and np.array_equal(ids, ids[0] * scales + further):
+            return _further_json().replace(b"#", b"%d" % ids[0])
         n_digits = len(str(int(ids.max())))
         # cells, (ids, characters): each row is a quote, the digits with leading zeros, a quote, a comma and a space.
         cells = np.full((len(ids), n_digits + 4), ord('"'), dtype=np.uint8)
@@ -210,6 +217,14 @@ def _further_digits() -> tuple[Ids, Ids]:
     texts = sorted(f"{i:0{length}}" for length in range(1, N_BLOCK_DIGITS + 1) for i in range(10**length))
     scales = [1, *(10 ** len(text) for text in texts)]
     return np.array(scales, dtype=np.int64), np.array([0, *map(int, texts)], dtype=np.int64)
+
+
+@lru_cache(maxsize=1)
+def _further_json() -> bytes:
+    """Return the JSON of the numbers that `_further_digits` describes, with ``#`` in the place of the first part."""
+    scales, further = _further_digits()
+    n_digits = np.rint(np.log10(scales)).astype(int).tolist()
+    return ", ".join(f'"#{i:0{n}}"' if n else '"#"' for i, n in zip(further.tolist(), n_digits)).encode("ascii")
 
 
 class TextLabels(Labels):

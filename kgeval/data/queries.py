@@ -275,7 +275,12 @@ def shares_query(triples: Ids, others: Ids, side: str) -> Bools:
     >>> shares_query(np.array([[1, 0, 2], [3, 0, 2]]), np.array([[1, 0, 5]]), "object")
     array([ True, False])
     """
-    (relation, given), _ = query_parts(np.concatenate([triples, others]), side)
-    # keys (n + m,): one integer for the (relation, given entity) of each triple, first of `triples`, then of `others`.
-    _, keys = RowKeys.of(relation, given)
-    return rank_in(np.unique(keys[len(triples) :]), keys[: len(triples)])[1]
+    (relation, given), (other_relation, other_given) = (query_parts(part, side)[0] for part in (triples, others))
+    # some: the triples that share the given entity and the relation with `others`, perhaps not with the same triple.
+    some = np.flatnonzero(np.isin(given, other_given) & np.isin(relation, other_relation))
+    pairs = zip((relation, given), (other_relation, other_given))
+    # keys: one integer for the (relation, given entity) of each triple, first of `some`, then of `others`.
+    _, keys = RowKeys.of(*(np.concatenate([column[some], other]) for column, other in pairs))
+    is_shared = np.zeros(len(triples), dtype=bool)
+    is_shared[some] = rank_in(np.unique(keys[len(some) :]), keys[: len(some)])[1]
+    return is_shared

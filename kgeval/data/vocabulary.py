@@ -61,12 +61,19 @@ class Vocabulary:
         ----------
         n : int
 
+        Raises
+        ------
+        DataError
+            If `n` is not an integer from 0 to 2**63 - 1.
+
         Examples
         --------
         >>> Vocabulary.of_ids(5_000_000)
         Vocabulary(5000000 labels: '0', '1', '2', ...)
         """
-        return cls(NumberLabels(n))
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n < 2**63:
+            raise DataError(f"the number of ids must be an integer from 0 to 2**63 - 1; got {n!r}")
+        return cls(NumberLabels(int(n)))
 
     @property
     def are_labels_ids(self) -> bool:

@@ -291,6 +291,7 @@ class Evaluator:
                     n_processes=run.executor.n_processes,
                     seconds_left=run.seconds_left,
                     progress=progress,
+                    prepared=job.prepared,
                 )
             except KeyboardInterrupt as error:
                 raise Stopped(job.describe_stop()) from error

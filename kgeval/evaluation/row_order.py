@@ -50,6 +50,7 @@ def check_row_order(
     n_processes: int = 1,
     seconds_left: float | None = None,
     progress: bool = False,
+    prepared: list[Any] | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Rank a sample of train triples, filtered, among `entities`; return the statistic and a caution.
 
@@ -86,6 +87,8 @@ def check_row_order(
         The seconds that the check may take; by default as many as are said above.
     progress : bool
         Whether to show a progress bar in a terminal.
+    prepared : list, optional
+        The candidates that the run prepared (see `Job`), which the check takes over.
 
     Returns
     -------
@@ -118,13 +121,14 @@ def check_row_order(
         return _unchecked("max_seconds left no time for it")
     if not n:
         return _unchecked(f"one train triple would cost more than {MAX_SHARE:.0%} of the run")
-    kept = {} if kept is None else kept
+    kept, prepared = {} if kept is None else kept, [] if prepared is None else prepared
     try:
         check_tasks = [_kept_task(kept, dataset, n, side, entities) for side in sides]
         deadline = None if seconds_left is None else time.monotonic() + seconds_left
         n_queries = sum(task.n_queries for task in check_tasks)
         meter = Meter(n_queries * len(entities), n_queries, progress, name="checking the row order", announces=False)
-        counts = rank(Job(rows, check_tasks, limits, meter=meter, deadline=deadline), executors.Threads(threads))
+        job = Job(rows, check_tasks, limits, meter=meter, deadline=deadline, prepared=prepared)
+        counts = rank(job, executors.Threads(threads))
     except ScoreError as error:  # for example, a scorer that knows only the queries of test
         return _unchecked(f"the scorer cannot score train triples: {error}")
     if any(len(part.rows) < len(task.rows) for part, task in zip(counts, check_tasks)):

@@ -14,7 +14,7 @@ import pandas as pd
 
 from kgeval.checks import counted, cut_label
 from kgeval.errors import DataError, KgevalError
-from kgeval.files import check_source, read_arrays, read_text
+from kgeval.files import check_source, read_archive, read_arrays, read_text
 from kgeval.formats.checkpoints import Stub, is_torch_file, parse_json, read_torch, safetensors_header, state_dict
 from kgeval.formats.datasets import dataset_formats, read_dataset
 from kgeval.formats.models import model_formats
@@ -146,6 +146,16 @@ def _takes_for(place: Path) -> Iterator[str]:
         yield prefix + _described_dataset(place, one.name)
     if not models and not datasets and place.is_file() and (is_archive(place) or table_suffix(place) in TABLE_SUFFIXES):
         yield f"a dataset: {_described_dataset(place, None)}"
+    if not models and not datasets and _is_result(place):
+        yield f"a result of kgeval; kgeval show {place} prints it"
+
+
+def _is_result(place: Path) -> bool:
+    """Return whether a file is an archive that kgeval wrote."""
+    try:
+        return place.is_file() and zipfile.is_zipfile(place) and "format" in read_archive(place)[1]
+    except KgevalError:
+        return False
 
 
 def _described_dataset(place: Path, name: str | None) -> str:

@@ -17,6 +17,7 @@ from kgeval.kernels.arrays import (
     address,
     as_array,
     as_double,
+    check_no_bits,
     double_copy,
     empty_like,
     fetched,
@@ -28,6 +29,7 @@ from kgeval.kernels.arrays import (
     library,
     like,
     load_torch,
+    may_be_bits,
     on_host,
 )
 from kgeval.kernels.backends import (
@@ -44,7 +46,17 @@ from kgeval.kernels.derived import clamped_dot, squared_l2
 from kgeval.kernels.geometry import GEOMETRIES, MAX_DIMENSION, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.memory import MEMORY_SHARE, check_fits, check_row_memory, free_bytes, is_out_of_memory, size_text
 from kgeval.kernels.rows import first_nan, largest_score, row_counter
-from kgeval.kernels.tables import StreamedTable, bfloat16, from_float16, is_kept, packed, streamed, taken, unpacked
+from kgeval.kernels.tables import (
+    StreamedTable,
+    bfloat16,
+    check_file,
+    from_float16,
+    is_kept,
+    packed,
+    streamed,
+    taken,
+    unpacked,
+)
 
 __all__ = [
     "GEOMETRIES",
@@ -65,7 +77,9 @@ __all__ = [
     "bfloat16",
     "check_counter_memory",
     "check_device",
+    "check_file",
     "check_fits",
+    "check_no_bits",
     "check_row_memory",
     "clamped_dot",
     "count_known",
@@ -91,6 +105,7 @@ __all__ = [
     "like",
     "load_torch",
     "make_counter",
+    "may_be_bits",
     "on_host",
     "one_thread_each",
     "packed",

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kgeval.checks import Reals
-from kgeval.errors import MissingExtra
+from kgeval.errors import DataError, KgevalError, MissingExtra
+from kgeval.kernels.compiled import load_compiled
 from kgeval.kernels.geometry import per_row
 from kgeval.kernels.tables import StreamedTable
 
@@ -95,6 +96,50 @@ def kind_of(array: Any) -> str:
     if not is_tensor(array):
         return str(array.dtype.kind)
     return "f" if array.is_floating_point() else str(array.dtype).removeprefix("torch.")[0]
+
+
+def may_be_bits(array: Array) -> bool:
+    """Tell whether the numbers of an array may be the bits of bfloat16 numbers: raw ones or integers of 16 bits.
+
+    Parameters
+    ----------
+    array : array or tensor
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> may_be_bits(np.zeros(2, dtype=np.int16)), may_be_bits(np.zeros(2, dtype=np.float16))
+    (True, False)
+    """
+    return kind_of(array) in ("i", "u", "V") and array.dtype.itemsize == 2
+
+
+def check_no_bits(name: str, values: Array, error: type[KgevalError] = DataError) -> None:
+    """Raise an error if the numbers of a table may be the bits of bfloat16 numbers (see `may_be_bits`).
+
+    Ranks of these integers would look plausible.
+
+    Parameters
+    ----------
+    name : str
+        The name of the table, for the message.
+    values : array or tensor
+    error : type of KgevalError
+        The class of the error.
+    """
+    if not may_be_bits(values):
+        return
+    if is_tensor(values):
+        ways = f"pass {name}.view(torch.bfloat16); if they are integers, pass {name}.float()"
+    else:
+        ways = (
+            f"which numpy does not have, pass kgeval.models.bfloat16({name}) (for a file: dtype='bfloat16', "
+            f"--dtype bfloat16); if they are integers, pass {name}.astype(numpy.float32)"
+        )
+    raise error(f"{name} has dtype {values.dtype}. If these are the bits of bfloat16 numbers, {ways}")
 
 
 def is_on_device(array: Array) -> bool:
@@ -276,4 +321,16 @@ def largest_in_rows(vectors: Array) -> Reals:
     """
     if is_tensor(vectors):
         return np.asarray(on_host(vectors.detach().abs().amax(dim=1).double()))
-    return per_row(lambda rows: np.abs(rows).max(axis=1), vectors)
+    return per_row(_largest, vectors)
+
+
+def _largest(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the largest absolute value of each row; NaN where a row holds a NaN."""
+    loops = load_compiled()
+    if loops is None or rows.dtype not in (np.float32, np.float64):
+        return np.asarray(np.abs(rows).max(axis=1))
+    # Without the bit of the sign, floats are in the order of their bits, and NaN follows infinity.
+    bits = rows.view(f"u{rows.itemsize}")
+    maxima = np.empty(len(rows), dtype=bits.dtype)
+    loops.row_maxima(bits, bits.dtype.type(np.iinfo(bits.dtype).max >> 1), maxima)
+    return maxima.view(rows.dtype)

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -336,8 +337,19 @@ def _remedy(geometry: str, candidates: Array, plan: _Plan, copied: int, free: in
 def multiplies_bytes() -> bool:
     """Tell whether torch multiplies matrices of 8-bit integers fast and exactly on this processor.
 
-    The product is fast if torch uses AVX512. To test whether it is exact, the function multiplies two matrices of the
-    largest integers: some processors cut off large sums at a limit (saturation).
+    The product is fast if torch uses AVX512.
+    """
+    torch = load_torch()
+    multiply = getattr(torch, "_int_mm", None)
+    is_fast = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+    return is_fast and multiply is not None and _is_exact(multiply)
+
+
+@cache
+def _is_exact(multiply: Callable[..., Any]) -> bool:
+    """Tell whether a function of torch multiplies two matrices of the largest 8-bit integers exactly.
+
+    Some processors cut off large sums at a limit (saturation).
     """
     torch = load_torch()
     # the largest integers; the next two lines make some rows negative, and alternate the sign within other rows
@@ -345,11 +357,11 @@ def multiplies_bytes() -> bool:
     factors[::3] = -127
     factors[1::3, ::2] = -127
     try:
-        product = torch._int_mm(torch.from_numpy(factors), torch.from_numpy(factors).T).numpy()
-    except (AttributeError, RuntimeError):
+        product = multiply(torch.from_numpy(factors), torch.from_numpy(factors).T).numpy()
+    except RuntimeError:
         return False
     wide = factors.astype(np.int32)
-    return torch.backends.cpu.get_cpu_capability().startswith("AVX512") and np.array_equal(product, wide @ wide.T)
+    return np.array_equal(product, wide @ wide.T)
 
 
 @contextmanager

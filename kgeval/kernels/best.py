@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +24,7 @@ from kgeval.kernels.passes import make_passes
 
 _FIRST_BLOCK = 256  # candidates of the first block, which are all scored exactly
 _BLOCK_NUMBERS = 1 << 20  # numbers of the vectors of a block
+_SHARED_BLOCKS = 16  # so many blocks are shared by all processors
 
 
 @dataclass(frozen=True)
@@ -118,23 +121,37 @@ def best_candidates(
     """
     rows = np.arange(len(queries))
     thresholds = exact_pair_scores(geometry, queries, on_host(table[answers]), rows, rows)
-    search = _Search(geometry, queries, thresholds, skipped, n)
     n_candidates = len(table) if pool is None else len(pool)
-    step, start = max(8, _BLOCK_NUMBERS // max(1, table.shape[1])), 0
-    with threadpool_limits(1, user_api="blas"):  # the products are too small to be shared
-        while start < n_candidates:
-            stop = min(start + (step if start else min(step, _FIRST_BLOCK)), n_candidates)
+    step = max(8, _BLOCK_NUMBERS // max(1, table.shape[1]))
+
+    def searched(first: int, end: int) -> _Search:
+        """Read the candidates ``first:end``."""
+        search, start = _Search(geometry, queries, thresholds, skipped, n), first
+        while start < end:
+            stop = min(start + (step if start > first else min(step, _FIRST_BLOCK)), end)
             ids = np.arange(start, stop) if pool is None else pool[start:stop]
             vectors = np.ascontiguousarray(on_host(table[start:stop] if pool is None else table[ids]))
-            is_finite = np.isfinite(vectors)
-            if not is_finite.all():
-                bad = ids[np.argmin(is_finite.all(axis=1))]
-                raise ScoreError(f"the vector of entity {bad} has a NaN or an infinite value")
+            flat = vectors.ravel()
+            with np.errstate(over="ignore", invalid="ignore"):
+                are_finite = np.isfinite(np.dot(flat, flat))  # the sum of the squares is finite only if each number is
+            if not are_finite and not (is_finite := np.isfinite(vectors).all(axis=1)).all():
+                bad = ids[np.argmin(is_finite)]
+                raise ScoreError(
+                    f"the vector of entity {bad}, dataset.entities.labels[{bad}], has a NaN or an infinite value. Did "
+                    "the training diverge?"
+                )
             search.read(ids, vectors)
             start = stop
-    return [
-        Best(*best, int(better), int(equal)) for best, better, equal in zip(search.best, search.better, search.equal)
-    ]
+        return search
+
+    n_searches = (os.cpu_count() or 1) if n_candidates >= _SHARED_BLOCKS * step else 1
+    ends = np.linspace(0, n_candidates, n_searches + 1).astype(int).tolist()
+    # the products are too small to be shared
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_searches) as threads:
+        whole, *others = threads.map(searched, ends[:-1], ends[1:])
+    for search in others:
+        whole.add(search)
+    return [Best(*best, int(better), int(equal)) for best, better, equal in zip(whole.best, whole.better, whole.equal)]
 
 
 class _Search:
@@ -188,6 +205,13 @@ class _Search:
             possible = np.flatnonzero(cells >= least_low[i]) if is_full[i] else np.arange(len(cells))
             possible = possible[~rank_in(self.skipped[i], ids[possible])[1]]
             self._keep(i, ids[possible], self._exact(i, vectors, order[possible]))
+
+    def add(self, other: _Search) -> None:
+        """Add what a search of the same queries among other candidates found."""
+        self.better += other.better
+        self.equal += other.equal
+        for i, best in enumerate(other.best):
+            self._keep(i, *best)
 
     def _exact(self, i: int, vectors: Any, columns: Ids) -> Reals:
         """Return the exact scores of query `i` with the candidates of some columns."""

@@ -145,11 +145,13 @@ class ByteDotPass:
         largest = np.abs(queries).max(axis=1)
         is_usable = is_in_range(largest) & is_in_range(self.single.unit)
         step = np.where(is_usable, largest, 127.0) / 127.0
-        q = np.where(is_usable[:, None], queries, 0.0)
-        rounded = np.rint(q / step[:, None])
+        q = queries if is_usable.all() else np.where(is_usable[:, None], queries, 0.0)
+        rounded = q / step[:, None]
+        vectors = np.rint(rounded, out=rounded).astype(np.int8)
         sizes = np.sqrt(np.einsum("ij,ij->i", q, q))
-        q -= rounded * step[:, None]  # now q - q'
-        return PreparedBytes(rounded.astype(np.int8), step, sizes, np.sqrt(np.einsum("ij,ij->i", q, q)), is_usable)
+        rounded *= step[:, None]  # now q'
+        rests = np.subtract(q, rounded, out=rounded)
+        return PreparedBytes(vectors, step, sizes, np.sqrt(np.einsum("ij,ij->i", rests, rests)), is_usable)
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
         """Return the integer dot product of each query of `rows` (None: all queries) with each candidate of `block`."""

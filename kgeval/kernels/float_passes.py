@@ -392,6 +392,8 @@ class DistancePass:
 
 def _norms(divisor: float, rows: Vectors) -> Reals:
     """Return the Euclidean norm of each row after it is divided by a power of two, float64."""
+    if divisor == 1.0 and (sums := _compiled_sums(rows, are_squared=True)) is not None:
+        return np.asarray(np.sqrt(sums))
     doubles = rows.astype(np.float64)
     if divisor != 1.0:
         doubles /= divisor
@@ -400,7 +402,18 @@ def _norms(divisor: float, rows: Vectors) -> Reals:
 
 def _absolute_sums(rows: Vectors) -> Reals:
     """Return the sum of the absolute values of each row, float64."""
-    return np.asarray(np.abs(rows).sum(axis=1, dtype=np.float64))
+    sums = _compiled_sums(rows, are_squared=False)
+    return np.asarray(np.abs(rows).sum(axis=1, dtype=np.float64)) if sums is None else sums
+
+
+def _compiled_sums(rows: Vectors, are_squared: bool) -> Reals | None:
+    """Return the sum of the squares, or of the absolute values, of each row; None where no compiled loop adds them."""
+    loops = load_compiled()
+    if loops is None or rows.dtype not in (np.float32, np.float64):
+        return None
+    sums = np.empty(len(rows))
+    loops.row_sums(rows, are_squared, sums)
+    return sums
 
 
 def _scaled_table(candidates: Vectors, unit: float) -> Any:

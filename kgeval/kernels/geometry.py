@@ -36,6 +36,7 @@ _PAIR_BYTES = 1 << 20  # size of the float64 vectors that are scored together; f
 _SHORT = 16  # rows with at most this many terms are added column by column
 _PART_BYTES = 1 << 20  # size of the candidates that are copied to float64 together
 _MIN_SHARED = 1 << 22  # a table of more numbers is read by all processors
+_PARTS_AT_ONCE = 16  # that a thread reads before it asks for more
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,8 @@ def exact_pair_scores(geometry: str, queries: Vectors, candidates: Vectors, rows
     loops = load_compiled()
     is_plain = isinstance(candidates, np.ndarray) and candidates.dtype in (np.float32, np.float64)
     if loops is not None and geometry in loops.KINDS and is_plain and queries.dtype == np.float64:
-        loops.exact_pairs(loops.KINDS[geometry], queries, np.asarray(candidates), rows, columns, scores)
+        terms = np.empty(queries.shape[1])
+        loops.exact_pairs(loops.KINDS[geometry], queries, np.asarray(candidates), rows, columns, terms, scores)
         return scores
     for part in pair_parts(len(rows), queries.shape[1]):
         scores[part] = exact_scores(geometry, queries[rows[part]], candidates[columns[part]])
@@ -275,8 +277,9 @@ def map_parts(function: Callable[[slice], Any], vectors: Vectors) -> list[Any]:
     parts = row_parts(vectors)
     if len(vectors) * vectors.shape[1] <= _MIN_SHARED:
         return list(map(function, parts))
+    runs = [parts[i : i + _PARTS_AT_ONCE] for i in range(0, len(parts), _PARTS_AT_ONCE)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, parts))
+        return [result for results in pool.map(lambda run: list(map(function, run)), runs) for result in results]
 
 
 def per_row(function: Callable[[Vectors], npt.NDArray[Any]], vectors: Vectors) -> Reals:
@@ -298,6 +301,8 @@ def per_row(function: Callable[[Vectors], npt.NDArray[Any]], vectors: Vectors) -
     array([65536., 65536., 65536.])
     """
     numbers = np.empty(len(vectors))
+    if isinstance(vectors, np.ndarray):
+        vectors = np.asarray(vectors)  # slices of a `numpy.memmap` are slow to make
 
     def fill(part: slice) -> None:
         numbers[part] = function(vectors[part])

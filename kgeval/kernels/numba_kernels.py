@@ -9,6 +9,10 @@ as the numpy code that calls it; that code says what the arrays hold. Two kinds 
   twice. The error bounds of `float_passes` cover both.
 
 A loop of a fixed length becomes vector instructions; hence the inner loops run over `_CHUNK` cells.
+
+The first use waits for the compiler. What keeps that short: no slices and no new arrays; unsigned indices in the inner
+loops (a signed one may count from the end); counts that start as ``np.int64(0)``, since a literal 0 is a type of its
+own; few functions that call each other, as each is compiled alone and then once more where it is called.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ KINDS = {"dot": DOT, "l1": L1, "l2": L2, "modulus": MODULUS}
 
 def _compiled(function: Function, **options: Any) -> Function:
     """Compile a function at its first call; the machine code is kept on disk if numba finds a folder for it."""
-    options |= {"nogil": True, "error_model": "numpy"}
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # numba can write to no folder
@@ -47,66 +51,28 @@ def _screening(function: Function) -> Function:
     return _compiled(function, fastmath=_ANY_ORDER)
 
 
-@_compiled
-def _next_open(row: Scores, left: int, low: Any, high: Any) -> tuple[Any, Any, Any]:
-    """Compare the cells of a row from `left`, a multiple of `_CHUNK`, to the first chunk with an undecided cell.
-
-    Returns the end of this chunk (or of the row), how many cells were above `high`, and how many are undecided.
-    """
-    n_above: Any = 0
-    while left + _CHUNK <= len(row):
-        cells = row[left : left + _CHUNK]
-        n_higher, n_at_least = np.int32(0), np.int32(0)  # 32 bits: as wide as a score, so that a vector holds as many
-        for j in range(_CHUNK):
-            n_higher = np.int32(n_higher + np.int32(cells[j] > high))
-            n_at_least = np.int32(n_at_least + np.int32(cells[j] >= low))
-        left += _CHUNK
-        n_above += n_higher
-        if n_at_least != n_higher:
-            return left, n_above, np.int64(n_at_least - n_higher)
-    n_open: Any = 0
-    for j in range(left, len(row)):
-        n_above += row[j] > high
-        n_open += (row[j] >= low) & (row[j] <= high)
-    return len(row), n_above, n_open
+def _inlined(function: Function) -> Function:
+    """Make a function a part of each compiled function that calls it."""
+    return numba.njit(inline="always")(function)  # type: ignore[no-any-return]
 
 
-@_compiled
-def _list_open(row: Scores, left: int, right: int, low: Any, high: Any, columns: Ids, n: int) -> int:
-    """Write the undecided cells of a chunk ``left:right`` to `columns` from index `n`; return the index behind them."""
-    if right - left < _CHUNK:
-        for j in range(left, right):  # without a branch: the next cell replaces one that is decided
-            columns[n] = j
-            n += (row[j] >= low) & (row[j] <= high)
-        return n
-    cells, bits = row[left:right], np.uint64(0)  # bit j: whether cell j is undecided
-    for j in range(_CHUNK):
-        bits |= np.uint64((cells[j] >= low) & (cells[j] <= high)) << np.uint64(j)
-    while bits:
-        others = bits & (bits - np.uint64(1))  # without the lowest bit
-        columns[n] = left + _PLACES[((bits ^ others) * _DE_BRUIJN) >> np.uint64(58)]
-        n += 1
-        bits = others
-    return n
-
-
-@_screening
-def _dot(q: Scores, e: Scores) -> Any:
-    """Return the dot product of two vectors, in their dtype."""
-    total = q.dtype.type(0)
-    for k in range(len(q)):
-        total += q[k] * e[k]
+@_inlined
+def _dot(queries: Scores, i: Any, candidates: Scores, j: Any) -> Any:
+    """Return the dot product of ``queries[i]`` and ``candidates[j]``, float32."""
+    total = np.float32(0.0)
+    for k in range(queries.shape[1]):
+        total += queries[i, k] * candidates[j, k]
     return total
 
 
-@_compiled
+@_screening
 def dot_pairs(queries: Scores, candidates: Scores, rows: Ids, columns: Ids, scores: Scores) -> None:
-    """Fill `scores` with the dot products of ``queries[rows[i]]`` and ``candidates[columns[i]]``."""
+    """Fill `scores` with the dot products of ``queries[rows[i]]`` and ``candidates[columns[i]]``, float32."""
     for i in range(len(rows)):
-        scores[i] = _dot(queries[rows[i]], candidates[columns[i]])
+        scores[i] = _dot(queries, rows[i], candidates, columns[i])
 
 
-@_compiled
+@_screening
 def compare_tile(
     tile: Scores,
     starts: Ids,
@@ -133,7 +99,7 @@ def compare_tile(
     for each row), `candidates` (one for each column), `next_low` and `next_high` are those of `tiles.Recheck`; all are
     empty if undecided pairs are only listed. Fills `above`, `known_above` and `crowded`, which hold zeros, and, for
     each undecided pair, `which` (the positive), `columns` and `is_known` (whether the candidate is a known answer).
-    `is_known_column`, shape (columns,), holds zeros before and after.
+    `is_known_column`, shape (columns,), holds zeros before and after. The only sums of floats are screening scores.
 
     Returns
     -------
@@ -141,34 +107,52 @@ def compare_tile(
         How many pairs are undecided; -1 if `which` may be too short for them.
     """
     width = tile.shape[1]
-    scores = np.empty(max_undecided, dtype=np.float32)  # of the undecided pairs of a positive
-    n = 0  # the number of undecided pairs so far
+    n: Any = np.int64(0)  # the number of undecided pairs so far
     for r in range(tile.shape[0]):
-        row = tile[r]
         for k in range(known_starts[r], known_starts[r + 1]):
             is_known_column[known_columns[k]] = True
         for i in range(starts[r], starts[r + 1]):
-            if n + max_undecided >= len(which):
+            most = n + max_undecided
+            if most + _CHUNK >= len(which):
                 return -1
-            last, right, n_left, n_above = n, 0, max_undecided, 0
-            while right < width and n_left >= 0:
-                right, n_higher, n_open = _next_open(row, right, low[i], high[i])
+            lowest, highest = low[i], high[i]
+            n_above, last, left = np.int64(0), n, np.int64(0)  # last: behind the undecided columns, which are listed
+            while left + _CHUNK <= width and last <= most:
+                n_higher, n_at_least = np.int32(0), np.int32(0)  # as wide as a score: a vector holds as many
+                for j in range(_CHUNK):
+                    cell = tile[r, np.uint64(left + j)]
+                    n_higher = np.int32(n_higher + np.int32(cell > highest))
+                    n_at_least = np.int32(n_at_least + np.int32(cell >= lowest))
                 n_above += n_higher
-                n_left -= n_open
-                if n_open > 0 and n_left >= 0:
-                    last = _list_open(row, (right - 1) // _CHUNK * _CHUNK, right, low[i], high[i], columns, last)
-            if n_left < 0:
+                if n_at_least != n_higher and last + n_at_least - n_higher <= most:
+                    bits = np.uint64(0)  # bit j: whether cell j of the chunk is undecided
+                    for j in range(_CHUNK):
+                        cell = tile[r, np.uint64(left + j)]
+                        bits |= np.uint64((cell >= lowest) & (cell <= highest)) << np.uint64(j)
+                    while bits:
+                        others = bits & (bits - np.uint64(1))  # without the lowest bit
+                        columns[last] = left + _PLACES[((bits ^ others) * _DE_BRUIJN) >> np.uint64(58)]
+                        last += 1
+                        bits = others
+                elif n_at_least != n_higher:
+                    last = most + 1
+                left += _CHUNK
+            if last <= most:
+                for j in range(left, width):  # without a branch: the next column replaces one that is decided
+                    cell = tile[r, np.uint64(j)]
+                    n_above += cell > highest
+                    columns[last] = j
+                    last += (cell >= lowest) & (cell <= highest)
+            if last > most:
                 crowded[i] = True
                 continue
-            n_known_above = 0
+            n_known_above = np.int64(0)
             for k in range(known_starts[r], known_starts[r + 1]):
-                n_known_above += row[known_columns[k]] > high[i]
-            if len(candidates) > 0:  # without a branch on a score: the next products start before this one is known
-                for k in range(n, last):
-                    scores[k - n] = _dot(queries[r], candidates[columns[k]])
-                first = n
-                for k in range(first, last):
-                    j, score = columns[k], scores[k - first]
+                n_known_above += tile[r, known_columns[k]] > highest
+            if len(candidates) > 0:
+                for k in range(n, last):  # without a branch on a score: the next product starts before it is known
+                    j = columns[k]
+                    score = _dot(queries, r, candidates, j)
                     is_above = score > next_high[i]
                     n_above += is_above
                     n_known_above += is_above & is_known_column[j]
@@ -181,7 +165,7 @@ def compare_tile(
             above[i], known_above[i] = n_above, n_known_above
         for k in range(known_starts[r], known_starts[r + 1]):
             is_known_column[known_columns[k]] = False
-    return n
+    return int(n)
 
 
 @_screening
@@ -209,29 +193,53 @@ def modulus_tile(queries: Scores, candidates: Scores, tile: Scores) -> None:
             tile[i, j] = -total
 
 
+@_screening
+def row_sums(vectors: Scores, are_squared: bool, sums: Reals) -> None:
+    """Fill `sums` with the sum of the squares, or of the absolute values, of each row, added in float64."""
+    for i in range(len(vectors)):
+        total = 0.0
+        if are_squared:
+            for k in range(vectors.shape[1]):
+                total += np.float64(vectors[i, k]) * np.float64(vectors[i, k])
+        else:
+            for k in range(vectors.shape[1]):
+                total += abs(np.float64(vectors[i, k]))
+        sums[i] = total
+
+
 @_compiled
-def exact_pairs(kind: int, queries: Reals, candidates: Scores, rows: Ids, columns: Ids, scores: Reals) -> None:
+def row_maxima(bits: Any, mask: Any, maxima: Any) -> None:
+    """Fill `maxima` with the largest integer of each row, after `mask` is applied."""
+    for i in range(len(bits)):
+        largest = bits.dtype.type(0)
+        for k in range(bits.shape[1]):
+            largest = max(largest, bits[i, k] & mask)
+        maxima[i] = largest
+
+
+@_compiled
+def exact_pairs(
+    kind: int, queries: Reals, candidates: Scores, rows: Ids, columns: Ids, terms: Reals, scores: Reals
+) -> None:
     """Fill `scores` with the exact scores of ``queries[rows[i]]`` and ``candidates[columns[i]]``.
 
-    The terms, and the order in which they are added, are those of `geometry.exact_scores`.
+    The terms, and the order in which they are added, are those of `geometry.exact_scores`. `terms`, shape (d,), is
+    overwritten.
     """
     d = queries.shape[1]
     half_d = d // 2
-    terms = np.empty(d)
     for i in range(len(rows)):
-        q, e = queries[rows[i]], candidates[columns[i]]
+        q, e = rows[i], columns[i]
         n = d
-        if kind == DOT:
-            for k in range(d):
-                terms[k] = np.float64(e[k]) * q[k]
-        else:
-            for k in range(d):
-                terms[k] = np.float64(e[k]) - q[k]
-        if kind == L1:
-            for k in range(d):
+        for k in range(d):
+            if kind == DOT:
+                terms[k] = np.float64(candidates[e, k]) * queries[q, k]
+            else:
+                terms[k] = np.float64(candidates[e, k]) - queries[q, k]
+        for k in range(d):
+            if kind == L1:
                 terms[k] = abs(terms[k])
-        elif kind != DOT:
-            for k in range(d):
+            elif kind != DOT:
                 terms[k] = terms[k] * terms[k]
         if kind == MODULUS:
             n = half_d
@@ -249,27 +257,6 @@ def exact_pairs(kind: int, queries: Reals, candidates: Scores, rows: Ids, column
 
 
 @_compiled
-def _above_and_equal(row: Scores, threshold: Any) -> tuple[int, int]:
-    """Return how many cells of a row are above a threshold, and how many equal it."""
-    n_above: Any = 0
-    n_equal: Any = 0
-    left = 0
-    while left + _CHUNK <= len(row):
-        cells = row[left : left + _CHUNK]
-        n_higher, n_same = np.int32(0), np.int32(0)
-        for j in range(_CHUNK):
-            n_higher = np.int32(n_higher + np.int32(cells[j] > threshold))
-            n_same = np.int32(n_same + np.int32(cells[j] == threshold))
-        n_above += n_higher
-        n_equal += n_same
-        left += _CHUNK
-    for j in range(left, len(row)):
-        n_above += row[j] > threshold
-        n_equal += row[j] == threshold
-    return n_above, n_equal
-
-
-@_compiled
 def count_row_scores(scores: Scores, rows: Ids, thresholds: Scores, known_starts: Ids, known: Ids, counts: Ids) -> None:
     """Count, for each positive, the cells of its row above and at its score, and the known answers among them.
 
@@ -277,9 +264,24 @@ def count_row_scores(scores: Scores, rows: Ids, thresholds: Scores, known_starts
     ``known[known_starts[row]:known_starts[row + 1]]``. Fills `counts`, shape (4, positives), in the order of `Counts`;
     it holds zeros.
     """
+    width = scores.shape[1]
     for i in range(len(rows)):
-        row, threshold = scores[rows[i]], thresholds[i]
-        counts[0, i], counts[1, i] = _above_and_equal(row, threshold)
-        for k in range(known_starts[rows[i]], known_starts[rows[i] + 1]):
-            counts[2, i] += row[known[k]] > threshold
-            counts[3, i] += row[known[k]] == threshold
+        r, threshold = rows[i], thresholds[i]
+        n_above, n_equal, left = np.int64(0), np.int64(0), np.int64(0)
+        while left + _CHUNK <= width:
+            n_higher, n_same = np.int32(0), np.int32(0)
+            for j in range(_CHUNK):
+                cell = scores[r, np.uint64(left + j)]
+                n_higher = np.int32(n_higher + np.int32(cell > threshold))
+                n_same = np.int32(n_same + np.int32(cell == threshold))
+            n_above += n_higher
+            n_equal += n_same
+            left += _CHUNK
+        for j in range(left, width):
+            n_above += scores[r, j] > threshold
+            n_equal += scores[r, j] == threshold
+        counts[0, i], counts[1, i] = n_above, n_equal
+        for k in range(known_starts[r], known_starts[r + 1]):
+            cell = scores[r, known[k]]
+            counts[2, i] += cell > threshold
+            counts[3, i] += cell == threshold

@@ -71,8 +71,11 @@ class NumpyCounter:
         self._rechecked: Any = None
         if is_compiled() and self._pairs_at > 0 and isinstance(self.of_pairs, DotPass):
             self._rechecked = self.of_pairs.vectors if isinstance(self.of_pairs.vectors, np.ndarray) else None
-        self.column_of = np.empty(len(candidates), dtype=np.int64)  # the inverse of `order`: column_of[order[j]] == j
-        self.column_of[self.order] = np.arange(len(candidates))
+        columns = np.arange(len(candidates))
+        self.column_of = self.order  # the inverse of `order`: column_of[order[j]] == j
+        if not np.array_equal(self.order, columns):
+            self.column_of = np.empty_like(columns)
+            self.column_of[self.order] = columns
 
     def count(self, queries: Array, places: Places) -> Counts:
         """Count, for each positive, candidates, and the known answers, with a higher and with the same score.

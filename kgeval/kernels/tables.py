@@ -8,6 +8,7 @@ of float16, bfloat16 and complex numbers; the passes make them of the vectors in
 from __future__ import annotations
 
 import hashlib
+import mmap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,10 +19,9 @@ import numpy.typing as npt
 
 from kgeval.checks import Ids
 from kgeval.errors import DataError
+from kgeval.kernels.geometry import map_parts
 
 MAX_COPY = 1 << 28  # bytes: a larger copy of a table is not kept, its rows are converted whenever they are read
-_PART_NUMBERS = 1 << 17  # that are converted together: they fit a processor's cache
-SAMPLED_ROWS = 64  # of a mapped table, by which a process recognises the file
 
 Rows = npt.NDArray[Any]
 
@@ -98,9 +98,12 @@ class StreamedTable:
         if copy is False:
             raise ValueError("a streamed table cannot become an array without a copy")
         array = np.empty(self.shape, dtype=self.dtype if dtype is None else dtype)
-        step = max(1, _PART_NUMBERS // max(1, int(np.prod(self.shape[1:], dtype=np.int64))))
-        for start in range(0, len(self), step):
-            array[start : start + step] = self[start : start + step]
+
+        def fill(part: slice) -> None:
+            array[part] = self[part]
+
+        if array.size:
+            map_parts(fill, array.reshape(len(array), -1))
         return array
 
     def __reduce__(self) -> Any:
@@ -166,11 +169,11 @@ def taken(table: Any, ids: Ids) -> Any:
 
 
 def bfloat16(values: npt.ArrayLike) -> StreamedTable:
-    """Say that the numbers of a uint16 array are the bits of bfloat16 numbers, which numpy does not have.
+    """Say that the numbers of an array are the bits of bfloat16 numbers, which numpy does not have.
 
     Parameters
     ----------
-    values : uint16 array
+    values : array of uint16, of int16 (``tensor.view(torch.int16).numpy()``), or of raw 16-bit values
         For example an ``.npy`` file of a table in bfloat16, ``np.load("entities.npy", mmap_mode="r")``. Not copied.
 
     Returns
@@ -181,7 +184,7 @@ def bfloat16(values: npt.ArrayLike) -> StreamedTable:
     Raises
     ------
     DataError
-        If `values` is no uint16 array.
+        If `values` is no such array.
 
     Examples
     --------
@@ -190,12 +193,13 @@ def bfloat16(values: npt.ArrayLike) -> StreamedTable:
     array([[ 1., -3.]], dtype=float32)
     """
     array = np.asarray(values)
-    if array.dtype.kind != "u" or array.dtype.itemsize != 2 or not array.ndim:
+    if array.dtype.kind not in "iuV" or array.dtype.itemsize != 2 or not array.ndim:
         raise DataError(
-            f"bfloat16 numbers must be a uint16 array of their bits; got dtype {array.dtype}, shape {array.shape}. "
-            "Of a torch tensor: tensor.view(torch.int16).numpy().view(numpy.uint16); or pass the tensor itself"
+            f"bfloat16 numbers must be a uint16 or int16 array of their bits; got dtype {array.dtype}, shape "
+            f"{array.shape}. Of a torch tensor: tensor.view(torch.int16).numpy(); or pass the tensor itself"
         )
-    return StreamedTable(_from_bfloat16, (array,))
+    bits = array.view(np.dtype(np.uint16).newbyteorder(array.dtype.byteorder))
+    return StreamedTable(_from_bfloat16, (bits,))
 
 
 def _itself(rows: Rows) -> Rows:
@@ -248,7 +252,7 @@ class MappedArray:
     shape, strides : tuples of int
         As of the array.
     digest : str
-        SHA-256 of some rows: a file of other values at the same path is found.
+        A hash of all rows: a file of other values at the same path is found.
     """
 
     path: str
@@ -261,10 +265,8 @@ class MappedArray:
     @classmethod
     def of(cls, array: Rows) -> MappedArray | None:
         """Return where an array is in a file; None if it is not in a file, or may differ from the file."""
-        root: Any = array
-        while isinstance(root.base, np.ndarray):
-            root = root.base
-        if not isinstance(root, np.memmap) or root.mode != "r" or root.filename is None or not array.size:
+        root = _file_of(array)
+        if root is None or root.mode != "r" or root.filename is None or not array.size:
             return None
         offset = root.offset + array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
         return cls(str(root.filename), offset, array.dtype.str, array.shape, array.strides, _digest(array))
@@ -290,9 +292,38 @@ class MappedArray:
 
 
 def _digest(array: Rows) -> str:
-    """Return the SHA-256 (hexadecimal) of the first row, of the last, and of some between."""
-    rows = np.linspace(0, len(array) - 1, min(len(array), SAMPLED_ROWS)).astype(np.int64) if array.ndim else ...
-    return hashlib.sha256(np.ascontiguousarray(array[rows]).tobytes()).hexdigest()
+    """Return a hash (hexadecimal) of all values: the SHA-256 of those of the parts."""
+    rows = array.reshape(len(array) if array.ndim else 1, -1)
+
+    def part_hash(part: slice) -> bytes:
+        return hashlib.sha256(rows[part].tobytes()).digest()
+
+    return hashlib.sha256(b"".join(map_parts(part_hash, rows))).hexdigest()
+
+
+def _file_of(array: Any) -> Any:
+    """Return the array of the whole mapped file that an array is a part of; None if it is in no file."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) else None
+
+
+def check_file(table: Any) -> None:
+    """Raise a DataError if the file of a mapped table became shorter: to read such a table would end Python.
+
+    Parameters
+    ----------
+    table : object
+        Anything but an array and a `StreamedTable` is in no file.
+    """
+    for source in table.sources if isinstance(table, StreamedTable) else ():
+        check_file(source)
+    root = _file_of(table) if isinstance(table, np.ndarray) else None
+    if root is not None and root.base.size() < root.offset + root.nbytes:
+        raise DataError(
+            f"{root.filename}: has become shorter since it was mapped: {root.base.size():,} bytes. Load it again; to "
+            "replace a file that is mapped, write another one, and put it in its place with os.replace"
+        )
 
 
 def packed(value: Any) -> Any:

@@ -52,7 +52,9 @@ def sums_over_ranges(
 
     Each sum is the difference of two prefix sums. A prefix sum is stored as two float64 numbers, the rounded sum and
     its rounding error, so the difference is precise even for a short range of large integers. No ``long double`` is
-    used, so the result is the same on every machine.
+    used, so the result is the same on every machine. The relative error is below 1e-14 for a sum of at least 1e-17
+    times the largest prefix sum, which begins with the smallest start; the smaller a sum is, the larger it grows (1e-13
+    for ``1 / x ** 2`` from 10 ** 10 on, beside a range from 1).
 
     Parameters
     ----------
@@ -62,8 +64,8 @@ def sums_over_ranges(
         Each range has the integers ``start + 1 .. stop``; start is at least 0, and stop at least start.
     is_smooth : bool
         Whether `value` is analytic in the right half-plane, and grows and falls there at most like a power of small
-        degree (x, 1 / x ** 2, 1 / log(x + 1), but no step function). If so, ranges beyond `MAX_TABLE` are integrated,
-        with a relative error below 1e-14; if not, all their terms are added, block by block.
+        degree (x, 1 / x ** 2, 1 / log(x + 1), but no step function). If so, ranges beyond `MAX_TABLE` are integrated;
+        if not, all their terms are added, block by block.
     degree : int
         If `value` is the product of a smooth function and a polynomial: the degree of the polynomial.
 

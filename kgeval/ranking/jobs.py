@@ -61,6 +61,8 @@ class Job:
     scorer : object
         What the user gave; it goes to other processes, which adapt it to `dataset`.
     dataset : Dataset, optional
+    prepared : list, optional
+        The candidates that a ranker of this process has prepared; a job that gets this list takes them over.
     """
 
     rows: RowScorer
@@ -72,6 +74,7 @@ class Job:
     store: Checkpoint | None = None
     scorer: Any = None
     dataset: Dataset | None = None
+    prepared: list[Any] = field(default_factory=list)
 
     @cached_property
     def work(self) -> Work:
@@ -80,7 +83,7 @@ class Job:
 
     def ranker(self, n_threads: int) -> Ranker:
         """Return the ranker of this process."""
-        return Ranker(self.rows, self.tasks, self.limits, n_threads, self.meter.note_memory)
+        return Ranker(self.rows, self.tasks, self.limits, n_threads, self.meter.note_memory, self.prepared)
 
     @property
     def is_geometry(self) -> bool:
@@ -159,7 +162,8 @@ def rank(job: Job, executor: Executor) -> list[TaskCounts]:
 
 def _check_merged(task: Task | ListTask, counts: TaskCounts, is_complete: bool) -> None:
     """Raise a ScoreError unless every positive of a task was counted once (at most once if not `is_complete`)."""
-    n, n_distinct = len(counts.rows), len(np.unique(counts.rows))
+    n, rows = len(counts.rows), np.sort(counts.rows)
+    n_distinct = n - np.count_nonzero(rows[1:] == rows[:-1])
     if n != n_distinct or (is_complete and n != len(task.rows)):
         raise ScoreError(
             f"the shards of the {task.side} side hold {n:,} positives, {n_distinct:,} of them distinct, in place of "

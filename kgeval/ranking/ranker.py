@@ -68,6 +68,9 @@ class Ranker:
         How many batches are counted at the same time.
     note_memory : function, optional
         Gets the bytes of memory that the candidates of a task need, as soon as they are known.
+    prepared : list, optional
+        The candidates that an earlier ranker of the same scorer prepared; this ranker takes over those that it needs,
+        and the list then holds those that it has.
     """
 
     def __init__(
@@ -77,12 +80,14 @@ class Ranker:
         limits: Limits,
         n_threads: int = 1,
         note_memory: Callable[[int], None] = lambda n_bytes: None,
+        prepared: list[_Candidates] | None = None,
     ) -> None:
         self.rows = rows
         self.tasks = tasks
         self.limits = limits
         self.n_threads = n_threads
         self._note_memory = note_memory
+        self._prepared = [] if prepared is None else prepared
         self._held: dict[int, _Candidates] = {}  # index of a task -> its candidates, for the last `TASKS_AT_ONCE` tasks
         self._lock = threading.Lock()
 
@@ -98,11 +103,15 @@ class Ranker:
         if self.limits.batch_size:
             return self.limits.batch_size
         n_queries, held = sum(task.n_queries for task in self.tasks), self._candidates(task)
-        if is_kept(held.vectors.nbytes):
-            share = max(MIN_BATCH, -(-n_queries // (BATCHES * self.n_threads)))
-        else:  # each batch reads the whole table: as few batches as keep the threads busy
-            share = max(MIN_LARGE_BATCH, -(-n_queries // self.n_threads))
-        return min(held.counter.batch_size, share)
+        least, n_batches = MIN_BATCH, BATCHES * self.n_threads
+        if not is_kept(held.vectors.nbytes):  # each batch reads the whole table: as few as keep the threads busy
+            least, n_batches = MIN_LARGE_BATCH, self.n_threads
+        size = min(held.counter.batch_size, max(least, -(-n_queries // n_batches)))
+        if queries.n_queries <= size:
+            return size
+        # batches of about the same size, as many for each thread, so that no thread waits at the end
+        n_rounds = -(-queries.n_queries // (size * self.n_threads))
+        return max(min(size, least), -(-queries.n_queries // (n_rounds * self.n_threads)))
 
     def _lists_at_once(self, task: ListTask) -> int:
         """Return how many lists are scored together; for slow scorers, in about `BATCH_SECONDS`."""
@@ -136,6 +145,7 @@ class Ranker:
                 while len(self._held) >= TASKS_AT_ONCE:
                     del self._held[next(iter(self._held))]
                 self._held[task] = self._hold(self.tasks[task])
+                self._prepared[:] = self._held.values()
             return self._held[task]
 
     def _hold(self, task: Any) -> _Candidates:
@@ -143,10 +153,14 @@ class Ranker:
         scorer: Any = self.rows
         vectors = scorer.vectors(task.queries.side, task.candidates)
         key = address(vectors)
-        same = next((held for held in self._held.values() if address(held.vectors) == key), None)
         method = getattr(type(scorer.model), "candidate_vectors", None)
-        if same is not None and method is EmbeddingModel.candidate_vectors:  # it returns tables, which do not change
+        is_table = method is EmbeddingModel.candidate_vectors  # tables do not change during an evaluation
+        others: tuple[_Candidates, ...] = (*self._held.values(), *(self._prepared if is_table else ()))
+        same = next((held for held in others if address(held.vectors) == key), None)
+        del others  # else they stay in memory
+        if same is not None and is_table:
             return same
+        self._prepared.clear()  # before more memory is needed
         largest_of = largest_in_rows(vectors)
         if same is not None:
             if not np.array_equal(same.largest_of, largest_of):

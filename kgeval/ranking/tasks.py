@@ -64,7 +64,9 @@ class Task:
         ProtocolError
             If the candidates are not sorted distinct ids, or if the answer of a positive is not a candidate.
         """
-        if not (np.diff(candidates, prepend=-1, append=len(dataset.entities)) > 0).all():
+        ends = candidates[[0, -1]] if len(candidates) else np.zeros(2)
+        is_sorted = (candidates[1:] > candidates[:-1]).all()
+        if not is_sorted or ends[0] < 0 or ends[1] >= len(dataset.entities):
             raise ProtocolError(
                 f"a pool of candidates must hold sorted distinct ids in 0..{len(dataset.entities) - 1}; got "
                 f"{np.array2string(candidates, threshold=6)} for queries of the {queries.side} side"
@@ -135,6 +137,8 @@ class Task:
 
     def positions(self, ids: Ids) -> Ids:
         """Return the index in `candidates` of each entity id in `ids`; every id must be a candidate."""
+        if len(self.candidates) == len(self.dataset.entities):  # candidate i is entity i
+            return ids
         return np.searchsorted(self.candidates, ids)
 
     def places(self, start: int, stop: int) -> Places:

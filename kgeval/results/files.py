@@ -80,8 +80,8 @@ def load_result(path: str | Path) -> Any:
     kind, version = match[1], int(match[2])
     if not 1 <= version <= VERSION:
         raise DataError(
-            f"{path}: the file has version {version} of the format, but this kgeval reads versions up to {VERSION}; "
-            "upgrade kgeval"
+            f"{path}: the file has version {version} of the format, but this kgeval reads versions up to {VERSION}"
+            f"{'; upgrade kgeval' if version else ', from 1 on'}"
         )
     try:
         return READERS[kind](arrays, header, version)
@@ -171,10 +171,7 @@ def _unpack_labels(kind: str, arrays: Arrays) -> Vocabulary:
     """Return the vocabulary that `_pack_labels` packed; before version 4 of the format it was a JSON list."""
     packed, lengths = arrays[kind], arrays.get(_LENGTHS.format(kind))
     if not packed.ndim:
-        n = int(packed)
-        if n < 0 or packed.dtype.kind not in "iu":
-            raise DataError(f"{kind}: expected a number of ids; found {packed!r}")
-        return Vocabulary.of_ids(n)
+        return Vocabulary.of_ids(packed.item())
     if lengths is None:
         return Vocabulary(unpack_labels(packed))
     if packed.dtype != np.uint8 or lengths.dtype.kind not in "iu" or packed.ndim != 1 or lengths.ndim != 1:

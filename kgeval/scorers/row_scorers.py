@@ -31,6 +31,8 @@ from kgeval.kernels import (
     StreamedTable,
     Vectors,
     as_double,
+    check_file,
+    check_no_bits,
     double_copy,
     empty_like,
     exact_pair_scores,
@@ -283,7 +285,7 @@ class GeometryRows:
     def queries(self, side: str, given: Ids, relation: Ids) -> Any:
         """Return the checked vectors of n queries as a float64 array or tensor, shape (n, d)."""
         with self.lock, _naming_the_scorer(f"{self.name}.query_vectors", lambda: _queries_text(side, given, relation)):
-            vectors = self._numbers(self.model.query_vectors(side, given.copy(), relation.copy()))
+            vectors = self._numbers("query_vectors", self.model.query_vectors(side, given.copy(), relation.copy()))
             vectors = double_copy(vectors)  # a copy, since the model may reuse its buffer
         if vectors.ndim != 2 or len(vectors) != len(given):
             raise ScoreError(
@@ -298,7 +300,8 @@ class GeometryRows:
         some entities, is a `StreamedTable`.
         """
         with _naming_the_scorer(f"{self.name}.candidate_vectors", lambda: f"side {side!r}"):
-            raw = self._numbers(self.model.candidate_vectors(side))
+            raw = self._numbers("candidate_vectors", self.model.candidate_vectors(side))
+        check_file(raw)
         if raw.ndim != 2 or len(raw) != self.n_entities or not 1 <= raw.shape[1] <= MAX_DIMENSION:
             raise ScoreError(
                 f"{self.name}.candidate_vectors({side!r}) must return shape ({self.n_entities}, d), one row per "
@@ -317,12 +320,16 @@ class GeometryRows:
             return raw
         return raw[candidates] if is_tensor(raw) else taken(raw, candidates)
 
-    def _numbers(self, values: Any) -> Any:
+    def _numbers(self, method: str, values: Any) -> Any:
         """Check vectors and return them: float tensors and streamed tables unchanged, all other values as an array."""
         if isinstance(values, StreamedTable):
             return values
         tensor = float_tensor(values)
-        return as_scores(values, self.name) if tensor is None else tensor
+        if tensor is not None:
+            return tensor
+        numbers = as_scores(values, self.name)
+        check_no_bits(f"{self.name}.{method}", numbers, ScoreError)
+        return numbers
 
     def rows(self, side: str, given: Ids, relation: Ids, candidates: Ids) -> Scores:
         """See `RowScorer`."""
@@ -684,7 +691,9 @@ def check_dimensions(queries: Vectors, candidates: Vectors, name: str) -> None:
 
 def _are_all(candidates: Ids, n_entities: int) -> bool:
     """Return whether `candidates` are the ids of all entities in order: 0, 1, ..., n_entities - 1."""
-    return len(candidates) == n_entities and bool((candidates == np.arange(n_entities)).all())
+    if len(candidates) != n_entities or not n_entities or candidates[0] != 0 or candidates[-1] != n_entities - 1:
+        return False
+    return bool((candidates[1:] > candidates[:-1]).all())
 
 
 def missing_ids(scorer: Any, what: str) -> Ids:

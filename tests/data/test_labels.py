@@ -37,6 +37,7 @@ def test_text_labels_are_like_a_tuple(seed):
     assert words == labels
     assert hash(labels) == hash(words)
     assert labels + words[:2] == words + words[:2]
+    assert words[:2] + labels == list(words[:2]) + labels == words[:2] + words
     assert (tuple(labels), len(labels), labels[-1], labels[3:50:7]) == (words, len(words), words[-1], words[3:50:7])
     assert labels.find(iter(words)).tolist() == list(range(len(words)))
     assert len(pickle.dumps(labels)) < len(labels.text) + 8 * len(labels) + 300  # without the index
@@ -80,6 +81,7 @@ def test_ids_are_like_the_same_strings(n):
     assert words == labels
     assert hash(labels) == hash(words)
     assert labels + words[:2] == words + words[:2]
+    assert words[:2] + labels == list(words[:2]) + labels == words[:2] + words
     assert labels == TextLabels.of(words)
     order = [i for ids in labels.in_text_order() for i in ids.tolist()]
     assert order == sorted(range(n), key=words.__getitem__)
@@ -95,6 +97,33 @@ def test_ids_are_like_the_same_strings(n):
     asked = ["0", "00", "7", "07", "-1", "+1", " 1", "1 ", "1_0", "\u0661", "", "9", "10", str(n), str(n - 1), 7, None]
     assert labels.find(asked).tolist() == [words.index(word) if word in words else -1 for word in asked]
     assert labels.find(NumberLabels(n + 2)).tolist() == [*range(n), -1, -1]
+
+
+@pytest.mark.parametrize("n", [-1, 2.0, "5", True, None, 2**63, np.uint64(2**64 - 1), np.True_])
+def test_a_wrong_number_of_ids(n):
+    """Said at once, not when a label is asked for."""
+    with pytest.raises(DataError, match="^the number of ids must be an integer from 0 to 2\\*\\*63 - 1; got "):
+        Vocabulary.of_ids(n)
+    assert len(Vocabulary.of_ids(np.uint8(0))) == 0
+
+
+def test_labels_do_not_add_up_with_a_string():
+    """Its characters are no labels."""
+    for labels in (NumberLabels(3), TextLabels.of(["a", "b"])):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            labels + "xy"
+        with pytest.raises(TypeError, match="can only concatenate str"):
+            "xy" + labels
+
+
+@pytest.mark.parametrize("first", [0, 1, 7, 123])
+def test_json_of_a_block(first):
+    """Numbers that begin with the same digits are written at once; without digits (0) they are other numbers."""
+    texts = sorted(f"{i:0{n}}" for n in range(1, 5) for i in range(10**n))
+    numbers = [first, *(int(f"{first}{text}") for text in texts)]
+    assert (
+        b"[" + NumberLabels(2_000_000).json_of(np.array(numbers)) + b"]" == json.dumps(list(map(str, numbers))).encode()
+    )
 
 
 def test_order_of_many_ids():

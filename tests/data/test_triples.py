@@ -161,6 +161,15 @@ def test_check_float_parameters_loses_nothing():
         ([[None]], "entities must be a real numeric array; got dtype object"),
         ([1.0], "entities must have 2 dimension(s); got shape (1,)"),
         (np.zeros((2, 3, 4)), "entities must have 2 dimension(s); got shape (2, 3, 4)"),
+        *(
+            (
+                np.ones((1, 2), dtype),
+                f"entities has dtype {shown}. If these are the bits of bfloat16 numbers, which numpy does not have, "
+                "pass kgeval.models.bfloat16(entities) (for a file: dtype='bfloat16', --dtype bfloat16); if they are "
+                "integers, pass entities.astype(numpy.float32)",
+            )
+            for dtype, shown in (("u2", "uint16"), ("i2", "int16"), (">u2", "uint16"), (">i2", "int16"), ("V2", "|V2"))
+        ),
     ],
 )
 def test_check_float_parameters_refuses(values, said):

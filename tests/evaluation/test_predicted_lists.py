@@ -606,7 +606,6 @@ def test_results_of_lists_save_and_explain(dataset, scores, tmp_path):
 
 
 def test_results_of_lists_have_a_page(dataset, tmp_path):
-    pytest.importorskip("plotly", reason="needs kgeval[report]")
     given = lists(dataset, [("a", "d", ["e", "b", "d"]), ("d", "a", ["b"])], filtered="no")
     kg.report.write_page(kg.evaluate_predictions(given, dataset), tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size > 0

@@ -15,7 +15,8 @@ import kgeval as kg
 from kgeval.data import KnownIndex, Queries, query_parts
 from kgeval.evaluation import row_order
 from kgeval.evaluation.row_order import check_row_order
-from kgeval.ranking import ListTask, Task
+from kgeval.ranking import ListTask, Task, ranker
+from kgeval.ranking.shards import Shard
 from kgeval.scorers import Limits, as_row_scorer
 
 N = 60
@@ -388,3 +389,36 @@ def test_baselines(shared):
     frequency = kg.evaluate(Frequency(train, *sizes), dataset, progress=False)
     (caution,) = order_cautions(frequency)
     assert caution.endswith("it is undertrained, or a simple baseline")
+
+
+@pytest.mark.parametrize("unseen", ["rank", "drop"])
+def test_the_check_takes_over_the_candidates_of_the_run(monkeypatch, unseen):
+    """If they are the model's table, they are prepared once for both sides and the check, else once for each task."""
+    made = []
+    original = ranker.make_counter
+    monkeypatch.setattr(ranker, "make_counter", lambda *arguments: made.append(1) or original(*arguments))
+    entities, relations = np.random.default_rng(0).standard_normal((2, N, 4))
+    scorer = kg.models.DistMult(entities, relations[:1])
+    dataset = ring() if unseen == "rank" else ring(N // 2)
+    result = kg.evaluate(scorer, dataset, kg.Protocol(unseen=unseen), progress=False)
+    assert result.about["row_order"]["triples"] > 0
+    assert len(made) == (1 if unseen == "rank" else 4)
+
+
+@pytest.mark.parametrize(("n_queries", "n_threads"), [(2700, 2), (1300, 2), (3100, 3), (128, 2), (999, 2), (5000, 64)])
+def test_batches_of_a_task_are_even(n_queries, n_threads):
+    """No thread gets a batch more than another, unless batches would be small; each query is in one batch."""
+    entities = np.random.default_rng(0).standard_normal((n_queries + 1, 4))
+    triples = np.column_stack([np.arange(n_queries), np.zeros(n_queries, dtype=int), np.arange(n_queries) + 1])
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=n_queries + 1, n_relations=1)
+    index = KnownIndex.of(*query_parts(triples, "object"))
+    task = Task.of(dataset, Queries.of(triples, "object"), np.arange(n_queries + 1), index)
+    rows = as_row_scorer(kg.models.DistMult(entities, entities[:1]), n_queries + 1)
+    batches = list(ranker.Ranker(rows, [task], Limits(), n_threads).batches(Shard(0, 0, n_queries)))
+    assert [batch.stop for batch in batches] == [*(batch.start for batch in batches[1:]), n_queries]
+    sizes = [batch.stop - batch.start for batch in batches]
+    if n_queries < 1000 or n_threads == 64:
+        assert set(sizes[:-1]) <= {ranker.MIN_BATCH}
+    else:
+        assert len(sizes) % n_threads == 0
+        assert max(sizes) - min(sizes) < len(sizes)

@@ -119,6 +119,14 @@ def test_an_unknown_file_is_said_to_be_unknown(tmp_path):
         kg.inspect(tmp_path / "nothing.pt")
 
 
+def test_a_result_of_kgeval(tmp_path):
+    """A saved result is neither model nor dataset; the command that reads it is named."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=3, n_relations=1)
+    kg.evaluate(lambda s, p, o: o * 1.0, dataset).save(tmp_path / "a.kgeval")
+    [said] = kg.inspect(tmp_path / "a.kgeval").takes_for
+    assert said == f"a result of kgeval; kgeval show {tmp_path / 'a.kgeval'} prints it"
+
+
 def test_damaged_headers_are_faults(tmp_path):
     """Headers on which numpy and json raise errors of other types than ValueError."""
     header = b"{'descr': (((((("

@@ -85,7 +85,7 @@ def test_the_table_is_read_in_blocks(monkeypatch):
 def test_a_vector_that_is_not_finite():
     table = np.ones((10, 4), dtype=np.float32)
     table[6, 2] = np.nan
-    with pytest.raises(kg.ScoreError, match="the vector of entity 6 has a NaN or an infinite value"):
+    with pytest.raises(kg.ScoreError, match="the vector of entity 6, .*labels.6., has a NaN or an infinite value. Did"):
         best_candidates("dot", np.ones((1, 4)), table, None, np.array([0]), [np.zeros(0, dtype=np.int64)], 1)
 
 

@@ -22,7 +22,7 @@ from kgeval.checks import Ids, check_number, check_one_of, cut_label
 from kgeval.data import Dataset, Vocabulary
 from kgeval.errors import DataError
 from kgeval.files import Arrays
-from kgeval.kernels import as_double, bfloat16, is_kept, streamed, taken
+from kgeval.kernels import as_double, bfloat16, is_kept, may_be_bits, streamed, taken
 from kgeval.scorers.models import INVERSE_ROWS, MODELS, NORMALISATIONS, BatchNorm, EmbeddingModel
 
 ENTITY_TABLES = ("entities", "subjects", "objects")
@@ -43,7 +43,7 @@ HOW_TO_SAY = {
     "batch_norm_eps": "batch_norm_eps=1e-5 (the default of torch), or another number that was added to the variances "
     "(--batch-norm-eps)",
 }
-DTYPES = ("bfloat16",)  # values of the setting "dtype"
+BFLOAT16 = "bfloat16"  # the value of the setting "dtype"
 SORTED = "sorted by label"  # the `row_order` of PyKEEN
 INVERSE_HINT = "If half of the rows are inverse relations, set inverse_relations='after' or 'alternating'"
 SETTING_OPTIONS = {"model": "--model-type"}  # for all other settings, the option is -- and the name of the setting
@@ -174,16 +174,22 @@ def build_model(parts: Parts, dataset: Dataset, said: Mapping[str, Any]) -> Embe
 
 
 def _in_dtype(file: Path, arrays: Arrays, options: dict[str, Any]) -> Arrays:
-    """Return the arrays, those of uint16 as bfloat16; take the setting ``dtype``, which must say this, from both."""
+    """Return the arrays, those of 16 bits as bfloat16; take the setting ``dtype``, which must say this, from both."""
     dtype = options.pop("dtype", arrays.get("dtype"))
-    bits = [name for name, array in arrays.items() if array.ndim and array.dtype == np.uint16]
+    bits = [name for name, array in arrays.items() if array.ndim and may_be_bits(array)]
+    held = {name: str(array.dtype) for name, array in arrays.items() if array.ndim > 1}
+    if dtype is not None and set(held.values()) == {str(dtype)}:  # this is true, and says nothing new
+        dtype = None
     if dtype is None and bits:
-        raise DataError(f"{file}: has tables of uint16 ({', '.join(bits)}); set {HOW_TO_SAY['dtype']}")
+        found = ", ".join(f"{name} ({arrays[name].dtype})" for name in bits)
+        raise DataError(f"{file}: does not say what the 16-bit numbers are in {found}; set {HOW_TO_SAY['dtype']}")
     if dtype is not None:
-        check_one_of("dtype", str(dtype), DTYPES, DataError)
-        if not bits:
-            held = ", ".join(f"{name} {array.dtype}" for name, array in arrays.items() if array.ndim > 1)
-            raise DataError(f"{file}: dtype={str(dtype)!r} is for tables of uint16, and there are none; found {held}")
+        check_one_of("dtype", str(dtype), [BFLOAT16], DataError)
+        if not bits or any(
+            array.ndim and array.dtype.kind in "iu" for name, array in arrays.items() if name not in bits
+        ):
+            found = ", ".join(f"{name} {its}" for name, its in held.items())
+            raise DataError(f"{file}: dtype={BFLOAT16!r} is for tables of uint16 or int16; found {found}")
     tables: dict[str, Any] = {name: array for name, array in arrays.items() if name != "dtype"}
     for name in bits:
         table = bfloat16(tables[name])
@@ -480,7 +486,30 @@ def _row_ids(
             f"{file}: has rows for {n_rows} {kind}; dataset {dataset.name!r} has {len(vocabulary)} "
             f"({int(is_seen.sum())} in train). {remedy}"
         )
+    if labels is None:
+        _check_number_labels(file, kind, vocabulary, dataset)
     return np.arange(len(vocabulary)) if n_rows == len(vocabulary) else np.flatnonzero(is_seen)
+
+
+def _check_number_labels(file: Path, kind: str, vocabulary: Vocabulary, dataset: Dataset) -> None:
+    """Raise a DataError if the labels are the numbers 0 .. n - 1, but not the ids: rows may be in either order.
+
+    Ids follow labels that are sorted as text, or the lines of a file, so the id of ``"10"`` may be 2.
+    """
+    n = len(vocabulary)
+    if vocabulary.are_labels_ids or "0" not in vocabulary:
+        return
+    ids = vocabulary.find(list(map(str, range(n))))
+    if (ids < 0).any() or np.array_equal(ids, np.arange(n)):
+        return
+    number = int(np.flatnonzero(ids != np.arange(n))[0])
+    name = LABEL_ARRAYS[kind]
+    raise DataError(
+        f"{file}: has no {name}, and the {kind} of dataset {dataset.name!r} have numbers as labels that are not their "
+        f"ids: label '{number}' has id {ids[number]}. If row i is that of label i, save {name} = "
+        f"numpy.arange({n}).astype(str) with the tables; if it is that of id i, set {name}={IN_ID_ORDER!r} "
+        f"(--{name.replace('_', '-')} {IN_ID_ORDER})"
+    )
 
 
 def _check_normal_forms(

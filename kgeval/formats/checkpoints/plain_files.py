@@ -42,13 +42,16 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
     Raises
     ------
     DataError
-        If the file does not exist or cannot be read, if it is damaged or not an ``.npy`` file, or if it contains
-        Python objects.
+        If the file does not exist or cannot be read, if it is damaged or not an ``.npy`` file, if anything follows the
+        array, or if it contains Python objects.
     """
     file = Path(path)
     check_source(file)
     try:
-        array = np.load(file, "r" if not is_kept(file.stat().st_size) else None, allow_pickle=False)
+        size = file.stat().st_size
+        with open(file, "rb") as stream:
+            array = np.load(stream if is_kept(size) else file, None if is_kept(size) else "r", allow_pickle=False)
+            end = array.offset + array.nbytes if isinstance(array, np.memmap) else stream.tell()
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # numpy raises many types of errors for damaged files
@@ -59,6 +62,8 @@ def read_npy(path: str | Path) -> npt.NDArray[Any]:
         raise DataError(f"{file}: is damaged, cut off, or not an .npy file: {error}") from error
     if not isinstance(array, np.ndarray):
         raise DataError(f"{file}: expected a single array (.npy), found an .npz archive")
+    if end < size:
+        raise DataError(f"{file}: has {size - end:,} bytes after its array; save one array to a file")
     return np.asarray(array)
 
 

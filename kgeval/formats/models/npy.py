@@ -6,8 +6,9 @@ file an array with the name of a parameter in `kgeval.models`, as in an ``.npz``
 ``normalise``, ``phase_unit``, ``inverse_relations``, ``batch_norm_eps``, ``dtype``. Without labels, the rows follow the
 id files in the folder; if there are none, the rows are in id order, and a note says so.
 
-Traps. numpy has no bfloat16: tables of uint16 are refused unless ``dtype`` is ``"bfloat16"``, in the configuration or
-in the call. Further names in the configuration change no score; a note names them, so that a misspelt setting is seen.
+Traps. numpy has no bfloat16: integers of 16 bits are refused unless ``dtype`` is ``"bfloat16"``, in the configuration
+or in the call. Further names in the configuration change no score; a note names them, so that a misspelt setting is
+seen.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ RELATIONS, ENTITIES = "relations.npy", ("entities.npy", "subjects.npy")  # the t
 
 
 def _sniff(path: Path) -> bool:
-    """Return whether a folder has tables of entities and of relations under kgeval's names."""
+    """Return whether a folder has tables of entities and relations under kgeval's names, or a file is one of them."""
     try:
+        if path.name in (RELATIONS, *ENTITIES) and path.is_file():
+            return True
         return (path / RELATIONS).is_file() and any((path / name).is_file() for name in ENTITIES)
     except OSError:
         return False
@@ -36,8 +39,8 @@ def _sniff(path: Path) -> bool:
 def _read(path: Path, said: Mapping[str, Any]) -> Parts:
     """Read the folder; see `kgeval.load_model`."""
     if not path.is_dir():
-        raise DataError(f"{path}: expected a folder with {ENTITIES[0]} and {RELATIONS}; give the folder")
-    arrays: Arrays = {file.stem: read_npy(file) for file in sorted(path.glob(f"*{ENDING}"))}
+        raise DataError(f"{path}: expected a folder with {ENTITIES[0]} and {RELATIONS}; give the folder, {path.parent}")
+    arrays: Arrays = {file.stem: read_npy(file) for file in sorted(path.glob(f"[!.]*{ENDING}"))}
     config = path / CONFIG
     settings, notes = read_settings(config) if config.is_file() else ({}, ())
     label_source = add_id_files(path, arrays)

@@ -29,7 +29,7 @@ ALIASES = {"entity": "entities", "relation": "relations", "core_tensor": "core",
 
 def _sniff(path: Path) -> bool:
     """Return whether `path` is an ``.npz`` file, or a folder that contains one."""
-    return path.suffix == ".npz" or (path.is_dir() and any(path.glob("*.npz")))
+    return path.suffix == ".npz" or (path.is_dir() and any(path.glob("[!.]*.npz")))
 
 
 def _read(path: Path, said: Mapping[str, Any]) -> Parts:
@@ -83,7 +83,7 @@ def _npz_file(path: Path) -> Path:
     """Return the only ``.npz`` file of a folder; any other path is returned unchanged."""
     if not path.is_dir():
         return path
-    files = sorted(path.glob("*.npz"))
+    files = sorted(path.glob("[!.]*.npz"))
     if len(files) != 1:
         raise DataError(f"{path}: expected one .npz file in the folder, found {len(files)}; name the file")
     return files[0]

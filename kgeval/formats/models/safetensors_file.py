@@ -55,7 +55,7 @@ def _sniff(path: Path) -> bool:
 def _files(path: Path) -> list[Path]:
     """Return the ``.safetensors`` files at a path: the file itself, or those of a folder."""
     if path.is_dir():
-        return sorted(path.glob(f"*{ENDING}"))
+        return sorted(path.glob(f"[!.]*{ENDING}"))
     return [path] if path.suffix == ENDING else []
 
 

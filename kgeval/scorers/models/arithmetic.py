@@ -21,6 +21,7 @@ from kgeval.kernels import (
     StreamedTable,
     as_array,
     as_double,
+    check_no_bits,
     from_float16,
     is_kept,
     is_tensor,
@@ -222,18 +223,14 @@ def check_float_parameters(name: str, values: Any, ndim: int) -> Any:
     Raises
     ------
     DataError
-        If the values are not real numbers, or uint16, which may be the bits of bfloat16; if the number of dimensions is
-        not `ndim`, if float64 cannot hold a long double exactly, or in the cases that `plain_parameters` lists.
+        If the values are not real numbers, or integers of 16 bits, which may be the bits of bfloat16; if the number of
+        dimensions is not `ndim`, if float64 cannot hold a long double exactly, or in the cases that `plain_parameters`
+        lists.
     """
     array = plain_parameters(name, values)
     if array.ndim != ndim and kind_of(array) in "fiu":
         raise DataError(f"{name} must have {ndim} dimension(s); got shape {tuple(array.shape)}")
-    if not is_tensor(array) and array.dtype == np.uint16:
-        raise DataError(
-            f"{name} has dtype uint16. If these are the bits of bfloat16 numbers, which numpy does not have, pass "
-            f"kgeval.models.bfloat16({name}) (for a file: dtype='bfloat16', --dtype bfloat16); if they are integers, "
-            f"pass {name}.astype(numpy.float32)"
-        )
+    check_no_bits(name, array)
     if kind_of(array) in ("i", "u"):
         array = converted(name, as_double, array)
     if str(array.dtype) in ("torch.float16", "torch.bfloat16"):

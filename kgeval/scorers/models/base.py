@@ -20,6 +20,7 @@ from kgeval.kernels import (
     Array,
     as_array,
     as_double,
+    check_file,
     exact_scores,
     kind_of,
     library,
@@ -153,9 +154,16 @@ class EmbeddingModel:
 
         Without this method, a table that shares memory with a tensor would follow the tensor, and a table that was
         converted (such as the phases of `RotatE`) would not: the model would be a mixture of two states.
+
+        Raises
+        ------
+        DataError
+            If a mapped file became shorter.
         """
+        arguments, options = self._made_of or ((), {})
+        for table in (*arguments, *options.values(), *vars(self).values()):
+            check_file(table)
         if self._made_of is not None:
-            arguments, options = self._made_of
             current = type(self)(*arguments, **options)
             vars(self).update((name, value) for name, value in vars(current).items() if _may_change(value))
 

@@ -50,6 +50,10 @@ def streams(monkeypatch):
     monkeypatch.setattr(kernel_tables, "MAX_COPY", 0)
 
 
+def dataset_of(labels):
+    return kg.Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=labels, relation_labels=["r"])
+
+
 def failure(path, dataset, **said):
     with pytest.raises(DataError) as caught:
         load_model(path, dataset, **said)
@@ -90,7 +94,7 @@ def test_tables_are_mapped(dataset, streams, tmp_path, t, dtype):
     config = DISTMULT | ({"dtype": "bfloat16"} if dtype == "bfloat16" else {})
     model = load_model(save(tmp_path / "ids", as_stored, config), dataset)
     roots = model.entities.sources if isinstance(model.entities, StreamedTable) else (model.entities,)
-    assert all(isinstance(root.base, np.memmap) and root.base.mode == "r" for root in roots)
+    assert all(kernel_tables.MappedArray.of(root) is not None for root in roots)
     by_label = load_model(save(tmp_path / "labels", as_stored | LABELS, config), dataset)
     assert isinstance(by_label.entities, StreamedTable)
     assert_scores(by_label, dataset, score(widened))
@@ -104,12 +108,13 @@ def test_bits_are_never_guessed(dataset, tmp_path, t):
     halves = {name: bits(table) for name, table in t.items()}
     folder = save(tmp_path / "model", halves | LABELS, DISTMULT)
     wanted = (
-        f"{folder}: has tables of uint16 (entities, relations); set dtype='bfloat16' if they are the bits of bfloat16 "
-        "numbers, which numpy does not have (--dtype bfloat16); integers must be saved as int32 or as floats"
+        f"{folder}: does not say what the 16-bit numbers are in entities (uint16), relations (uint16); set "
+        "dtype='bfloat16' if they are the bits of bfloat16 numbers, which numpy does not have (--dtype bfloat16); "
+        "integers must be saved as int32 or as floats"
     )
     assert failure(folder, dataset) == wanted
     np.savez(tmp_path / "model.npz", **halves, **LABELS, **DISTMULT)
-    assert "has tables of uint16 (entities, relations); set dtype=" in failure(tmp_path / "model.npz", dataset)
+    assert "in entities (uint16), relations (uint16); set dtype=" in failure(tmp_path / "model.npz", dataset)
     widened = {name: (table.astype(np.uint32) << 16).view(np.float32) for name, table in halves.items()}
     for path in (folder, tmp_path / "model.npz"):
         assert_scores(load_model(path, dataset, dtype="bfloat16"), dataset, score(widened))
@@ -118,9 +123,54 @@ def test_bits_are_never_guessed(dataset, tmp_path, t):
     assert "dtype must be one of 'bfloat16'; got 'float16'" in failure(folder, dataset, dtype="float16")
     floats = save(tmp_path / "floats", {**t, **LABELS}, DISTMULT)
     said = failure(floats, dataset, dtype="bfloat16")
-    assert said.endswith(
-        "dtype='bfloat16' is for tables of uint16, and there are none; found entities float32, relations float32"
-    )
+    assert said.endswith("dtype='bfloat16' is for tables of uint16 or int16; found entities float32, relations float32")
+    half_said = save(tmp_path / "half", {**halves, "relations": np.ones((N_R, D), np.int32), **LABELS}, DISTMULT)
+    assert failure(half_said, dataset, dtype="bfloat16").endswith("found entities uint16, relations int32")
+
+
+@pytest.mark.parametrize("dtype", ["<i2", ">i2", ">u2", "V2"])
+def test_bits_of_any_16_bit_dtype(dataset, tmp_path, t, dtype):
+    """torch exports bfloat16 as int16, ml_dtypes as raw bytes; the rows are in another order than the ids."""
+    halves = {name: bits(table) for name, table in t.items()}
+    entities = halves["entities"] if dtype == "V2" else halves["entities"].astype(dtype[0] + "u2")
+    folder = save(tmp_path / "model", {**halves, "entities": entities.view(dtype), **LABELS}, DISTMULT)
+    found = f"in entities ({np.dtype(dtype)}), relations (uint16); set dtype="
+    assert f"does not say what the 16-bit numbers are {found}" in failure(folder, dataset)
+    widened = {name: (table.astype(np.uint32) << 16).view(np.float32) for name, table in halves.items()}
+    assert_scores(load_model(folder, dataset, dtype="bfloat16"), dataset, score(widened))
+
+
+def test_a_dtype_that_is_true(dataset, tmp_path, t):
+    """A configuration may name the dtype that the tables have."""
+    halves = {name: table.astype(np.float16) for name, table in t.items()}
+    folder = save(tmp_path / "model", halves | LABELS, DISTMULT | {"dtype": "float16"})
+    assert_scores(load_model(folder, dataset), dataset, score(halves))
+    save(folder, {name: bits(table) for name, table in t.items()}, DISTMULT | {"dtype": "uint16"})
+    assert "does not say what the 16-bit numbers are" in failure(folder, dataset)
+
+
+def test_rows_in_id_order_of_number_labels(tmp_path):
+    """The ids of numbers sorted as text are other numbers; the call must say which the rows follow."""
+    labels = sorted(map(str, range(12)))
+    numbers = dataset_of(labels)
+    rows = {"entities": np.arange(12.0)[:, None], "relations": np.ones((1, 1))}
+    folder = save(tmp_path / "model", rows, DISTMULT)
+    np.savez(tmp_path / "model.npz", **rows, **DISTMULT)
+    for path in (folder, tmp_path / "model.npz"):
+        said = failure(path, numbers)
+        assert (
+            "label '2' has id 4. If row i is that of label i, save entity_labels = numpy.arange(12).astype(str)" in said
+        )
+        assert "set entity_labels='ids' (--entity-labels ids)" in said
+        by_id = load_model(path, numbers, entity_labels="ids", relation_labels="ids")
+        assert by_id.entities.tolist() == rows["entities"].tolist()
+        by_label = load_model(path, numbers, entity_labels=np.arange(12).astype(str), relation_labels="ids")
+        assert by_label.entities[:, 0].tolist() == [float(label) for label in labels]
+    for plain in (
+        kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=12, n_relations=1),
+        dataset_of(sorted("abcdefghijkl")),
+    ):
+        assert load_model(folder, plain).entities.tolist() == rows["entities"].tolist()
 
 
 def test_integers_of_other_widths_stay_integers(dataset, tmp_path):
@@ -142,9 +192,28 @@ def test_faulty_folders(dataset, tmp_path, t):
     assert "entities.npy: is damaged, cut off, or not an .npy file" in failure(folder, dataset)
     np.save(folder / "entities.npy", np.array([{}], dtype=object), allow_pickle=True)
     assert "entities.npy: contains pickled objects, which kgeval never reads" in failure(folder, dataset)
-    assert "expected a folder with entities.npy and relations.npy; give the folder" in failure(
-        folder / "relations.npy", dataset, format="npy"
-    )
+    said = f"expected a folder with entities.npy and relations.npy; give the folder, {folder}"
+    assert said in failure(folder / "relations.npy", dataset, format="npy")
+    assert said in failure(folder / "entities.npy", dataset)
+
+
+def test_hidden_files_are_not_read(dataset, tmp_path, t):
+    """macOS puts ._entities.npy beside entities.npy when it copies files to other disks."""
+    folder = save(tmp_path / "model", {**t, **LABELS}, DISTMULT)
+    (folder / "._entities.npy").write_bytes(b"Mac OS X")
+    assert_scores(load_model(folder, dataset), dataset, score(t))
+
+
+def test_two_arrays_in_a_file(dataset, streams, tmp_path, t, monkeypatch):
+    """Only the first would be read; of a small and of a mapped file."""
+    folder = save(tmp_path / "model", {**t, **LABELS}, DISTMULT)
+    with open(folder / "entities.npy", "ab") as stream:
+        np.save(stream, t["entities"])
+    size = 128 + t["entities"].nbytes
+    wanted = f"{folder / 'entities.npy'}: has {size} bytes after its array; save one array to a file"
+    assert failure(folder, dataset) == wanted
+    monkeypatch.undo()  # `streams`
+    assert failure(folder, dataset) == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Models whose entity tables are mapped files: scores and counts as from memory, and nothing is copied."""
 
 import copy
+import os
 import pickle
 
 import numpy as np
@@ -175,6 +176,59 @@ def test_a_scorer_of_float16(streams, dataset, tmp_path):
 
     results = [kg.evaluate(Scorer(t), dataset) for t in (of_model, numbers)]
     assert results[0].table.equals(results[1].table)
+
+
+@pytest.mark.parametrize("dtype", ["u2", "i2", ">u2"])
+@pytest.mark.parametrize("method", ["query_vectors", "candidate_vectors"])
+def test_bits_of_a_scorer(method, dtype, dataset):
+    """16-bit integers of a user's own class are refused, unless it says what they are."""
+    numbers = draw("DistMult")["entities"]
+    as_stored = bits(numbers).view("u2").astype(dtype[:-2] + "u2").view(dtype)
+
+    class Scorer:
+        geometry = "dot"
+
+        def __init__(self, **tables):
+            self.tables = dict.fromkeys(("query_vectors", "candidate_vectors"), numbers) | tables
+
+        def query_vectors(self, side, given, relation):
+            return self.tables["query_vectors"][given]
+
+        def candidate_vectors(self, side):
+            return self.tables["candidate_vectors"]
+
+    with pytest.raises(kg.ScoreError) as caught:
+        kg.evaluate(Scorer(**{method: as_stored}), dataset)
+    name = np.dtype(dtype)
+    assert str(caught.value).startswith(
+        f"Scorer.{method} has dtype {name}. If these are the bits of bfloat16 numbers, which numpy does not have, pass "
+        f"kgeval.models.bfloat16(Scorer.{method})"
+    )
+    half = kg.evaluate(Scorer(candidate_vectors=kg.models.bfloat16(as_stored)), dataset)
+    cut = (bits(numbers).astype(np.uint32) << 16).view(np.float32)
+    assert half.table.equals(kg.evaluate(Scorer(candidate_vectors=cut), dataset).table)
+
+
+def test_a_file_that_became_shorter(streams, dataset, tmp_path):
+    """Said before its rows are read, for a model and for a class of a user's own."""
+    np.save(tmp_path / "e.npy", np.ones((N, 4), np.float16))
+    entities = np.load(tmp_path / "e.npy", mmap_mode="r")
+    model = DistMult(entities, np.ones((2 * M, 4), np.float32))
+
+    class Scorer:
+        geometry = "dot"
+        query_vectors = model.query_vectors
+
+        def candidate_vectors(self, side):
+            return entities
+
+    kg.evaluate(model, dataset)
+    os.truncate(tmp_path / "e.npy", 100)
+    for scorer in (model, Scorer()):
+        with pytest.raises(kg.DataError, match="e.npy: has become shorter since it was mapped: 100 bytes"):
+            kg.evaluate(scorer, dataset)
+    with pytest.raises(kg.DataError, match="e.npy: has become shorter"):
+        model.score([0], [0], [1])
 
 
 def test_a_changed_table_is_found_when_a_run_is_resumed(streams, dataset, tmp_path):

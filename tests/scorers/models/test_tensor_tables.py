@@ -119,6 +119,22 @@ def check_same_model(model, plain):
     assert len(set(scores)) > 20
 
 
+@pytest.mark.parametrize("dtype", ["int16", "uint16"])
+def test_bits_are_never_guessed(dtype):
+    """Integers of 16 bits may be the bits of bfloat16 numbers; those of other widths are numbers."""
+    if not hasattr(torch, dtype):
+        pytest.skip("this torch has no such dtype")
+    tensor = torch.ones((3, 2), dtype=torch.bfloat16).view(getattr(torch, dtype))
+    with pytest.raises(kg.DataError) as caught:
+        kg.models.DistMult(tensor, torch.ones((1, 2)))
+    assert str(caught.value) == (
+        f"entities has dtype torch.{dtype}. If these are the bits of bfloat16 numbers, pass "
+        "entities.view(torch.bfloat16); if they are integers, pass entities.float()"
+    )
+    for plain in (tensor.view(torch.bfloat16), tensor.int()):
+        assert kg.models.DistMult(plain, torch.ones((1, 2))).score([0], [0], [1])[0] == 2 * float(plain[0, 0]) ** 2
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("d", [1, 7, 60])
 @pytest.mark.parametrize("inverse", INVERSES)
