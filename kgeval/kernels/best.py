@@ -131,15 +131,6 @@ def best_candidates(
             stop = min(start + (step if start > first else min(step, _FIRST_BLOCK)), end)
             ids = np.arange(start, stop) if pool is None else pool[start:stop]
             vectors = np.ascontiguousarray(on_host(table[start:stop] if pool is None else table[ids]))
-            flat = vectors.ravel()
-            with np.errstate(over="ignore", invalid="ignore"):
-                are_finite = np.isfinite(np.dot(flat, flat))  # the sum of the squares is finite only if each number is
-            if not are_finite and not (is_finite := np.isfinite(vectors).all(axis=1)).all():
-                bad = ids[np.argmin(is_finite)]
-                raise ScoreError(
-                    f"the vector of entity {bad}, dataset.entities.labels[{bad}], has a NaN or an infinite value. Did "
-                    "the training diverge?"
-                )
             search.read(ids, vectors)
             start = stop
         return search
@@ -152,6 +143,17 @@ def best_candidates(
     for search in others:
         whole.add(search)
     return [Best(*best, int(better), int(equal)) for best, better, equal in zip(whole.best, whole.better, whole.equal)]
+
+
+def _check_finite(ids: Ids, vectors: Reals) -> None:
+    """Raise a ScoreError if a vector has a NaN or an infinite value; `ids` are the entities of the vectors."""
+    is_finite = np.isfinite(vectors).all(axis=1)
+    if not is_finite.all():
+        bad = ids[np.argmin(is_finite)]
+        raise ScoreError(
+            f"the vector of entity {bad}, dataset.entities.labels[{bad}], has a NaN or an infinite value. Did the "
+            "training diverge?"
+        )
 
 
 class _Search:
@@ -179,11 +181,14 @@ class _Search:
 
     def read(self, ids: Ids, vectors: Any) -> None:
         """Count and search the candidates `ids`, sorted; `vectors`, shape (candidates, d), holds their vectors."""
-        order, passes, _ = make_passes(self.geometry, vectors, len(vectors))
-        block, screen = slice(0, len(vectors)), passes[0]
+        with np.errstate(all="ignore"):
+            order, passes, _ = make_passes(self.geometry, vectors, len(vectors))
+            block, screen = slice(0, len(vectors)), passes[0]
+            state, rows = screen.prepare(self.queries), np.arange(len(self.queries))
+            tile = screen.tile(state, None, block)
+        if not np.isfinite(tile[:1]).all():  # a vector that is not finite has no finite score with any query
+            _check_finite(ids, vectors)
         ids = ids[order]  # in the order of the columns of the tile
-        state, rows = screen.prepare(self.queries), np.arange(len(self.queries))
-        tile = screen.tile(state, None, block)
         # the exact score of the n-th best candidate of each query; a candidate below it is not among the best
         is_full = np.array([len(scores) == self.n for _, scores in self.best])
         least = np.array([scores[-1] if full else 0.0 for (_, scores), full in zip(self.best, is_full)])
