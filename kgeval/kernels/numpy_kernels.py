@@ -77,6 +77,12 @@ class NumpyCounter:
             self.column_of = np.empty_like(columns)
             self.column_of[self.order] = columns
 
+    @property
+    def has_finite_norms(self) -> bool:
+        """Whether the norms of the candidates show that all their numbers are finite; False if there are no norms."""
+        norms = getattr(self.of_pairs, "norms", None)
+        return norms is not None and bool(np.isfinite(norms).all())
+
     def count(self, queries: Array, places: Places) -> Counts:
         """Count, for each positive, candidates, and the known answers, with a higher and with the same score.
 

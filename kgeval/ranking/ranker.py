@@ -51,6 +51,7 @@ MIN_BATCH, BATCHES = 128, 4  # about 4 batches for each thread, but not fewer th
 MIN_LARGE_BATCH = 32  # the same, if the table of candidates is too large to be copied; one batch for each thread
 MIN_QUERIES_FOR_BYTES = 512  # for fewer queries on a CPU, 8-bit copies of the candidates cost more than they save
 TASKS_AT_ONCE = 2  # the candidate vectors of two tasks are in memory together (both sides, or two pools of candidates)
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
 MAX_SIZE = 1e145  # vectors with larger numbers raise an error, because sums of their squares can overflow float64
 
 
@@ -161,7 +162,10 @@ class Ranker:
         if same is not None and is_table:
             return same
         self._prepared.clear()  # before more memory is needed
-        largest_of = largest_in_rows(vectors)
+        # A counter reads the whole table for its norms, which are finite if and only if the vectors are. So a large
+        # table is not read before; and float32 numbers are below `MAX_SIZE`.
+        is_checked_by_counter = is_table and vectors.dtype == np.float32 and not is_kept(vectors.nbytes)
+        largest_of = np.array([MAX_FLOAT32]) if is_checked_by_counter else largest_in_rows(vectors)
         if same is not None:
             if not np.array_equal(same.largest_of, largest_of):
                 raise ScoreError(
@@ -169,7 +173,8 @@ class Ranker:
                     "kgeval needs the vectors of both sides at the same time. Return a separate array for each side"
                 )
             return same
-        _check_candidates(largest_of, task, scorer.name)
+        if not is_checked_by_counter:
+            _check_candidates(largest_of, task, scorer.name)
         geometry, limits, device = scorer.model.geometry, self.limits, self.limits.device
         n_queries = sum(task.n_queries for task in self.tasks)
         if n_queries < MIN_QUERIES_FOR_BYTES and (device == "cpu" or (device is None and not is_on_device(vectors))):
@@ -179,7 +184,11 @@ class Ranker:
             batch_size = min(batch_size, max(1, -(-n_queries // self.n_threads)))
         sizes = (device, limits.block_size, self.n_threads, batch_size)
         self._note_memory(check_counter_memory(geometry, vectors, *sizes))
-        return _Candidates(vectors, largest_of, float(largest_of.max()), make_counter(geometry, vectors, *sizes))
+        with np.errstate(all="ignore"):
+            counter = make_counter(geometry, vectors, *sizes)
+        if is_checked_by_counter and not getattr(counter, "has_finite_norms", False):
+            _check_candidates(largest_in_rows(vectors), task, scorer.name)
+        return _Candidates(vectors, largest_of, float(largest_of.max()), counter)
 
 
 @dataclass(frozen=True)
@@ -226,8 +235,8 @@ class _Candidates:
     """The candidate vectors of a task, their largest absolute values, and the counter that compares the vectors."""
 
     vectors: Any  # shape (candidates, dimensions)
-    largest_of: Reals  # shape (candidates,): the largest absolute value in each vector
-    largest: float  # the largest absolute value in all vectors; stored, since every batch needs it
+    largest_of: Reals  # shape (candidates,): the largest absolute value in each vector; or one number above all of them
+    largest: float  # the largest number in `largest_of`; stored, since every batch needs it
     counter: Counter
 
 

@@ -241,3 +241,19 @@ def test_a_changed_table_is_found_when_a_run_is_resumed(streams, dataset, tmp_pa
     table.flush()
     with pytest.raises(kg.KgevalError, match="table entities: other values"):
         kg.evaluate(model, dataset, checkpoint=tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("make", [DistMult, lambda *t: TransE(*t, norm=1), lambda *t: TransE(*t, norm=2)])
+def test_a_large_table_that_is_not_finite_is_refused(streams, make, number):
+    """A large table is not read once more only to find such numbers: its norms show them."""
+    rng = np.random.default_rng(2)
+    entities, relations = (rng.standard_normal((n, 6)).astype(np.float32) for n in (N, M))
+    entities[33, 4] = number
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=N, n_relations=M)
+    with pytest.raises(kg.ScoreError, match="'33'"):
+        kg.evaluate(make(entities, relations), dataset, progress=False)
+    entities[33, 4] = 3e38  # finite, and far above all others
+    result = kg.evaluate(make(entities, relations), dataset, progress=False)
+    exact = kg.evaluate(make(entities.astype(np.float64), relations.astype(np.float64)), dataset, progress=False)
+    assert result.table[["better_filtered", "tied_filtered"]].equals(exact.table[["better_filtered", "tied_filtered"]])
