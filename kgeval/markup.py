@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))  # HTML elements without an end tag
+MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40  # characters of a label that `shown_label` keeps
 
 
 class Markup(str):
@@ -30,7 +31,30 @@ def printable(label: str) -> str:
     >>> print(printable("São Tomé\\x1b[31m"))
     São Tomé\\x1b[31m
     """
+    if label.isprintable():
+        return label
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
+
+
+def shown_label(label: str) -> str:
+    """Return a label as one printable line of at most about 200 characters.
+
+    Parameters
+    ----------
+    label : str
+
+    Examples
+    --------
+    >>> shown_label("a\\nb"), shown_label("")
+    ('a\\\\nb', '(empty label)')
+    >>> shown_label("x" * 1000)[130:]
+    'xxxxxxxxxx … (1,000 characters) … xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+    """
+    if not label:
+        return "(empty label)"
+    if len(label) > MAX_LABEL:
+        label = f"{label[:LABEL_START]} … ({len(label):,} characters) … {label[-LABEL_END:]}"
+    return printable(label)
 
 
 def joined(*children: Any) -> Markup:
@@ -59,7 +83,7 @@ def joined(*children: Any) -> Markup:
     return Markup("".join(parts))
 
 
-def tag(name: str, *children: Any, **attributes: Any) -> Markup:
+def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     """Return an element of HTML or SVG.
 
     Parameters

@@ -17,7 +17,9 @@ def pytest_configure(config):
     """Collect the cases of the light suite alone, unless the thorough ones are asked for by ``-m``.
 
     A shell starts what runs in its background with Ctrl-C ignored; the tests that send this signal need the default.
+    The tests read whole tables, so no width may be set for them (the worker processes of pytest-xdist have one).
     """
+    os.environ.pop("COLUMNS", None)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.markexpr != "not thorough":

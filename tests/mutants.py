@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "plotly", "pytrec_eval", "ir_measures", "ranx")
+EXTRAS = ("torch", "triton", "sklearn", "scipy", "matplotlib", "pytrec_eval", "ir_measures", "ranx")
 EXTRAS += ("h5py", "pooch", "pyoxigraph", "safetensors", "pykeen", "torchkge", "torch_geometric", "ogb", "torchmetrics")
 EXTRAS += ("loky", "ray", "numba")
 COPIED = ("kgeval", "tests", "data", "pyproject.toml", "README.md", "LICENSE")
@@ -66,6 +66,7 @@ WORKERS = "ranking/executors/test_workers.py"
 RUNNING = "evaluation/test_running.py"
 RUNS = "trec/test_run_files.py"
 TIES = "ranking/test_tie_traps.py"
+VERDICT = "comparison/test_verdict.py"
 
 # fmt: off
 MUTANTS = (
@@ -494,6 +495,21 @@ MUTANTS = (
     Mutant("C34", "detectable_ignores_the_number_of_tests", "stats/paired.py", PAIRED,
         "alpha = (1.0 - confidence) / n_tests",
         "alpha = 1.0 - confidence"),
+    Mutant("C34", "a_model_beats_another_without_holms_correction", "comparison/differences.py", VERDICT,
+        'row["p_holm"] <= alpha',
+        'row["p"] <= alpha'),
+    Mutant("C34", "the_verdict_names_the_first_model_as_the_better", "comparison/verdict.py", VERDICT,
+        "ranked = sorted(comparison.names, key=lambda name: sign * values[name])",
+        "ranked = list(comparison.names)"),
+    Mutant("C34", "the_verdict_takes_higher_values_for_better", "comparison/verdict.py", VERDICT,
+        "sign = -1.0 if key.higher_is_better else 1.0",
+        "sign = -1.0"),
+    Mutant("C34", "differences_keep_their_sign_in_the_other_order", "comparison/differences.py", VERDICT,
+        '"difference": -row["difference"],',
+        '"difference": row["difference"],'),
+    Mutant("C34", "reversed_groups_are_not_corrected_for_their_number", "comparison/differences.py", VERDICT,
+        "1.0 - terms.alpha / len(rows_by_group)",
+        "terms.confidence"),
     Mutant("C34", "detectable_of_a_comparison_ignores_the_number_of_tests", "comparison/differences.py", COMPARED,
         "n_tests=n_tests,",
         "n_tests=1,"),

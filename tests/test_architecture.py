@@ -36,13 +36,27 @@ ORDER = (  # who imports whom: each row from the rows below it only, never from 
     ("scorers",),
     ("metrics", "kernels", "features"),
     ("data", "stats"),
+    ("markup_cards",),
+    ("markup_charts", "terminal"),
     ("checks", "files", "discovery", "markup"),
     ("errors", "_version"),
 )
 FLOOR = {part: len(ORDER) - i for i, row in enumerate(ORDER) for part in row}
-LOOSE = {"__init__", "__main__", "_version", "checks", "discovery", "errors", "files", "markup"}
+LOOSE = {
+    "__init__",
+    "__main__",
+    "_version",
+    "checks",
+    "discovery",
+    "errors",
+    "files",
+    "markup",
+    "markup_cards",
+    "markup_charts",
+    "terminal",
+}
 OPTIONAL = {
-    "h5py", "matplotlib", "plotly", "pooch", "pyarrow", "pyoxigraph", "ray", "safetensors", "scipy", "sklearn", "torch",
+    "h5py", "matplotlib", "pooch", "pyarrow", "pyoxigraph", "ray", "safetensors", "scipy", "sklearn", "torch",
     "triton",
 }  # fmt: skip
 TOP_LEVEL = {"pyproject.toml", "README.md", "LICENSE", "kgeval", "tests", "data"}

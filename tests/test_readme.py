@@ -21,7 +21,7 @@ COMMANDS = [
     'pip install ".[test]" && pytest',
 ]
 EXTRAS = {
-    "report": ("matplotlib", "plotly"),
+    "report": ("matplotlib",),
     "sklearn": ("sklearn",),
     "torch": ("torch",),
     "parquet": ("pyarrow",),
@@ -82,7 +82,9 @@ def run_blocks(page, folder, capsys):
         elif language == "python" and (name := re.match(r"# (\w+\.py)\n", content)):
             (folder / name[1]).write_text(content, encoding="utf-8")
         elif language == "python":
+            capsys.readouterr()
             exec(compile(content, f"{page.name}, block {number}", "exec"), namespace)
+            printed = capsys.readouterr().out or printed  # a block of text shows what the block above it prints
         elif language == "console":
             for part in re.split(r"^\$ ", content, flags=re.M)[1:]:
                 line, *expected = part.splitlines()

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval import markup_cards as cards
 from kgeval.checks import Ids, check_ids, check_one_of, counted
 from kgeval.data import Dataset, TripleSet, Vocabulary, with_labels
 from kgeval.errors import DataError, MetricError
 from kgeval.features import FEATURES, NEED_SIDE, features_at_hand, features_of
-from kgeval.metrics import REASON, Cell, Metric, MetricValue, group_index, metric_frame, split_list
+from kgeval.markup import joined
+from kgeval.metrics import REASON, Cell, Metric, MetricValue, display_of, group_index, metric_frame, split_list
 from kgeval.metrics.pointwise import DEFAULT_THRESHOLD, POINTS, DecisionMetric, PointMetric, decide_by_threshold
 from kgeval.metrics.retrieval import AVERAGES
 from kgeval.results import (
@@ -28,11 +30,11 @@ from kgeval.results import (
     dataset_of,
     group_labels,
     group_names,
+    html_table,
     join_columns,
     pack_columns,
     pack_vocabularies,
     same_columns,
-    show_html,
     show_text,
     unpack_columns,
     unpack_vocabularies,
@@ -40,6 +42,7 @@ from kgeval.results import (
 )
 
 CLASSIFIED_METRICS = ("accuracy", "f1", "precision", "recall", "auc", "ap")
+CARD_METRICS = ("accuracy", "f1", "auc")  # the metrics that notebooks show first
 PROBABILITY_METRICS = ("log_loss", "brier", "ece")  # added to the default metrics if there are probabilities
 _METHODS = {"platt": "Platt's method", "isotonic": "isotonic regression"}
 PREDICTIONS = {"decisions": "predicted", "scores": "score", "probabilities": "probability", "values": "probability"}
@@ -401,7 +404,17 @@ class ClassificationResult:
         return show_text(self._lines(), self.summary())
 
     def _repr_html_(self) -> str:
-        return show_html(self._lines(), self.summary())
+        size, *lines = self._lines()
+        scorer = [cards.label(self.about["scorer"]), " on "] if "scorer" in self.about else []
+        values = [(metric, self.value(metric)) for metric in CARD_METRICS]
+        bars = [cards.Bar(display_of(metric).heading, value.value, note=value.reason) for metric, value in values]
+        return cards.card(
+            joined(scorer, cards.label(self.about["dataset"]), ": classification"),
+            cards.line(size),
+            cards.bar_table(bars),
+            cards.folded("All metrics", html_table(self.summary())),
+            cards.folded("Thresholds, negatives and notes", cards.lines(lines)),
+        )
 
 
 def _parse_point(key: str | Metric) -> PointMetric:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import kgeval
-from kgeval.checks import check_one_of, check_positive_int
+from kgeval.checks import check_positive_int, suggest
 from kgeval.comparison import check_names
 from kgeval.data import FILTERED, ONE_FILE, SIDE_NAMES, SPLITS, UNSEEN, Dataset, GivenRanks, Predictions, Protocol
 from kgeval.errors import DataError, ProtocolError, ScoreError
@@ -96,7 +96,7 @@ def add_input(parser: argparse.ArgumentParser, with_scores: bool, with_side: boo
     )
     model.add_argument("--phase-unit", type=float, metavar="RADIANS", help="angle that a phase of 1 means, for rotate")
     model.add_argument("--batch-norm-eps", type=float, metavar="EPS", help="epsilon of batch normalisation, for tucker")
-    model.add_argument("--dtype", choices=("bfloat16",), help="bfloat16: tables of uint16 are the bits of such numbers")
+    model.add_argument("--dtype", choices=("bfloat16",), help="bfloat16: 16-bit integers are the bits of such numbers")
     for rows in ("entity", "relation"):
         model.add_argument(
             f"--{rows}-labels", choices=("ids",), help=f"ids: the {rows} rows are in the order of the dataset's ids"
@@ -168,6 +168,18 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="with --split-fractions: keep triples with the same two entities in both directions together",
     )
+
+
+def add_quiet(parser: argparse.ArgumentParser | argparse._ArgumentGroup, about: str = "print only the tables") -> None:
+    """Add the option ``--quiet``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser or argparse group
+    about : str
+        The help text.
+    """
+    parser.add_argument("--quiet", action="store_true", help=about)
 
 
 EXECUTORS = ("threads", "processes", "ray")
@@ -631,6 +643,9 @@ def protocol_of(options: argparse.Namespace, dataset: Dataset) -> Protocol | Non
     )
 
 
+_SAME_SPLIT = {"valid", "dev", "val", "validation"}  # words for the split of validation
+
+
 def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
     """Raise a ProtocolError if ``--split`` or ``--filter`` names a split that the dataset does not have."""
     if options.split is None and "test" not in dataset:
@@ -646,8 +661,13 @@ def _check_splits(options: argparse.Namespace, dataset: Dataset) -> None:
         )
     for option, names in (("--split", options.split), ("--filter", options.filter)):
         for split in words(names or ""):
-            if not (option == "--filter" and split == "none"):
-                check_one_of(option, split, dataset.splits)
+            if split not in dataset.splits and not (option == "--filter" and split == "none"):
+                same = [name for name in dataset.splits if {name, split} <= _SAME_SPLIT]
+                hint = f"; did you mean {same[0]!r}?" if same else suggest(split, dataset.splits)
+                raise ProtocolError(
+                    f"{option} {split}: {options.dataset} has no split {split!r}; its splits are "
+                    f"{', '.join(dataset.splits)}{hint}"
+                )
 
 
 def say_aside(lines: Iterable[str]) -> None:

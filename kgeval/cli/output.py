@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,20 @@ import pandas as pd
 import kgeval
 from kgeval.checks import check_one_of
 from kgeval.classification import ClassificationResult
-from kgeval.cli.options import json_text, say_aside, words
+from kgeval.cli.options import add_quiet, json_text, say_aside, words
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import FEATURES, NEED_TYPES, OVER_SPLITS, read_types
 from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES, parse_all, split_list
-from kgeval.report import FORMATS, format_frame, frame_records, rough_lines, summary_frame, undefined_lines
+from kgeval.report import (
+    FORMATS,
+    format_frame,
+    frame_records,
+    protocol_comment,
+    rough_lines,
+    summary_frame,
+    undefined_lines,
+)
 from kgeval.results import (
     BREAKDOWNS,
     CLUSTERS,
@@ -31,6 +39,7 @@ from kgeval.results import (
     says_splits,
     unknown_lines,
 )
+from kgeval.terminal import Screen
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -84,6 +93,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     output.add_argument("--types", metavar="FILE", help="file of entity types, for --by type_given or type_asked")
     output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_quiet(output, "print only the tables: no lines about the run, no notes, no progress bar")
     return output
 
 
@@ -222,6 +232,7 @@ def result_text(
     last : str
         A last line, in the format "table" only.
     """
+    screen = options.screen
     metrics, ties = split_list(options.metrics), options.ties or "realistic"
     level = CONFIDENCE if options.confidence is None else options.confidence
     groups, confidence, cluster = None, level if options.intervals else None, options.cluster or "triple"
@@ -257,11 +268,18 @@ def result_text(
         dropped += unknown_lines(result)
         observations = [f"dataset: {observation}" for observation in result.about["observations"]]
         notes = [f"note: {note}" for note in (*result.notes, *metric_cautions(result, metrics, options.ties), *said)]
-        say_aside([*dropped, *observations, *notes, *reasons])
-        return format_frame(frame if groups is None else groups, options.format)
-    parts = ["\n".join(printable(line) for line in header_lines(result, ties)), *further, format_frame(frame, "table")]
+        if not options.quiet:
+            say_aside([*dropped, *observations, *notes, *reasons])
+        comment = protocol_comment({"": result}, ties) if options.format == "latex" else ""
+        return format_frame(frame if groups is None else groups, options.format, comment=comment)
+    tables = [format_frame(frame, "table", screen)]
+    if groups is not None:  # then --format csv has the groups only
+        json_screen = replace(screen, whole="--format json or a wider terminal")
+        tables = [format_frame(frame, "table", json_screen), format_frame(groups, "table", screen)]
+    if options.quiet:
+        return "\n\n".join(tables)
+    parts = [screen.dim(screen.lines(header_lines(result, ties))), *further, *tables]
     if groups is not None:
-        parts.append(format_frame(groups, "table"))
         reasons += undefined_lines(groups)
         split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
         if split_columns and not says_splits(result.notes):
@@ -271,8 +289,12 @@ def result_text(
     reasons += [f"note: {note}" for note in said]
     cautions = [f"note: {note}" for note in metric_cautions(result, metrics, options.ties)]
     if cautions or reasons:
-        parts.append("\n".join(printable(line) for line in [*cautions, *reasons]))
-    return "\n\n".join([*parts, last] if last else parts)
+        parts.append(screen.lines([*cautions, *reasons]))
+    return "\n\n".join([*parts, _last_lines(screen, last)] if last else parts)
+
+
+def _last_lines(screen: Screen, text: str) -> str:
+    return screen.dim("\n".join(map(screen.wrapped, text.split("\n"))))
 
 
 def classification_text(result: ClassificationResult, options: argparse.Namespace, last: str = "") -> str:
@@ -286,6 +308,7 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
     last : str
         A last line, in the format "table" only.
     """
+    screen = options.screen
     metrics = split_list(options.metrics)
     frames = {"metrics": result.summary(metrics)}
     if options.by:
@@ -299,9 +322,11 @@ def classification_text(result: ClassificationResult, options: argparse.Namespac
     if options.format != "table":
         dropped = [f"dropped: {n:,} triples, {reason}" for reason, n in result.dropped.items()]
         observations = [f"dataset: {observation}" for observation in result.about["observations"]]
-        say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
+        if not options.quiet:
+            say_aside([*dropped, *observations, *(f"note: {note}" for note in result.notes), *notes])
         return format_frame(frames.get("by", frames["metrics"]), options.format)
-    parts = ["\n".join(printable(line) for line in result.header())]
-    parts += [format_frame(frame, "table") for frame in frames.values()]
-    parts += ["\n".join(printable(line) for line in notes)] if notes else []
-    return "\n\n".join([*parts, last] if last else parts)
+    tables = [format_frame(frame, "table", screen) for frame in frames.values()]
+    if options.quiet:
+        return "\n\n".join(tables)
+    parts = [screen.dim(screen.lines(result.header())), *tables, *([screen.lines(notes)] if notes else [])]
+    return "\n\n".join([*parts, _last_lines(screen, last)] if last else parts)

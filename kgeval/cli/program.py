@@ -22,6 +22,7 @@ from kgeval.cli.output import error_text
 from kgeval.cli.stopping import Stop, signals_stop, stop_message
 from kgeval.errors import KgevalError, KgevalWarning
 from kgeval.markup import printable
+from kgeval.terminal import Screen
 
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
     options = _options(sys.argv[1:] if arguments is None else arguments)
+    # Now, since `_stdout_to_stderr` replaces standard output while a command runs.
+    options.screen = Screen.of(sys.stdout, whole="--format csv or a wider terminal")
     with signals_stop(is_program=arguments is None) if options.runs_scorer else contextlib.nullcontext(Stop()) as stop:
         try:
             output = _run(options)
@@ -130,7 +133,17 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
             hint = suggest(arguments[0], commands)
             parser.error(f"no command is named {arguments[0]!r}{hint} ({', '.join(commands)})")
         _check_names(commands[arguments[0]], arguments[1:])
-    return parser.parse_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
+    else:
+        _check_names(parser, arguments[:1])
+    options, unknown = parser.parse_known_args(arguments or ["help"])  # `kgeval` alone lists commands and topics
+    if unknown:
+        extra = " ".join(map(repr, unknown))
+        commands[arguments[0]].error(
+            f"one argument too many: {extra}; a label with spaces needs quotation marks"
+            if len(unknown) == 1
+            else f"{len(unknown)} arguments too many: {extra}; a label with spaces needs quotation marks"
+        )
+    return options
 
 
 def _check_names(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -156,6 +169,14 @@ class _Parser(argparse.ArgumentParser):
 
     If it cannot print the help text, it prints an error, and the exit code is 1.
     """
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise an error for a value that is not among the choices of an option; suggest the nearest choice."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = suggest(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
     def error(self, message: str) -> NoReturn:
         joint = " See" if message.endswith("?") else "; see"

@@ -1,4 +1,4 @@
-"""compare() and Comparison: paired comparison of models, with tests, intervals and contributions of relations.
+"""compare() and Comparison: paired comparison of models, with tests, intervals and contributions of groups of ranks.
 
 Users and the command ``kgeval compare`` call `compare`.
 """
@@ -7,28 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.checks import check_number, check_one_of, check_positive_int, check_seed
+from kgeval.checks import Ids, check_number, check_one_of, check_positive_int, check_seed
 from kgeval.comparison.alignment import Alignment, align, cautions
+from kgeval.comparison.cards import comparison_card
 from kgeval.comparison.differences import (
+    UNDECIDED,
     Sample,
     Terms,
     better_models,
     difference_table,
     entity_notes,
-    relation_table,
+    group_table,
+    pair_row,
     samples_of,
     undecided_notes,
     value_table,
 )
 from kgeval.comparison.names import listed, name_results
-from kgeval.errors import MetricError, ProtocolError
-from kgeval.metrics import Metric, split_list
-from kgeval.results import PURPOSES, EvaluationResult, Key, show_html, show_text
+from kgeval.comparison.verdict import Verdict, is_at_floor, p_text, verdict_of
+from kgeval.data import SETTINGS, with_labels
+from kgeval.errors import DataError, MetricError, ProtocolError
+from kgeval.features import FEATURES
+from kgeval.metrics import Metric, display_of, split_list
+from kgeval.results import BREAKDOWNS, PURPOSES, EvaluationResult, Key, rank_groups, show_text
 from kgeval.stats import FEW_CLUSTERS, MAX_ENUMERATED, MIN_MID_P, check_confidence
 
 COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")
@@ -133,13 +140,24 @@ class Comparison:
         rows = self.table[(self.table["p_holm"] <= level).to_numpy()].reset_index(drop=True)
         return rows.assign(better=better_models(rows, self.keys, level))
 
-    def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
-        """Return the contribution of each relation to the difference between two models.
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the comparison says in one sentence, about its first metric; see `kgeval.comparison.verdict_of`."""
+        return verdict_of(dict(zip(self.names, self.results)), self)
+
+    def by(
+        self, column: str, metric: str | Metric | None = None, first: str | None = None, second: str | None = None
+    ) -> pd.DataFrame:
+        """Return the difference between two models within each group of ranks, and the contribution of each group.
 
         Parameters
         ----------
-        metric : str or Metric
-            One of the compared metrics.
+        column : str
+            As in `EvaluationResult.by`: ``"relation"``, ``"side"``, ``"split"``, a feature of the dataset such as
+            ``"pattern"``, or another column of one of the results. If both models have the column, its values must be
+            the same in both.
+        metric : str or Metric, optional
+            One of the compared metrics; by default the first.
         first, second : str, optional
             Names of two models; by default ``names[0]`` and ``names[1]``. If only `first` is passed, the second model
             is ``names[0]``, or ``names[1]`` if `first` is ``names[0]``.
@@ -147,25 +165,163 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            One row per relation (label), largest absolute contribution first. Columns: ``n``, the number of
-            observations of the relation; ``share``, ``n`` divided by the number of all observations; ``value_first``
-            and ``value_second``, the metric of each model over the observations of the relation; ``difference`` (first
-            minus second) with its interval ``low, high``; ``contribution``; and ``reason``, why a value is NaN. The
-            contributions add up to the difference between the models, which is ``attrs["difference"]``. If the metric
-            is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``. For other
-            metrics, such as the GMR, the contributions come from a linear approximation of the metric, with the
-            gradient at the point half-way between both models, and ``attrs["contribution"]`` is ``"linearised"``.
+            One row per group (label), largest absolute contribution first; buckets come in ascending order. Columns:
+            ``n``, the number of observations of the group; ``share``, ``n`` divided by the number of all observations;
+            ``value_first`` and ``value_second``, the metric of each model over the observations of the group;
+            ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``reversed``, whether
+            the other model than in `table` is better in the group: the difference over all observations is
+            significant, and the interval of the group, corrected for the number of groups (Bonferroni), lies on the
+            other side of 0; ``n_effective``, the effective number of clusters; and ``reason``, why a value is NaN.
+
+            The contributions add up to the difference between the models, which is ``attrs["difference"]``. If the
+            metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.
+            For other metrics, such as the GMR, the contributions come from a linear approximation of the metric, with
+            the gradient at the point half-way between both models, and ``attrs["contribution"]`` is ``"linearised"``.
 
         Raises
         ------
         MetricError
-            If the metric was not compared, or is not a function of means.
+            If the metric was not compared, or is not a function of means; if no result has the column, or two have
+            different values in it; or if the metric is query-level and the answers of a query are in different groups.
+        DataError
+            If the column is a feature that no result has, and no result has its dataset in memory.
         ProtocolError
             If no model has the name `first` or `second`, or both names are the same.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> triples = [[i, 0, (i + 1) % 8] for i in range(8)]
+        >>> dataset = Dataset.from_arrays(test=triples, n_entities=8, n_relations=1)
+        >>> good = evaluate(lambda s, p, o: -((o - s - 1) % 8), dataset)
+        >>> bad = evaluate(lambda s, p, o: -((o - s - 3) % 8), dataset)
+        >>> comparison = compare([good, bad], names=["good", "bad"], metrics="mr")
+        >>> comparison.by("side")[["n", "value_first", "value_second", "contribution"]].to_dict("index")["object"]
+        {'n': 8, 'value_first': 1.0, 'value_second': 7.0, 'contribution': -3.0}
         """
         i, j = self._model_indices(first, second)
-        key = self.keys[self._label(metric)]
-        return relation_table(self.results, self._sample(key), key, (i, j), self.terms.confidence)
+        label = next(iter(self.keys)) if metric is None else self._label(metric)
+        key = self.keys[label]
+        sample = self._sample(key)
+        codes, labels, is_ordered = self._groups(column, sample, (i, j))
+        row = pair_row(self.table, label, self.names[i], self.names[j])
+        decided = 0.0 if row["better"] == UNDECIDED else row["difference"]
+        groups = (sample.groups_of(codes), labels)
+        frame = group_table(self.results, sample, key, (i, j), self.terms, groups, decided)
+        frame.index.name = column
+        if is_ordered:
+            return frame
+        return frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
+
+    def by_relation(self, metric: str | Metric, first: str | None = None, second: str | None = None) -> pd.DataFrame:
+        """Return the contribution of each relation to the difference between two models: ``by("relation", metric)``.
+
+        Parameters
+        ----------
+        metric, first, second
+            As in `by`.
+        """
+        return self.by("relation", metric, first, second)
+
+    def disagreements(
+        self, first: str | None = None, second: str | None = None, n: int = 10, setting: str = "filtered"
+    ) -> pd.DataFrame:
+        """Return the triples whose ranks differ most between two models, by ``|1 / rank_first - 1 / rank_second|``.
+
+        Parameters
+        ----------
+        first, second : str, optional
+            As in `by`.
+        n : int
+            The largest number of rows.
+        setting : str
+            ``"filtered"`` or ``"raw"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``s, p, o`` (labels), ``side``, ``rank_first, rank_second`` (realistic ranks). The largest
+            difference comes first; of equal ones, the one that comes first in the table of the first result. Equal
+            ranks, and pairs of ranks of which one is undecided, are left out.
+
+        Raises
+        ------
+        MetricError
+            If `n` is not a positive integer, or `setting` is unknown, or a model has no ranks in it.
+        ProtocolError
+            If no model has the name `first` or `second`, or both names are the same.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+        >>> results = [evaluate(lambda s, p, o, sign=sign: sign * (s - o), dataset) for sign in (1, -1)]
+        >>> compare(results, names=["A", "B"]).disagreements(n=1).values.tolist()
+        [['0', '0', '1', 'subject', 4.0, 1.0]]
+        """
+        i, j = self._model_indices(first, second)
+        check_positive_int("n", n, MetricError)
+        check_one_of("setting", setting, SETTINGS, MetricError)
+        rows = self.alignment.rows
+        for k in (i, j):
+            unknown = self.results[k].rank_table.unknown
+            if setting in unknown:
+                raise MetricError(f"{self.names[k]} has no {setting} ranks: {unknown[setting]}")
+        ranks = [self.results[k].rank_table.ranks(setting, rows=rows[k]) for k in (i, j)]
+        gaps = np.nan_to_num(np.abs(1.0 / ranks[0] - 1.0 / ranks[1]), nan=0.0)
+        chosen = np.lexsort((rows[0], -gaps))[: min(n, int((gaps > 0).sum()))]
+        table = self.results[0].table[["s", "p", "o", "side"]].iloc[rows[0][chosen]].reset_index(drop=True)
+        frame = with_labels(table, self.results[0].entities, self.results[0].relations)
+        return frame.assign(rank_first=ranks[0][chosen], rank_second=ranks[1][chosen])
+
+    def _groups(self, column: str, sample: Sample, pair: tuple[int, int]) -> tuple[Ids, list[str], bool]:
+        """Return the group of each rank of a sample, the labels of the groups, and whether the groups have an order.
+
+        The column is taken from the results of the `pair` that have it, else from another result that has it, else
+        computed from the dataset of the first result that has its dataset in memory.
+        """
+        order = [*pair, *(k for k in range(len(self.results)) if k not in pair)]
+        holders = {k: self.results[k] for k in order if column in self.results[k].columns.columns}
+        if column in BREAKDOWNS:
+            holders = {order[0]: self.results[order[0]]}
+        elif not holders and column in FEATURES:
+            holders = self._with_feature(column, order)
+        elif not holders:
+            holders = {order[0]: self.results[order[0]]}  # `rank_groups` raises the error that lists the columns
+        chosen = [k for k in holders if k in pair] or list(holders)[:1]
+        codes, labels = [], []
+        for k in chosen:
+            of_row: Ids = np.zeros(len(holders[k].table), dtype=np.int64)
+            groups = rank_groups(holders[k], [column])
+            for code, (_, rows) in enumerate(groups):
+                of_row[rows] = code
+            codes.append(of_row[sample.rows[k]])
+            labels.append([label for (label,), _ in groups])
+        if len(chosen) > 1:
+            texts = [np.array(names, dtype=object)[of_rank] for names, of_rank in zip(labels, codes)]
+            is_different = texts[0] != texts[1]
+            if is_different.any():
+                values = " and ".join(f"{text[is_different][0]!r} in {self.names[k]}" for text, k in zip(texts, chosen))
+                raise MetricError(
+                    f"the column {column!r} has different values in {int(is_different.sum()):,} ranks, first {values}; "
+                    "compute it for both results from the same dataset"
+                )
+        columns = holders[chosen[0]].columns
+        dtype = columns[column].dtype if column in columns else None
+        is_ordered = isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
+        return codes[0], labels[0], is_ordered
+
+    def _with_feature(self, column: str, order: Sequence[int]) -> dict[int, EvaluationResult]:
+        """Return the index of the first result in `order` that has its dataset in memory, and the result with a column.
+
+        Raises a DataError if no result has its dataset in memory.
+        """
+        for k in order[:-1]:
+            try:
+                return {k: self.results[k].with_features(names=[column])}
+            except DataError:  # noqa: PERF203  (no dataset in memory)
+                continue
+        return {order[-1]: self.results[order[-1]].with_features(names=[column])}
 
     def _sample(self, key: Key) -> Sample:
         """Return the observations of a metric."""
@@ -199,7 +355,7 @@ class Comparison:
         has_same_protocol = len(names_by_protocol) == 1
         keys_by_ties: dict[str, list[str]] = {}
         for label, key in self.keys.items():
-            keys_by_ties.setdefault(key.ties, []).append(label)
+            keys_by_ties.setdefault(key.ties, []).append(display_of(label).heading)
         first = self.results[0]
         sample = self.alignment.sample
         is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
@@ -230,7 +386,7 @@ class Comparison:
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
         units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
         tested = self.table[self.table["p"].notna()]
-        by_t = list(dict.fromkeys(tested.loc[tested["test"] == "t", "metric"]))
+        by_t = [display_of(label).heading for label in dict.fromkeys(tested.loc[tested["test"] == "t", "metric"])]
         lines = []
         if (tested["test"] == "swaps").any() or not len(tested):
             lines.append(
@@ -253,29 +409,36 @@ class Comparison:
         return lines
 
     def _shown(self) -> pd.DataFrame:
-        """Return the table for display: fewer columns, and intervals as text."""
+        """Return the table for display: fewer columns, headings of metrics, and intervals and p-values as text."""
         table = self.table
         shown = table[["first", "second", "metric", "value_first", "value_second", "difference"]].copy()
+        shown["metric"] = [display_of(label).heading for label in table["metric"]]
         shown["interval"] = [
             "-" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]" for low, high in zip(table["low"], table["high"])
         ]
-        for name in ("p", "p_holm"):
-            shown[name] = ["<0.0001" if p < 0.00005 else f"{p:.4f}" if p == p else "-" for p in table[name]]
+        shown["p (Holm)"] = [
+            p_text(row["p_holm"], self.alpha, is_at_floor(row, self.terms.n_resamples))
+            for row in table.to_dict("records")
+        ]
         shown["detectable"] = table["detectable"]
         counts = zip(table["wins"], table["ties"], table["losses"])
         shown["wins/ties/losses"] = [f"{wins}/{ties}/{losses}" for wins, ties, losses in counts]
         if (table["n_effective"] < FEW_CLUSTERS).any():
             shown["effective clusters"] = [f"{n:.0f}" if n < FEW_CLUSTERS else "" for n in table["n_effective"]]
-        shown["favours"] = table["better"]
+        shown["better"] = table["better"]
         if (table["reason"] != "").any():
             shown["reason"] = table["reason"]
         return shown
 
+    def _lines(self) -> list[str]:
+        """Return the lines above the displayed table: the verdict, then the header."""
+        return [self.verdict.sentence, *self.header()]
+
     def __repr__(self) -> str:
-        return show_text(self.header(), self._shown(), index=False)
+        return show_text(self._lines(), self._shown(), index=False)
 
     def _repr_html_(self) -> str:
-        return show_html(self.header(), self._shown(), index=False)
+        return comparison_card(self, self._shown())
 
 
 def compare(

@@ -1,7 +1,7 @@
-"""Tables of differences between results on the same ranks, and the contribution of each relation.
+"""Tables of differences between results on the same ranks, and the contribution of each group of ranks.
 
-`compare` in `comparing.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by_relation` calls
-`relation_table`.
+`compare` in `comparing.py` calls `samples_of`, `value_table` and `difference_table`; `Comparison.by` calls
+`group_table`, and `verdict.py` calls `pair_row`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pandas as pd
 from kgeval.checks import Ids, Reals
 from kgeval.data import group_rows
 from kgeval.errors import MetricError
-from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, metric_frame, ranks_under
+from kgeval.metrics import AgainstChance, Cell, QueryLevel, RankMetric, display_of, metric_frame, ranks_under
 from kgeval.metrics.retrieval import Lists
 from kgeval.ranking import RankCounts
 from kgeval.results import (
@@ -35,8 +35,9 @@ COLUMNS = (
     "first", "second", "metric", "value_first", "value_second", "difference", "low", "high", "p", "p_holm",
     "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
 )  # fmt: skip
-RELATION_COLUMNS = (
-    "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "n_effective", "reason",
+GROUP_COLUMNS = (
+    "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reversed", "n_effective",
+    "reason",
 )  # fmt: skip
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable", "n_effective")
 NO_RANKS = "no rank was compared"
@@ -81,18 +82,18 @@ class Sample:
         Which observations depend on each other.
     row_clusters : RowClusters
         The clusters of the rows of the first result.
-    relations : int64 array, shape (observations,)
-        The relation of each observation, as an id of the first result.
+    observations : int64 array, shape (ranks,)
+        The index of the observation to which each rank belongs.
     """
 
     rows: tuple[Ids, ...]
     orders: tuple[Ids, ...] | None
     clusters: Clusters
     row_clusters: RowClusters
-    relations: Ids
+    observations: Ids
 
     def __len__(self) -> int:
-        return len(self.relations)
+        return len(self.rows[0] if self.orders is None else self.orders[0])
 
     @classmethod
     def of(
@@ -112,10 +113,9 @@ class Sample:
         if key.side != "both":
             is_of_side = (results[0].table["side"] == key.side).to_numpy()[rows[0]]
             rows = [result_rows[is_of_side] for result_rows in rows]
-        relations = results[0].table["p"].to_numpy()[rows[0]]
         clusters = row_clusters.among([rows[0]], isinstance(key.metric, QueryLevel))
         if not isinstance(key.metric, QueryLevel):
-            return cls(tuple(rows), None, clusters, row_clusters, relations)
+            return cls(tuple(rows), None, clusters, row_clusters, np.arange(len(rows[0])))
         # queries (ranks,): the number (0, 1, ...) of the query of each rank; all results use the same numbers.
         queries = np.unique(row_clusters.queries[rows[0]], return_inverse=True)[1].reshape(len(rows[0]))
         orders = []
@@ -125,9 +125,33 @@ class Sample:
             # the permutation.
             order, starts = group_rows(*query_columns(result.table.iloc[result_rows]))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
-        # first (queries,): the index of the first rank of each query; its relation is the relation of the query.
-        _, first = np.unique(queries, return_index=True)
-        return cls(tuple(rows), tuple(orders), clusters, row_clusters, relations[first])
+        return cls(tuple(rows), tuple(orders), clusters, row_clusters, queries)
+
+    def groups_of(self, rank_groups: Ids) -> Ids:
+        """Return the group of each observation, given the group of each rank.
+
+        Parameters
+        ----------
+        rank_groups : int64 array, shape (ranks,)
+
+        Returns
+        -------
+        int64 array, shape (observations,)
+
+        Raises
+        ------
+        MetricError
+            If the ranks of one query are in different groups.
+        """
+        groups = np.zeros(len(self), dtype=np.int64)
+        groups[self.observations] = rank_groups
+        n_split = len(np.unique(self.observations[groups[self.observations] != rank_groups]))
+        if n_split:
+            raise MetricError(
+                f"the answers of {n_split:,} of {len(self):,} queries are in different groups, and query-level metrics "
+                "compare whole queries; choose a metric of ranks, or a column with one value per query"
+            )
+        return groups
 
     def moments(self, result: EvaluationResult, i: int, key: Key) -> Moments:
         """Return the moments of the metric `key` over the observations, in the order of the observations.
@@ -396,8 +420,9 @@ def entity_notes(
         ratio = (wide.high - wide.low) / (row["high"] - row["low"])
         if ratio > MAX_ENTITY_RATIO:
             notes.append(
-                f"{names[i]} and {names[j]}: for other entities, the interval of the difference in {label} is "
-                f"{ratio:.1f} times as wide, [{wide.low:+.4f}, {wide.high:+.4f}] (clusters by entity)"
+                f"{names[i]} and {names[j]}: for other entities, the interval of the difference in "
+                f"{display_of(label).heading} is {ratio:.1f} times as wide, [{wide.low:+.4f}, {wide.high:+.4f}] "
+                "(clusters by entity)"
             )
     return notes
 
@@ -431,12 +456,13 @@ def undecided_notes(
             low, high = low_i - high_j, high_i - low_j
             if not low < high:  # also if a bound is NaN
                 continue
-            texts = [f"{names[i]} and {names[j]}: the difference in {label} depends on undecided ranks"]
+            heading = display_of(label).heading
+            texts = [f"{names[i]} and {names[j]}: the difference in {heading} depends on undecided ranks"]
             if key.ties in EXTREMES:
                 ends = EXTREMES[::-1] if key.higher_is_better else EXTREMES
                 texts = [
-                    f"{names[i]} and {names[j]}: ranks are undecided, so the difference in {label} is no bound of the "
-                    f"difference in {replace(key, ties='')}",
+                    f"{names[i]} and {names[j]}: ranks are undecided, so the difference in {heading} is no bound of "
+                    f"the difference in {display_of(str(replace(key, ties=''))).heading}",
                     f"it lies between {low:+.4f} ({ends[0]} {names[i]} - {ends[1]} {names[j]}) and {high:+.4f} "
                     f"({ends[1]} {names[i]} - {ends[0]} {names[j]})",
                 ]
@@ -532,10 +558,52 @@ def _columns_of(difference: Difference, key: Key) -> dict[str, Any]:
     }
 
 
-def relation_table(
-    results: Sequence[EvaluationResult], sample: Sample, key: Key, pair: tuple[int, int], confidence: float
+def pair_row(table: pd.DataFrame, metric: str, first: str, second: str) -> dict[str, Any]:
+    """Return the row of the table of differences for two models and a metric, as ``first - second``.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        See `Comparison.table`.
+    metric : str
+        The text of a key.
+    first, second : str
+        Names of two models, in either order.
+
+    Returns
+    -------
+    dict of str to object
+        The columns of the table. If the table holds ``second - first``, signs and roles are exchanged.
+    """
+    for record in table[table["metric"] == metric].to_dict("records"):
+        row = {str(name): value for name, value in record.items()}
+        if (row["first"], row["second"]) == (first, second):
+            return row
+        if (row["first"], row["second"]) == (second, first):
+            return row | {
+                "first": first,
+                "second": second,
+                "value_first": row["value_second"],
+                "value_second": row["value_first"],
+                "difference": -row["difference"],
+                "low": -row["high"],
+                "high": -row["low"],
+                "wins": row["losses"],
+                "losses": row["wins"],
+            }
+    raise MetricError(f"the table has no row for {metric} of {first} and {second}")
+
+
+def group_table(
+    results: Sequence[EvaluationResult],
+    sample: Sample,
+    key: Key,
+    pair: tuple[int, int],
+    terms: Terms,
+    groups: tuple[Ids, Sequence[str]],
+    decided: float = 0.0,
 ) -> pd.DataFrame:
-    """Return the difference between two results within each relation, and the contribution of each relation.
+    """Return the difference between two results within each group, and the contribution of each group.
 
     Parameters
     ----------
@@ -545,13 +613,16 @@ def relation_table(
     key : Key
     pair : tuple of int
         The indices of the two results.
-    confidence : float
-        Nominal coverage of the intervals.
+    terms : Terms
+    groups : tuple of an int64 array, shape (observations,), and a sequence of str
+        The group of each observation, as an index into the labels of the groups.
+    decided : float
+        The difference over all observations if the test decides it, else 0.
 
     Returns
     -------
     pandas.DataFrame
-        See `Comparison.by_relation`.
+        See `Comparison.by`; the groups are in the order of their labels' indices.
 
     Raises
     ------
@@ -560,29 +631,39 @@ def relation_table(
     """
     first, second = (sample.moments(results[i], i, key) for i in pair)
     parts, is_exact = _contributions(first, second)
-    # `np.split` returns one array per relation: the indices of the observations of the relation.
-    order, starts = group_rows(sample.relations)
+    codes, labels = groups
+    # `np.split` returns one array per group: the indices of the observations of the group.
+    order, starts = group_rows(codes)
+    rows_by_group = np.split(order, starts[1:-1])
     records = {}
-    for rows in np.split(order, starts[1:-1]):
-        record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts), "reason": ""}
+    for rows in rows_by_group:
+        record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts), "reversed": False, "reason": ""}
         try:
             both_moments = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (first, second))]
-        except MetricError as error:  # undefined in the relation, such as an adjusted metric with one candidate
+        except MetricError as error:  # undefined in the group, such as an adjusted metric with one candidate
             both_moments, record["reason"] = [], str(error)
         if both_moments:
             clusters = sample.clusters.take(rows)
-            within = paired_interval(both_moments[0], both_moments[1], clusters, confidence, _bounds(key))
+            within = paired_interval(both_moments[0], both_moments[1], clusters, terms.confidence, _bounds(key))
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             record["n_effective"] = within.n_effective
+            if _is_opposite(within, decided):
+                # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
+                level = 1.0 - terms.alpha / len(rows_by_group)
+                corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, _bounds(key))
+                record["reversed"] = _is_opposite(corrected, decided)
         record["contribution"] = float(parts[rows].sum()) / len(parts)
-        records[results[0].relations.labels[sample.relations[rows[0]]]] = record
-    index = pd.Index(list(records), dtype=object, name="relation")
-    frame = pd.DataFrame(list(records.values()), index=index, columns=list(RELATION_COLUMNS))
-    frame = frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
+        records[labels[codes[rows[0]]]] = record
+    frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])
     frame.attrs["difference"] = float(first.number - second.number)
     frame.attrs["contribution"] = "exact" if is_exact else "linearised"
     return frame
+
+
+def _is_opposite(within: Interval, decided: float) -> bool:
+    """Return whether the interval of a difference lies wholly on the other side of 0 than `decided`."""
+    return within.low > 0.0 > decided or within.high < 0.0 < decided
 
 
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:

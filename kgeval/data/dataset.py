@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from kgeval import markup_cards as cards
 from kgeval.checks import Ids, check_positive_int, counted, cut_label, suggest
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.frames import (
@@ -35,6 +36,7 @@ from kgeval.data.splitting import split_rows, split_sizes
 from kgeval.data.triples import TripleSet
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError, ProtocolError
+from kgeval.markup import joined
 
 SPLITS = ("train", "valid", "test")
 ONE_FILE = (  # the note of a dataset that was read from one file
@@ -460,11 +462,14 @@ class Dataset:
         """`duplicates` and `overlaps`, from one sort of the rows of all splits."""
         rows = np.concatenate([triples.array for triples in self.splits.values()])
         order, starts = group_rows(rows[:, 0], rows[:, 1], rows[:, 2])
-        # counts[split], (distinct triples,): how many of the rows of each distinct triple belong to this split.
+        sizes = np.diff(starts)
+        order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]  # of the triples with several rows
+        starts = np.cumsum(sizes) - sizes
+        # counts[split], (repeated triples,): how many of the rows of each repeated triple belong to this split.
         counts, end = {}, 0
         for split, triples in self.splits.items():
             is_of_split = (order >= end) & (order < end + len(triples))
-            counts[split] = np.add.reduceat(is_of_split, starts[:-1], dtype=np.int64) if len(rows) else order
+            counts[split] = np.add.reduceat(is_of_split, starts, dtype=np.int64) if len(order) else order
             end += len(triples)
         duplicates = {split: int(n.sum() - np.count_nonzero(n)) for split, n in counts.items()}
         overlaps = {(a, b): int(counts[b][counts[a] > 0].sum()) for a, b in combinations(counts, 2)}
@@ -610,6 +615,30 @@ class Dataset:
         sizes = f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}; {sizes}"
         head = f"Dataset {self.name}: {sizes}"
         return "\n  ".join([head, *self.observations()])
+
+    def _repr_html_(self) -> str:
+        observations = self.observations()
+        rows = [
+            (
+                split,
+                f"{len(triples):,}",
+                f"{self.duplicates[split]:,}",
+                f"{self.overlaps['train', split]:,}" if ("train", split) in self.overlaps else "",
+                f"{self.unseen[split]['triples']:,}" if "train" in self and split in self.unseen else "",
+            )
+            for split, triples in self.splits.items()
+        ]
+        headings = ["split", "triples", "duplicate rows", "rows also in train", "triples with unseen parts"]
+        return cards.card(
+            joined("Dataset ", cards.label(self.name)),
+            cards.line(f"{counted(len(self.entities), 'entity')}, {counted(len(self.relations), 'relation')}"),
+            cards.table(headings, rows, numeric=range(1, len(headings))),
+            cards.folded(
+                counted(len(observations), "observation"), cards.lines(observations), is_open=len(observations) <= 3
+            )
+            if observations
+            else None,
+        )
 
 
 def _sorted_vocabulary(columns: Sequence[pd.Categorical], labels: Sequence[str] = ()) -> Vocabulary:

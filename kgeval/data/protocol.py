@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kgeval import markup_cards as cards
 from kgeval.checks import Ids, check_one_of, check_positive_int, check_seed, suggest
 from kgeval.data.candidates import All, Candidates, candidates_from_json
 from kgeval.data.dataset import SPLITS, Dataset
@@ -304,6 +305,26 @@ class Protocol:
             among = f"{among}, unseen last"
         part = "" if self.sample is None else f", {self.sample}"
         return f"filtered by {filters}, {among}, {sides}{part}"
+
+    def _repr_html_(self) -> str:
+        filters = "all splits of the dataset" if self.filter_splits is None else ", ".join(self.filter_splits)
+        return cards.card(
+            f"Protocol {self.fingerprint}",
+            cards.line(f"{'+'.join(self.splits)}: {self.describe()}"),
+            cards.folded(
+                "All settings",
+                cards.facts(
+                    [
+                        ("ranked splits", ", ".join(self.splits)),
+                        ("missing sides", ", ".join(self.sides)),
+                        ("candidates", self.candidates.describe()),
+                        ("splits of known answers (filter)", filters or "none"),
+                        ("triples with unseen entities or relations", self.unseen or "drop or rank, by the model"),
+                        ("sample", "all triples" if self.sample is None else str(self.sample)),
+                    ]
+                ),
+            ),
+        )
 
 
 def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:

@@ -172,6 +172,10 @@ class Family(Generic[M]):
         """Return one valid text for each metric, such as 'mrr' or 'hits@10'; error messages list these texts."""
         return [name + ("@10" if _needs_cut_off(metric) else "") for name, metric in self.registered().items()]
 
+    def has_name(self, text: str) -> bool:
+        """Return whether a text such as 'hits@10' starts with the name or a synonym of a metric of this family."""
+        return re.split(r"[@(]", text.strip().lower())[0] in self._classes
+
     def parse(self, text: str | Metric, known: Sequence[str] = ()) -> M:
         """Return the metric that `text` names.
 

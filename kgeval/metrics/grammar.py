@@ -8,15 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from kgeval.errors import MetricError
-from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
+from kgeval.metrics.base import TIE_POLICIES, Family, Metric, split_list
 from kgeval.metrics.pointwise import POINTS
 from kgeval.metrics.query_level import QueryLevel
 from kgeval.metrics.ranks import RANKS, RankMetric
+from kgeval.metrics.retrieval import LISTS
 from kgeval.metrics.wrappers import SHORTHANDS, Adjusted, AgainstChance, ZScore
 
 WRAPPERS: dict[str, type[AgainstChance]] = {"adjusted": Adjusted, "z": ZScore}
+_OTHER_FAMILIES: tuple[tuple[Family[Any], str, str], ...] = (  # family, its metrics in words, how to get their values
+    (
+        LISTS,
+        "a metric of ranked lists",
+        "; did you mean 'query.{spec}'? Each query is then one list with all its answers",
+    ),
+    (POINTS, "a metric of labelled predictions", "; kgeval.classify (kgeval classify) computes it"),
+)
 
 
 def parse(text: str | Metric) -> RankMetric | QueryLevel:
@@ -60,6 +71,9 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
             name, inner = wrapped.groups()
             if name not in WRAPPERS:
                 raise MetricError(f"unknown wrapper {name!r} in {text!r}; known: {', '.join(sorted(WRAPPERS))}")
+            other = _other_family(inner)
+            if other:
+                raise MetricError(f"{name}(...) wraps a metric of ranks such as 'mrr'; {inner!r} is {other[0]}")
             return WRAPPERS[name](parse(inner))  # type: ignore[call-arg]
         if _before_key(spec):
             raise MetricError(
@@ -67,7 +81,17 @@ def parse(text: str | Metric) -> RankMetric | QueryLevel:
                 f"without the prefix, such as {spec.removeprefix(_before_key(spec))!r}; setting and ties are separate "
                 "options"
             )
+        other = _other_family(spec)
+        if other:
+            raise MetricError(f"{text!r} is {other[0]}, not a metric of ranks{other[1].format(spec=spec)}")
     return RANKS.parse(text, [*SHORTHANDS, *(f"{name}(...)" for name in WRAPPERS), "query.map"])
+
+
+def _other_family(spec: str) -> tuple[str, str] | None:
+    """Return two texts about a metric that is not a metric of ranks: what it is, how to get it. Else return None."""
+    if RANKS.has_name(spec):
+        return None
+    return next(((kind, hint) for family, kind, hint in _OTHER_FAMILIES if family.has_name(spec)), None)
 
 
 def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryLevel]:
@@ -111,6 +135,7 @@ class Display:
     unit: str = ""
 
 
+@lru_cache(maxsize=1000)
 def display_of(column: str) -> Display:
     """Return how printed tables and charts show a column: with which heading, number of decimals and unit.
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pandas as pd
 
-from kgeval.checks import check_one_of, check_positive_int
+from kgeval import markup_cards as cards
+from kgeval.checks import check_one_of, check_positive_int, counted
 from kgeval.errors import MetricError
 from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES
@@ -24,6 +25,7 @@ from kgeval.published.rules import Finding, Setting, judge
 
 ROUNDINGS = ("nearest", "any")
 MAX_SWAPS = 2
+MAX_OPEN = 10  # texts that notebooks show without a click
 Kinds = dict[str, bool]
 
 
@@ -82,7 +84,7 @@ class RowCheck:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableCheck:
     """The outcome for a table; ``print`` shows each inequality that fails.
 
@@ -144,6 +146,39 @@ class TableCheck:
             lines += [f"    hint: {hint}" for hint in row.hints]
             lines += [f"    note: {note}" for note in row.notes]
         return "\n".join(printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        n_possible = sum(row.possible for row in self.rows)
+        names = list(dict.fromkeys(name for row in self.rows for name in row.values))
+        rows = [
+            (row.label, *(row.values[name].text if name in row.values else "" for name in names), row.verdict)
+            for row in self.rows
+        ]
+        reasons = [f"{row.label}: {finding.message}" for row in self.rows for finding in row.findings]
+        hints = [f"{row.label}: {hint}" for row in self.rows for hint in row.hints]
+        notes = [*(f"{row.label}: {note}" for row in self.rows for note in row.notes), *self.notes]
+        ranges = [
+            (row.label, name, value.text, cards.exact(value.low), cards.exact(value.high))
+            for row in self.rows
+            for name, value in row.values.items()
+        ]
+        parts = (("Why", reasons, True), ("Hints", hints, True), ("Notes", notes, False))
+        return cards.card(
+            f"{n_possible} of {counted(len(self.rows), 'row')} possible",
+            cards.line(self.assumed),
+            cards.table(["row", *names, "verdict"], rows, numeric=range(1, 1 + len(names))),
+            *(
+                cards.folded(f"{title} ({len(texts)})", cards.lines(texts), is_open=is_open and len(texts) <= MAX_OPEN)
+                for title, texts, is_open in parts
+                if texts
+            ),
+            cards.folded(
+                "Ranges of the exact values",
+                cards.table(["row", "metric", "reported", "least", "greatest"], ranges, numeric=(2, 3, 4)),
+            ),
+        )
 
 
 def check_table(
@@ -240,7 +275,7 @@ H1 + (H10 - H1)/10 = 0.055 + 0.24/10
     table = _Table(Setting(n_candidates, n_ranks, ties), percent, rounding)
     rows = tuple(table.check(row) for row in reported_rows(values, places))
     ranks = {None: "integer ranks", "realistic": "half ranks allowed"}.get(ties, f"integer ranks, {ties} ties")
-    limits = [f"{n} {counted}" for n, counted in ((n_candidates, "candidates"), (n_ranks, "ranks")) if n is not None]
+    limits = [f"{n} {noun}" for n, noun in ((n_candidates, "candidates"), (n_ranks, "ranks")) if n is not None]
     assumed = ", ".join([ranks, "rounded to nearest" if rounding == "nearest" else "rounded or cut off", *limits])
     return TableCheck(rows, assumed, tuple(_mix_of_rows(rows)))
 

@@ -16,29 +16,40 @@ from kgeval.checks import Reals, check_positive_int
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval import Lists, check_lists, mean_pr_curve, pr_curves, roc_curves
-from kgeval.report.figures import GREY, PALETTE, add_legend, line_style, new_figure, set_labels
+from kgeval.report.figures import GREY, PALETTE, Sheet
 from kgeval.results import EvaluationResult
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAX_FAINT = 200
 ROC_POINTS = 101
 Points = tuple[Reals, Reals]
+_HEIGHT = {"screen": 6.6, "paper": 3.6}  # inches; the axes are square
 
 
 def calibration_curve(
-    labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width"
+    labels: npt.ArrayLike,
+    probabilities: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    strategy: str = "width",
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> Figure:
     """Draw a calibration curve, with one point for each bin of probabilities.
 
     x is the mean probability of the examples in the bin; y is the share of positives among these examples. A bar chart
-    below the curve shows the number of examples in each bin.
+    below the curve shows the number of examples in each bin; it is left out with `ax`.
 
     Parameters
     ----------
     labels, probabilities, bins, strategy
         As in `kgeval.metrics.pointwise.reliability_curve`. Empty bins are not drawn.
+    style, ax, title
+        See `kgeval.report.plots`.
 
     Raises
     ------
@@ -49,22 +60,23 @@ def calibration_curve(
     """
     table = reliability_curve(labels, probabilities, bins, strategy)
     filled = table[table["n"] > 0]
-    figure = new_figure(5.2, 5.6)
-    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
-    diagonal = axes.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linestyle=":")
-    curve = axes.plot(filled["mean_probability"].to_numpy(), filled["observed"].to_numpy(), **line_style(0))
+    sheet = Sheet.of(style, ax, 5.6 if style == "screen" else 3.6, (3.0, 1.0), share_x=True)
+    axes, line = sheet.axes, sheet.style.line
+    diagonal = axes.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linestyle=":", linewidth=line)
+    curve = axes.plot(filled["mean_probability"].to_numpy(), filled["observed"].to_numpy(), **sheet.line_style(0))
     gap = (filled["n"] * (filled["mean_probability"] - filled["observed"]).abs()).sum() / filled["n"].sum()
-    title = (
-        f"Calibration: n = {filled['n'].sum():,} examples,\n{len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
+    heading = (
+        f"Calibration: n = {filled['n'].sum():,} examples, {len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
     )
-    set_labels(axes, title, "", "share of positives")
-    add_legend(axes, [*curve, *diagonal], ["per bin", "calibrated"])
-    widths = (filled["high"] - filled["low"]).clip(lower=0.002).to_numpy()
-    below.bar(
-        filled["low"].to_numpy(), filled["n"].to_numpy(), widths, align="edge", color=PALETTE["blue"], edgecolor="white"
-    )
-    set_labels(below, "", "mean probability per bin", "examples")
-    return figure
+    x = "mean probability per bin"
+    sheet.set_labels(heading if title is None else title, "" if sheet.is_new else x, "share of positives")
+    sheet.add_legend([*curve, *diagonal], ["per bin", "calibrated"])
+    if sheet.is_new:
+        widths = (filled["high"] - filled["low"]).clip(lower=0.002).to_numpy()
+        look = {"color": PALETTE[0], "edgecolor": "white", "linewidth": 0.5}
+        sheet.panels[1].bar(filled["low"].to_numpy(), filled["n"].to_numpy(), widths, align="edge", **look)
+        sheet.set_labels("", x, "examples", panel=1)
+    return sheet.finish()
 
 
 def precision_recall(
@@ -74,6 +86,9 @@ def precision_recall(
     points: int = 11,
     limit: int = MAX_FAINT,
     seed: int = 0,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
 ) -> Figure:
     """Draw precision-recall curves: each query as a faint line, the mean of the queries as a bold line.
 
@@ -93,6 +108,8 @@ def precision_recall(
         says so.
     seed : int
         Seed of the random sample.
+    style, ax, title
+        See `kgeval.report.plots`.
 
     Raises
     ------
@@ -100,6 +117,7 @@ def precision_recall(
         If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
         ``"expected"``, which gives tied items no order.
     """
+    check_positive_int("limit", limit, MetricError)
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     check_lists(lists)
     table = pr_curves(replace(lists, names=None), ties)
@@ -110,12 +128,20 @@ def precision_recall(
     stepped = [(np.append(0.0, recall), np.append(precision[0], precision)) for recall, precision in curves]
     bold = mean["recall"].to_numpy(), mean["precision"].to_numpy()
     n = int(mean["n"].iloc[0])
-    figure = _faint_and_bold(stepped, bold, ("Precision and recall", n), limit, seed, drawstyle="steps-pre")
-    set_labels(figure.axes[0], figure.axes[0].get_title(loc="left"), "recall", "precision (interpolated)")
-    return figure
+    words = "Precision and recall", "recall", "precision (interpolated)"
+    sheet = Sheet.of(style, ax, _HEIGHT.get(style, 1.0))
+    return _faint_and_bold(sheet, stepped, bold, n, words, title, limit, seed, drawstyle="steps-pre")
 
 
-def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 0) -> Figure:
+def roc(
+    lists: Lists | EvaluationResult,
+    *,
+    limit: int = MAX_FAINT,
+    seed: int = 0,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw ROC curves: each query as a faint line, the mean of the queries as a bold line.
 
     x is the false positive rate, y is the true positive rate. The mean curve starts at (0, 0). At 101 equally spaced
@@ -125,7 +151,7 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
     Parameters
     ----------
     lists : Lists or EvaluationResult
-    limit, seed
+    limit, seed, style, ax, title
         As in `precision_recall`.
 
     Raises
@@ -137,6 +163,7 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
     ----------
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
+    check_positive_int("limit", limit, MetricError)
     lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
     check_lists(lists)
     curves = _split(roc_curves(replace(lists, names=None)), "fpr", "tpr")
@@ -146,9 +173,9 @@ def roc(lists: Lists | EvaluationResult, *, limit: int = MAX_FAINT, seed: int = 
     # Where a curve rises vertically, np.interp returns the upper end.
     mean = np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in curves], axis=0)
     bold = np.append(0.0, grid), np.append(0.0, mean)
-    figure = _faint_and_bold(curves, bold, ("ROC", len(curves)), limit, seed)
-    set_labels(figure.axes[0], figure.axes[0].get_title(loc="left"), "false positive rate", "true positive rate")
-    return figure
+    words = "ROC", "false positive rate", "true positive rate"
+    sheet = Sheet.of(style, ax, _HEIGHT.get(style, 1.0))
+    return _faint_and_bold(sheet, curves, bold, len(curves), words, title, limit, seed)
 
 
 def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
@@ -164,26 +191,41 @@ def _split(table: pd.DataFrame, x: str, y: str) -> list[Points]:
 
 
 def _faint_and_bold(
-    curves: list[Points], mean: Points, heading: tuple[str, int], limit: int, seed: int, drawstyle: str = "default"
+    sheet: Sheet,
+    curves: list[Points],
+    mean: Points,
+    n: int,
+    words: tuple[str, str, str],
+    title: str | None,
+    limit: int,
+    seed: int,
+    drawstyle: str = "default",
 ) -> Figure:
-    """Draw `mean` as a bold line, and at most `limit` of the `curves` as faint lines.
+    """Draw the `mean` of `n` queries as a bold line, and at most `limit` of the `curves` as faint lines.
 
-    `heading` holds the title and the number of queries in the mean.
+    `words` holds the title and the labels of the axes; `title` is the user's title.
     """
-    check_positive_int("limit", limit, MetricError)
     chosen = np.arange(len(curves))
     if len(curves) > limit:
         chosen = np.sort(np.random.default_rng(seed).choice(len(curves), limit, replace=False))
-    figure = new_figure(5.2, 5.0)
-    axes = figure.subplots()
-    faint = [axes.plot(*curves[i], color=GREY, linewidth=0.8, alpha=0.35, drawstyle=drawstyle)[0] for i in chosen]
-    bold = axes.plot(*mean, color=PALETTE["blue"], linewidth=2.5)
+    axes, line = sheet.axes, sheet.style.line
+    # The fainter, the more lines there are, so that a few hundred of them do not hide the mean.
+    alpha = float(np.clip(8.0 / len(chosen), 0.12, 0.5))
+    look = {"color": GREY, "linewidth": 0.5 * line, "alpha": alpha, "drawstyle": drawstyle}
+    for i in chosen:
+        axes.plot(*curves[i], **look)
+    bold = axes.plot(*mean, color=PALETTE[0], linewidth=1.7 * line)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
-    title, n = heading
+    axes.set_aspect("equal")
+    name, x, y = words
     sample = (
         f"a sample of {len(chosen):,} drawn (seed {seed})" if len(chosen) < len(curves) else f"{len(chosen):,} drawn"
     )
-    set_labels(axes, f"{title}: mean of n = {n:,} queries,\n{sample}", "", "")
-    add_legend(axes, [faint[0], *bold], ["single queries", "mean"])
-    return figure
+    heading = f"{name}: mean of n = {n:,} queries, {sample}"
+    sheet.set_labels(heading if title is None else title, x, y)
+    # In the legend the faint lines are as dark as a single one would be.
+    from matplotlib.lines import Line2D
+
+    sheet.add_legend([Line2D([], [], color=GREY, linewidth=0.5 * line, alpha=0.5), *bold], ["single queries", "mean"])
+    return sheet.finish()

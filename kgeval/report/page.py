@@ -1,30 +1,46 @@
 """`write_page`: writes results as one HTML page that contains everything it needs and loads nothing from a network.
 
-Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers of the page. The folder `assets`
-holds the template, the style sheet and the script of the page.
+Users and ``kgeval report`` call it. `kgeval.report.page_content` computes the numbers of the page, and
+`kgeval.report.page_sections` makes HTML and SVG of them. The folder `assets` holds the style sheet and a small script,
+which only adds sorting, filtering and downloads: the page is complete without it.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
-import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kgeval.comparison import Comparison, name_results
+import pandas as pd
+
+from kgeval._version import __version__
+from kgeval.checks import counted, cut_label
+from kgeval.comparison import Comparison, compare, mismatches, name_results
 from kgeval.data import Dataset
-from kgeval.errors import DataError, MissingExtra
-from kgeval.files import check_target, replacing
-from kgeval.markup import printable
-from kgeval.report.page_content import page_data
+from kgeval.errors import DataError
+from kgeval.files import check_target, read_text, replacing
+from kgeval.markup import Markup, printable, tag
+from kgeval.report.charts import patterns
+from kgeval.report.page_content import PAGE_METRICS, page_data
+from kgeval.report.page_sections import N_DIGITS, sections
+from kgeval.report.tables import format_compared, format_comparison
 from kgeval.results import EvaluationResult, have_same_ranks
 
-MIN_PLOTLY = 7
+SECTIONS = (
+    ("answer", "Answer"),
+    ("metrics", "Metrics"),
+    ("where", "Where"),
+    ("relations", "Relations"),
+    ("triples", "Triples"),
+    ("distributions", "Distributions"),
+    ("background", "Background"),
+)
+FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
 PAGE_SUFFIXES = (".html", ".htm")
 
 
@@ -37,12 +53,14 @@ def write_page(
     comparison: Comparison | None = None,
     overwrite: bool = False,
     title: str | None = None,
+    entity_names: Mapping[str, str] | str | Path | None = None,
 ) -> None:
     """Write results as one HTML page that works offline and loads nothing.
 
-    The page shows the protocol, cautions, metrics with intervals, charts, a table of relations, and the triples with
-    the worst and the best ranks. Labels are shown as text, whatever characters they contain. The same input gives the
-    same bytes.
+    The page starts with the verdict (`kgeval.comparison.verdict_of`) and the differences between the models. Then come
+    the metrics with intervals, where the models differ, the relations, triples, distributions of ranks, and the
+    protocol. Tables and charts are HTML and SVG, which need no script. Labels are shown as text, whatever characters
+    they contain. The same input gives the same bytes.
 
     Parameters
     ----------
@@ -55,11 +73,15 @@ def write_page(
     dataset : Dataset, optional
         The dataset that was ranked. It adds a section about the dataset, and the breakdowns that a result lacks.
     comparison : Comparison, optional
-        The comparison of the results, as `kgeval.compare` returns it.
+        The comparison of the results, as `kgeval.compare` returns it. By default, results that were evaluated alike are
+        compared with the default arguments.
     overwrite : bool
         Whether an existing file may be replaced.
     title : str, optional
         The title of the page. By default, or if empty: ``"kgeval: "`` and the names of the datasets.
+    entity_names : mapping of str to str, or path, optional
+        Label of an entity -> its name, for labels that say nothing, such as ``"/m/02mjmr"``; or a file with lines of
+        label, tab, name, such as ``entity2text.txt``. The page shows name and label.
 
     Raises
     ------
@@ -68,18 +90,87 @@ def write_page(
         if the name does not end in ``.html`` or ``.htm``, or if the file cannot be written.
     ProtocolError
         If there is no result, or if `names` does not contain one distinct name per result.
-    MissingExtra
-        If plotly is not installed or too old. The charts need plotly.js, which the package plotly contains.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kgeval import Dataset, evaluate
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_page(evaluate(lambda s, p, o: o - s, dataset), Path(folder) / "page.html")
+    ...     (Path(folder) / "page.html").read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
     """
     named = _named_results(results, names, comparison)
     in_order = list(named.values())
     check_page_target(path, overwrite)
-    charts = _plotly_js()
-    data = page_data(in_order, list(named), dataset, comparison)
+    shown_names = _entity_names(entity_names, in_order)
+    if comparison is None and len(named) > 1 and not mismatches(in_order, list(named)):
+        comparison = compare(named)
+    data = page_data(in_order, list(named), dataset, comparison, shown_names)
     datasets = dict.fromkeys(str(result.about["dataset"]) for result in in_order)
-    text = _page(data, charts, title if title and title.strip() else f"kgeval: {', '.join(datasets)}")
+    text = _page(
+        data,
+        title if title and title.strip() else f"kgeval: {', '.join(datasets)}",
+        _command(list(named), dataset is not None),
+        _latex(named, comparison),
+    )
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def _entity_names(
+    names: Mapping[str, str] | str | Path | None, results: Sequence[EvaluationResult]
+) -> Mapping[str, str] | None:
+    """Return the names of entities: label -> name; raise a DataError if no label is an entity of the results."""
+    if names is None:
+        return None
+    if isinstance(names, (str, Path)):
+        names = _read_names(Path(names))
+    if not isinstance(names, Mapping):
+        raise DataError(f"entity_names must be a mapping {{label: name}} or a file; got {type(names).__name__}")
+    for label, name in names.items():
+        if not isinstance(label, str) or not isinstance(name, str):
+            raise DataError(f"entity_names: expected strings; got {label!r}: {name!r}")
+    if not any((result.entities.find(list(names)) >= 0).any() for result in results if names):
+        first = cut_label(next(iter(names), ""))
+        raise DataError(
+            f"entity_names: none of {counted(len(names), 'label')} is an entity of the results, the first is "
+            f"{first!r}; expected {{label: name}}, or lines of label TAB name"
+        )
+    return names
+
+
+def _read_names(path: Path) -> dict[str, str]:
+    """Return the names in a file with ``label TAB name`` on each line; of several names the first."""
+    names: dict[str, str] = {}
+    for place, line in enumerate(read_text(path).split("\n"), start=1):
+        label, *texts = line.rstrip("\r").split("\t")
+        if not line.strip():
+            continue
+        if not texts or not texts[0].strip():
+            raise DataError(f"{path}, line {place}: expected a label, a tab and a name; got {line[:80]!r}")
+        names.setdefault(label, texts[0].strip())
+    return names
+
+
+def _command(names: Sequence[str], has_dataset: bool) -> str:
+    """Return the command that makes such a page from saved results."""
+    files = [f"RUN{i}.kgeval" for i in range(1, len(names) + 1)] if len(names) > 1 else ["RUN.kgeval"]
+    given = f" --names {shlex.quote(printable(','.join(names)))}"
+    return f"kgeval report {' '.join(files)}{given}{' --dataset FOLDER' if has_dataset else ''} -o PAGE.html"
+
+
+def _latex(named: Mapping[str, EvaluationResult], comparison: Comparison | None) -> str:
+    """Return the table of metrics as LaTeX; marks of significance need a comparison."""
+    if comparison is not None:
+        return format_compared(comparison, "latex")
+    values = pd.DataFrame(
+        [[result[metric] for metric in PAGE_METRICS] for result in named.values()],
+        index=pd.Index(list(named), dtype=object, name="model"),
+        columns=list(PAGE_METRICS),
+    )
+    return format_comparison(values, "latex", best={})
 
 
 def check_page_target(path: str | Path, overwrite: bool) -> None:
@@ -138,66 +229,71 @@ def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult
             )
 
 
-def _plotly_js() -> str:
-    """Return the code of plotly.js, which the Python package plotly contains.
-
-    Raises a MissingExtra if the package is older than version `MIN_PLOTLY`: older versions of plotly.js load an image
-    when they start, and the content policy of the page forbids this.
-    """
-    try:
-        import plotly
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise MissingExtra('the report page needs plotly; pip install "kgeval[report]"') from error
-    if int(str(plotly.__version__).partition(".")[0]) < MIN_PLOTLY:
-        raise MissingExtra(
-            f"the report page needs plotly {MIN_PLOTLY} or later; found {plotly.__version__}; "
-            'pip install --upgrade "kgeval[report]"'
-        )
-    return str(get_plotlyjs())
-
-
-def _page(data: dict[str, Any], charts: str, title: str) -> str:
-    """Return the page as HTML: the template with each placeholder @@NAME@@ replaced.
-
-    All placeholders are replaced in one pass. Inserted text that looks like a placeholder therefore stays as it is.
-    """
+def _page(data: dict[str, Any], title: str, command: str, latex: str) -> str:
+    """Return the page as HTML."""
     assets = resources.files("kgeval.report") / "assets"
-    template, style, code = ((assets / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    scripts = {"PAGE_SCRIPT": _script(code), "CHART_SCRIPT": _script(charts)}
-    parts = scripts | {
-        "POLICY": content_policy(list(scripts.values())),
-        "TITLE": html.escape(printable(title)),
-        "STYLE": style,
-        "DATA": embedded_json(data),
-    }
-    return re.sub(r"@@([A-Z_]+)@@", lambda match: parts[match[1]], template)
+    style, code = (_lines((assets / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
+    made = sections(data, title, command, __version__, latex)
+    links = [tag("li", tag("a", name, href=f"#{place}")) for place, name in SECTIONS]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=content_policy(code, style)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", title),
+        tag("style", Markup(style)),
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", class_="skip", href="#main"),
+        tag(
+            "header",
+            tag(
+                "div",
+                tag("nav", tag("ul", *links), aria_label="Sections"),
+                tag("button", "Dark", type="button", id="theme", hidden=True),
+            ),
+        ),
+        tag("main", patterns(), *made, id="main", tabindex="-1"),
+        tag("footer", tag("p", FOOTER), tag("p", id="downloads")),
+        tag("script", Markup(embedded_json(data)), type="application/json", id="data"),
+        tag("script", Markup(code)),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en', dir='ltr')}\n"
 
 
-def _script(code: str) -> str:
-    """Return `code` with every line end as ``\\n``; a browser does the same before it computes the hash of a script."""
+def _lines(code: str) -> str:
+    """Return text with every line end as ``\\n``; a browser does the same before it computes a hash."""
     return code.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def content_policy(scripts: Sequence[str]) -> str:
-    """Return the Content-Security-Policy that lets only these inline scripts run, and lets the page load nothing.
-
-    Inline styles are allowed because plotly.js sets the style of every element that it draws, and a policy cannot list
-    hashes of these styles.
+def content_policy(script: str, style: str) -> str:
+    """Return the Content-Security-Policy that allows only this inline script and this inline style, and no request.
 
     Parameters
     ----------
-    scripts : sequence of str
-        The code of each inline script.
+    script, style : str
+        The content of the ``script`` and of the ``style`` element.
 
     Examples
     --------
-    >>> content_policy([""])[:57]
+    >>> content_policy("", "")[:57]
     "default-src 'none'; script-src 'sha256-47DEQpj8HBSa+/TImW"
     """
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii") for script in scripts]
-    sources = " ".join(f"'sha256-{value}'" for value in hashes)
-    return f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (script, style)]
+    sources = "; ".join(f"{kind}-src 'sha256-{value}'" for kind, value in zip(("script", "style"), hashes))
+    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+
+
+def _rounded(value: Any) -> Any:
+    """Return a JSON value whose numbers have at most `N_DIGITS` significant digits, which makes the page smaller."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{N_DIGITS}g}") if isinstance(value, float) else value
 
 
 def embedded_json(data: Any) -> str:
@@ -206,12 +302,14 @@ def embedded_json(data: Any) -> str:
     Parameters
     ----------
     data : dict, list, str, number or None
-        Numbers must be finite: NaN and infinity raise a ValueError.
+        Numbers must be finite: NaN and infinity raise a ValueError. They keep seven significant digits.
 
     Examples
     --------
     >>> print(embedded_json(["</script>", "\u2028&"]))
     ["\u003c/script\u003e","\u2028\u0026"]
     """
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))  # in ASCII: U+2028 and lone surrogates are escaped
+    text = json.dumps(
+        _rounded(data), allow_nan=False, separators=(",", ":")
+    )  # in ASCII: U+2028 and lone surrogates are escaped
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,6 +1,6 @@
-"""The content of the report page as one JSON value: every number of the page is computed here, none in the browser.
+"""The content of the report page as one JSON value: every number of the page is computed here or in `page_compared`.
 
-`kgeval.report.page.write_page` calls `page_data`; `assets/page.js` draws the value.
+`kgeval.report.page.write_page` calls `page_data`; `kgeval.report.page_sections` makes HTML of the value.
 """
 
 from __future__ import annotations
@@ -15,14 +15,25 @@ import pandas as pd
 
 from kgeval.checks import Ids
 from kgeval.comparison import Comparison, mismatches
-from kgeval.data import SIDES, Dataset
-from kgeval.errors import DataError, MetricError
+from kgeval.data import Dataset
+from kgeval.errors import DataError
 from kgeval.features import OVER_SPLITS, matched_pairs
-from kgeval.markup import printable
+from kgeval.markup import printable, shown_label
 from kgeval.metrics import REASON, Metric, display_of, parse_all
+from kgeval.report.page_compared import (
+    MAX_GROUPS,
+    EntityNames,
+    compared,
+    hard_by_relation,
+    ranked_sides,
+    relation_patterns,
+    shown_entity,
+    tie_cautions,
+    tie_ends,
+    verdict_data,
+)
 from kgeval.results import (
     CONFIDENCE,
-    DEFAULT_METRICS,
     N_EXAMPLES,
     UNKNOWN_COUNT,
     EvaluationResult,
@@ -33,13 +44,16 @@ from kgeval.results import (
     metric_cautions,
     rank_groups,
     says_splits,
+    unknown_lines,
     with_all_features,
 )
 
+PAGE_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
 RELATION_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")
-MAX_RELATIONS, MAX_GROUPS, MAX_CUTS, MAX_CONTRIBUTIONS = 2_000, 40, 60, 15
-MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40
+MAX_RELATIONS, MAX_CUTS = 2_000, 60
 NOT_RANKED = "this relation has no ranks"
+MIN_DROPPED = 0.01  # a larger share of dropped ranks changes what the numbers mean
+MIN_REVERSED = 0.1  # a larger share of reversed pairs changes what the numbers mean
 BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
 
 
@@ -48,6 +62,7 @@ def page_data(
     names: Sequence[str],
     dataset: Dataset | None = None,
     comparison: Comparison | None = None,
+    entity_names: EntityNames | None = None,
 ) -> dict[str, Any]:
     """Return all content of the report page as one dict that can be written as JSON.
 
@@ -60,12 +75,14 @@ def page_data(
         The dataset that was ranked. If it is given, the page also shows, for each split, the numbers of triples and of
         doubtful rows; and it shows the breakdowns that a result lacks.
     comparison : Comparison, optional
+    entity_names : mapping of str to str, optional
+        Label of an entity -> its name, which the page shows with the label.
 
     Returns
     -------
     dict
         Contains lists, dicts, strings, booleans, finite numbers and None. Strings are escaped by
-        `kgeval.report.tables.printable`. A number with an interval is a list of four items: the value, the low
+        `kgeval.markup.printable`. A number with an interval is a list of four items: the value, the low
         end and the high end of the interval, and a reason. The first three may be None; the reason is a text that says
         why, and may be empty. In the summary, a number that depends on undecided ranks has two more items: its bounds.
 
@@ -78,46 +95,32 @@ def page_data(
         _check_dataset(dataset, results, names)
     results = [with_all_features(result, dataset) for result in results]
     notes = [interval_notes(result, CONFIDENCE) for result in results]
+    differences = [str(mismatch) for mismatch in mismatches(results, names)]
+    verdict = verdict_data(results, names, comparison)
+    pairs = None if comparison is None else compared(comparison, results, names, entity_names)
+    audit = None if dataset is None else _audit(dataset)
     data = {
         "models": list(names),
         "confidence": CONFIDENCE,
+        "verdict": verdict,
+        "cautions": _cautions(results, names, verdict["metric"], differences, comparison, audit),
         "head": _head(results, notes),
         "purposes": list(dict.fromkeys(purpose for purpose, *_ in notes)),
-        "differences": [str(mismatch) for mismatch in mismatches(results, names)],
-        "metrics": _metrics(DEFAULT_METRICS),
+        "differences": differences,
+        "tie_rates": [result.tie_rate for result in results],
+        "metrics": _metrics(PAGE_METRICS),
         "displays": _displays(comparison),
         "summary": _summary(results, names),
-        "comparison": None if comparison is None else _comparison(comparison),
+        "comparison": None if pairs is None else _shown_pairs(pairs),
         "distribution": _distribution(results),
         "hits": _hits_curve(results),
-        "relations": _relations(results),
+        "relations": _relations(results, pairs, entity_names),
         "breakdowns": _breakdowns(results),
-        "triples": [_triples(result) for result in results],
-        "audit": None if dataset is None else _audit(dataset),
+        "triples": [_triples(result, entity_names) for result in results],
+        "audit": audit,
     }
     plain: dict[str, Any] = _plain_values(data)
     return plain
-
-
-def shown_label(label: str) -> str:
-    """Return a label as one printable line of at most about 200 characters.
-
-    Parameters
-    ----------
-    label : str
-
-    Examples
-    --------
-    >>> shown_label("a\\nb"), shown_label("")
-    ('a\\\\nb', '(empty label)')
-    >>> shown_label("x" * 1000)[130:]
-    'xxxxxxxxxx … (1,000 characters) … xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
-    """
-    if not label:
-        return "(empty label)"
-    if len(label) > MAX_LABEL:
-        label = f"{label[:LABEL_START]} … ({len(label):,} characters) … {label[-LABEL_END:]}"
-    return printable(label)
 
 
 def _plain_values(value: Any) -> Any:
@@ -144,7 +147,7 @@ def _head(results: Sequence[EvaluationResult], notes: Sequence[Sequence[str]]) -
     lines = [
         [
             *header_lines(result),
-            *(f"note: {caution}" for caution in metric_cautions(result, DEFAULT_METRICS)),
+            *(f"note: {caution}" for caution in metric_cautions(result, PAGE_METRICS)),
             *(f"note: {caution}" for caution in cautions),
         ]
         for result, (_, *cautions) in zip(results, notes)
@@ -164,7 +167,7 @@ def _displays(comparison: Comparison | None) -> dict[str, dict[str, Any]]:
     The dict holds each metric under its key (such as ``"mrr"``) and under its heading (such as ``"MRR"``).
     """
     keys = [
-        *map(str, parse_all([*DEFAULT_METRICS, *RELATION_METRICS])),
+        *map(str, parse_all([*PAGE_METRICS, *RELATION_METRICS])),
         *([] if comparison is None else comparison.keys),
     ]
     displays = {key: display_of(key) for key in keys}
@@ -197,19 +200,25 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     """Return one table of metrics for each setting (filtered, raw) and side.
 
     Each table has one row per model, then the chance level: one row if it is the same for all models, else one row per
-    model.
+    model. In the row of a model, ``"above"`` says for each metric whether the model is better than chance, and
+    ``"ends"`` holds the values with pessimistic and with optimistic ties, if many ranks tie.
     """
     groups = []
+    directions = [bool(metric.higher_is_better) for metric in parse_all(PAGE_METRICS)]
     for setting in ("filtered", "raw"):
-        for side in [side for side in ("both", *SIDES) if any(side in result.rank_table.sides for result in results)]:
+        for side in ranked_sides(results):
             rows, chance = [], []
             for i, result in enumerate(results):
                 if side not in result.rank_table.sides:
                     continue
-                keys = [f"{setting}.{side}.{metric}" for metric in DEFAULT_METRICS]
+                keys = [f"{setting}.{side}.{metric}" for metric in PAGE_METRICS]
                 n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
-                rows.append({"model": i, "name": names[i], "n": n, "cells": [_cell(result, key) for key in keys]})
+                cells = [_cell(result, key) for key in keys]
                 levels = [result.chance(key) for key in keys]
+                is_above = [_is_above_chance(*each) for each in zip(cells, levels, directions)]
+                ends = [tie_ends(result, key) for key in keys]
+                rows.append({"model": i, "name": names[i], "setting": setting, "side": side, "n": n, "cells": cells})
+                rows[-1] |= {"above": is_above, "ends": ends}
                 chance.append({"name": f"chance, {names[i]}", "n": n, "cells": [_chance_cell(v) for v in levels]})
             if all(row["cells"] == chance[0]["cells"] for row in chance):
                 chance = [chance[0] | {"name": "chance"}]
@@ -217,53 +226,55 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     return groups
 
 
+def _is_above_chance(cell: Sequence[Any], level: Any, higher_is_better: bool) -> bool:
+    """Return whether a value is better than the chance level, and its interval excludes this level."""
+    value, low, high = cell[:3]
+    if value is None or not math.isfinite(level.value):
+        return True  # nothing to compare: the value is not marked
+    end = (low if higher_is_better else high) if None not in (low, high) else value
+    end = value if math.isnan(end) else end
+    return bool(end > level.value if higher_is_better else end < level.value)
+
+
 def _chance_cell(level: Any) -> list[Any]:
     is_number = math.isfinite(level.value)
     return [level.value if is_number else None, None, None, "" if is_number else level.reason or "not finite"]
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return the table of a comparison and, for each pair of models, the relations with the largest contributions.
-
-    A contribution is the part of the difference in the first metric of the comparison that comes from one relation.
-    """
-    metric = next(iter(comparison.keys))
-    pairs = comparison.table[["first", "second"]].drop_duplicates()
-    return {
-        "head": comparison.header(),
-        "confidence": comparison.terms.confidence,
-        "alpha": comparison.alpha,
-        "rows": _frame_rows(comparison.table),
-        "contributions": [
-            {
-                "metric": metric,
-                "first": first,
-                "second": second,
-                "rows": _largest_contributions(comparison, metric, first, second),
-            }
-            for first, second in zip(pairs["first"], pairs["second"])
-        ],
-    }
-
-
-def _largest_contributions(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
-    """Return the `MAX_CONTRIBUTIONS` relations with the largest absolute contributions to the difference of two models.
-
-    The list is empty if the difference in `metric` cannot be split into contributions of the relations.
-    """
-    try:
-        frame = comparison.by_relation(metric, first, second)
-    except MetricError:  # the metric has no contributions; the table of the comparison gives the reason
-        return []
-    order = np.argsort(-frame["contribution"].abs().to_numpy(), kind="stable")[:MAX_CONTRIBUTIONS]
-    kept = frame.iloc[order]
-    labels = [shown_label(str(label)) for label in kept.index]
-    return [{"relation": label, **row} for label, row in zip(labels, _frame_rows(kept))]
-
-
-def _frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one dict per row of `frame`; each dict maps column names to values."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+def _cautions(
+    results: Sequence[EvaluationResult],
+    names: Sequence[str],
+    metric: str,
+    differences: Sequence[str],
+    comparison: Comparison | None,
+    audit: Mapping[str, Any] | None,
+) -> list[str]:
+    """Return the cautions that change how the numbers are read, the gravest first; the page starts with two of them."""
+    lines = []
+    if differences:
+        accepted = "; the comparison accepts this and uses the ranks that all results have" if comparison else ""
+        lines.append(
+            f"These results were evaluated differently, so their numbers are not comparable{accepted}: "
+            f"{'; '.join(differences)}."
+        )
+    for result, name in zip(results, names):
+        n = int(result.rank_table.is_undecided("filtered").sum())
+        if n:
+            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are undecided: only their bounds are known.")
+        lines += [f"Unknown for {name}: {line.removeprefix('unknown: ')}." for line in unknown_lines(result)]
+    lines += tie_cautions(results, names, metric)
+    for split in (audit or {}).get("splits", ()):
+        n_reversed = (split["pairs"] or {}).get("reversed", 0)
+        if split["split"] in results[0].protocol.splits and n_reversed > MIN_REVERSED * split["triples"]:
+            lines.append(
+                f"{n_reversed / split['triples']:.1%} of the triples of {split['split']} have their pair of entities "
+                "reversed in train, so a rule that copies reversed triples answers them."
+            )
+    for result, name in zip(results, names):
+        n = sum(result.dropped.values())
+        if n > MIN_DROPPED * len(result.table):
+            lines.append(f"{n:,} ranks of {name} were dropped: {', '.join(result.dropped)}.")
+    return lines
 
 
 def _max_candidates(results: Sequence[EvaluationResult]) -> int:
@@ -279,18 +290,21 @@ def _max_candidates(results: Sequence[EvaluationResult]) -> int:
 def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return bins of ranks (1, 2, 3-4, 5-9, ...) and, for each model and side, the number of ranks in each bin.
 
-    The ranks are filtered. ``"left_out"`` holds, for each model and side, the number of ranks that are in no bin,
-    because they are undecided or unknown.
+    The ranks are filtered. ``"tied"`` holds, for each model, how many ranks of each bin tie with a rival;
+    ``"left_out"``, for each model and side, the number of ranks that are in no bin, because they are undecided or
+    unknown.
     """
     max_rank = _max_candidates(results)
     starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
     starts = sorted({start for start in starts if start <= max_rank})
     ends = [*(start - 1 for start in starts[1:]), max_rank]
-    counts, left_out = [], []
+    counts, tied, left_out = [], [], []
     for result in results:
         ranks = result.rank_table.ranks("filtered")
         is_known = ~np.isnan(ranks)
         bins = np.searchsorted(starts, ranks[is_known], side="right") - 1
+        is_tied = result.table["tied_filtered"].to_numpy()[is_known] > 0
+        tied.append(np.bincount(bins[is_tied], minlength=len(starts)).tolist())
         sides = result.table["side"].to_numpy().astype(str)
         counts.append(
             {
@@ -300,21 +314,28 @@ def _distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
         )
         left_out.append({side: int((~is_known[sides == side]).sum()) for side in result.protocol.sides})
     labels = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends)]
-    return {"bins": labels, "counts": counts, "left_out": left_out}
+    return {"bins": labels, "counts": counts, "tied": tied, "left_out": left_out}
 
 
 def _hits_curve(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
 
-    A value that depends on undecided ranks is NaN. ``"bounds"`` holds, for each model, the least and the greatest
-    values for each k; None if the model has no undecided ranks.
+    ``"low"`` and ``"high"`` hold the intervals. A value that depends on undecided ranks is NaN. ``"bounds"`` holds, for
+    each model, the least and the greatest values for each k; None if the model has no undecided ranks.
     """
     cuts = np.unique(np.geomspace(1, _max_candidates(results), MAX_CUTS).round().astype(np.int64)).tolist()
     bounds = [
         [list(ends) for ends in zip(*(result.bounds(f"hits@{k}") for k in cuts))] if _has_undecided(result) else None
         for result in results
     ]
-    return {"k": cuts, "values": [[result[f"hits@{k}"] for k in cuts] for result in results], "bounds": bounds}
+    intervals = [[result.interval(f"hits@{k}", confidence=CONFIDENCE) for k in cuts] for result in results]
+    return {
+        "k": cuts,
+        "values": [[interval.value for interval in of_model] for of_model in intervals],
+        "low": [[interval.low for interval in of_model] for of_model in intervals],
+        "high": [[interval.high for interval in of_model] for of_model in intervals],
+        "bounds": bounds,
+    }
 
 
 def _has_undecided(result: EvaluationResult) -> bool:
@@ -345,11 +366,16 @@ def _frame_cells(
     return cells
 
 
-def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
+def _relations(
+    results: Sequence[EvaluationResult], pairs: Mapping[str, Any] | None, entity_names: EntityNames | None
+) -> dict[str, Any]:
     """Return the metrics of the `MAX_RELATIONS` relations with the most ranks, for each model.
 
     ``values[i][j]`` holds the lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number
-    of all relations.
+    of all relations. ``differences`` holds one dict for each pair in `pairs`: the models ``first`` and ``second``, and
+    for each relation ``[difference, low, high]`` in the first compared metric, or None. ``triples`` holds for each
+    relation the triples on which the first pair disagrees most; without a comparison, those that the first model ranks
+    worst.
     """
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
@@ -359,7 +385,20 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     order = sorted(total, key=lambda label: (-total[label], label))
     labels = order[:MAX_RELATIONS]
     frames = [frame.reindex(pd.Index(labels, dtype=object)) for frame in frames]
+    patterns: dict[str, str] = {}
+    for result in reversed(results):
+        patterns |= relation_patterns(result)
+    shown_pairs = pairs["pairs"] if pairs else []
+    by_relation = (
+        shown_pairs[0]["disagreements"]["by_relation"] if shown_pairs else hard_by_relation(results[0], entity_names)
+    )
     return {
+        "patterns": [patterns.get(label, "") for label in labels],
+        "differences": [
+            {"first": pair["first"], "second": pair["second"], "values": _differences(pair["relations"], labels)}
+            for pair in shown_pairs
+        ],
+        "triples": [by_relation.get(label, []) for label in labels],
         "labels": [shown_label(label) for label in labels],
         "n_all": len(order),
         "metrics": metrics,
@@ -369,6 +408,25 @@ def _relations(results: Sequence[EvaluationResult]) -> dict[str, Any]:
             for frame, result in zip(frames, results)
         ],
     }
+
+
+def _shown_pairs(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of `compared` with labels as they are shown, and without the triples of each relation."""
+    shown = [
+        pair
+        | {
+            "relations": [row | {"relation": shown_label(row["relation"])} for row in pair["relations"]],
+            "disagreements": (pair["disagreements"] or {}).get("all"),
+        }
+        for pair in pairs["pairs"]
+    ]
+    return {**pairs, "pairs": shown}
+
+
+def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[list[float] | None]:
+    """Return ``[difference, low, high]`` for each relation of `labels`; None for a relation without a difference."""
+    found = {row["relation"]: [row["difference"], row["low"], row["high"]] for row in rows}
+    return [found.get(label) for label in labels]
 
 
 def _rows_of(result: EvaluationResult, column: str) -> dict[str, Ids]:
@@ -447,26 +505,28 @@ def _groups_in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[A
     return sorted(groups, key=lambda group: position.get(group[0], len(position)))
 
 
-def _triples(result: EvaluationResult) -> dict[str, Any]:
+def _triples(result: EvaluationResult, entity_names: EntityNames | None) -> dict[str, Any]:
     """Return the triples with the worst and with the best filtered ranks, and the best rivals of each.
 
     ``"rivals"`` is ``"kept"`` if the result contains rivals, ``"not kept"`` if it does not, and ``"none"`` if no triple
     has a rival. ``"left_out"`` is the number of undecided or unknown ranks, which are not among these triples.
     """
     rows, (kept, _) = extreme_rows(result.rank_table), kept_rivals(result)
-    shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()]) for row in rows.tolist()]
+    shown = [_triple(result, row, kept[(kept["row"] == row).to_numpy()], entity_names) for row in rows.tolist()]
     rivals = "kept" if len(kept) else "not kept" if (result.table["rivals_filtered"] != 0).any() else "none"
     left_out = int(np.isnan(result.rank_table.ranks("filtered")).sum())
     return {"hardest": shown[:N_EXAMPLES], "easiest": shown[N_EXAMPLES:], "rivals": rivals, "left_out": left_out}
 
 
-def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[str, Any]:
+def _triple(
+    result: EvaluationResult, row: int, rivals: pd.DataFrame, entity_names: EntityNames | None
+) -> dict[str, Any]:
     values: dict[str, Any] = {str(name): value for name, value in result.table.iloc[row].items()}
     entities = result.entities.labels
     return {
-        "s": shown_label(entities[int(values["s"])]),
+        "s": shown_entity(entities[int(values["s"])], entity_names),
         "p": shown_label(result.relations.labels[int(values["p"])]),
-        "o": shown_label(entities[int(values["o"])]),
+        "o": shown_entity(entities[int(values["o"])], entity_names),
         "side": str(values["side"]),
         "rank": result.rank_table.ranks("filtered", rows=np.array([row]))[0],
         "of": None if values["rivals_filtered"] == UNKNOWN_COUNT else int(values["rivals_filtered"]) + 1,
@@ -474,7 +534,7 @@ def _triple(result: EvaluationResult, row: int, rivals: pd.DataFrame) -> dict[st
         "score": _score(values["score"]),
         "rivals": [
             {
-                "label": shown_label(entities[entity]),
+                "label": shown_entity(entities[entity], entity_names),
                 "score": _score(score),
                 "stands": _position_of_rival(score, values["score"]),
             }

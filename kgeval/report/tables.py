@@ -1,4 +1,4 @@
-"""Tables of metrics as aligned text, JSON, CSV, Markdown or LaTeX.
+"""Tables of metrics as aligned text that fits the terminal, JSON, CSV, Markdown or LaTeX.
 
 Users and the commands of `kgeval.cli` call these functions. `kgeval.published` and `kgeval.trec` use `printable`.
 """
@@ -8,24 +8,27 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.checks import check_number, check_one_of
-from kgeval.comparison import Comparison
+from kgeval.comparison import Comparison, is_at_floor, p_text
 from kgeval.data import Dataset, KnownIndex, frame_ids, known_triples, query_parts, with_labels
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.markup import printable
+from kgeval.markup import printable, shown_label
 from kgeval.metrics import N_EFFECTIVE, REASON, Cell, Metric, display_of, metric_frame, parse_all
 from kgeval.results import EvaluationResult
 from kgeval.stats import FEW_CLUSTERS
+from kgeval.terminal import PIPE, Column, Screen, shortened, width_of
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 COMPARISON_STYLES = ("table", "markdown", "latex")
 MAX_LISTED_RANKS, MAX_NAMED = 40, 3
+OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # what a table leaves out first if it is wider than the terminal
+KEPT_METRIC = "mrr"  # the column that it leaves out last
 ROUGH = 10  # intervals with fewer effective clusters than this get a note
 _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -35,6 +38,8 @@ _LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
     ">": r"\textgreater{}",
     "^": r"\textasciicircum{}",
 }
+_LATEX_NEEDS = r"% needs \usepackage{booktabs}"
+_NUMBERS = re.compile(r"-?[\d.]+|\[-?[\d.]+, -?[\d.]+\]|-?[\d.]+ \[-?[\d.]+, -?[\d.]+\]")
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 
 
@@ -75,7 +80,13 @@ def summary_frame(
     return pd.concat([frame.iloc[:n_filtered], chance, frame.iloc[n_filtered:]])
 
 
-def format_frame(frame: pd.DataFrame, style: str) -> str:
+def format_frame(
+    frame: pd.DataFrame,
+    style: str,
+    screen: Screen = PIPE,
+    optional: Sequence[str] = OPTIONAL_COLUMNS,
+    comment: str = "",
+) -> str:
     """Return a table of metrics in one of `FORMATS`.
 
     The styles ``"csv"`` and ``"json"`` are for programs. Columns are named by the keys of the metrics, and numbers have
@@ -91,6 +102,14 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
         One row per group, one column per metric.
     style : str
         One of `FORMATS`.
+    screen : Screen
+        For the style ``"table"``: the width to fit, and whether to use bold and dim text. By default the table is as
+        wide as its content.
+    optional : sequence of str
+        Columns to leave out first if the table is wider than the screen, in this order. Then intervals are left out,
+        then columns from right to left; the MRR (without an MRR: the first metric) is left out last.
+    comment : str
+        A first line for the style ``"latex"``, such as the text that `protocol_comment` returns.
 
     Raises
     ------
@@ -104,17 +123,52 @@ def format_frame(frame: pd.DataFrame, style: str) -> str:
         return frame.to_csv().rstrip("\n")
     columns = _shown_columns(frame)
     header = [*(str(name) for name in frame.index.names), *(_heading(str(name)) for name in columns)]
-    rows = [_index_parts(label) for label in frame.index]
-    for column in columns:
-        for cells, texts in zip(rows, _cell_texts(frame, column, None)):
-            cells.append(" ".join(texts))
+    labels = [_index_parts(label) for label in frame.index]
+    texts = [_cell_texts(frame, column, None) for column in columns]
     if style == "table":
-        numbers = range(len(frame.index.names), len(header))
-        return _aligned_text(header, [[printable(cell) for cell in row] for row in rows], numbers)
-    n_labels = len(frame.index.names)
+        is_summary = list(frame.index.names) == ["rows"]
+        faint = [i for i, label in enumerate(frame.index) if label == "chance"] if is_summary else []
+        shown = _label_columns(["" if is_summary else name for name in header[: frame.index.nlevels]], labels)
+        for name, place, cells in zip(columns, _places(columns, optional), texts):
+            is_label = not frame[name].empty and isinstance(frame[name].iloc[0], str)
+            shown.append(_column(_heading(str(name)), cells, place, is_label))
+        return screen.table(shown, faint)
+    rows = [[*parts, *(" ".join(cells[i]) for cells in texts)] for i, parts in enumerate(labels)]
+    n_labels = frame.index.nlevels
     escape = _markdown if style == "markdown" else _latex
     header, *rows = ([escape(cell) for cell in row] for row in (header, *rows))
-    return (_markdown_table if style == "markdown" else _latex_table)(header, rows, n_labels)
+    if style == "markdown":
+        return _markdown_table(header, rows, n_labels)
+    return _latex_table(header, rows, n_labels, comment)
+
+
+def protocol_comment(results: Mapping[str, EvaluationResult], ties: str) -> str:
+    """Return lines of comment for a LaTeX file that say how the numbers of a table were made.
+
+    Parameters
+    ----------
+    results : mapping of name to EvaluationResult
+        The results of the table. Results with the same protocol, dataset and version share a line.
+    ties : str
+        The tie policy of the table.
+
+    Returns
+    -------
+    str
+        Each line starts with ``% protocol: ``.
+    """
+    lines: dict[str, list[str]] = {}
+    for name, result in results.items():
+        about, protocol = result.about, result.protocol
+        said = (
+            f"{about['dataset']}, {'+'.join(protocol.splits)}; {protocol.describe()}, {ties} ties; protocol "
+            f"{protocol.fingerprint}, dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+        )
+        lines.setdefault(said, []).append(name)
+    return "\n".join(
+        printable(f"% protocol: {said}" if len(lines) == 1 else f"% protocol: {', '.join(names)}: {said}")
+        for said, names in lines.items()
+    )
 
 
 def format_comparison(
@@ -125,6 +179,7 @@ def format_comparison(
     marks: Mapping[tuple[Any, str], str] | None = None,
     legend: Mapping[str, str] | None = None,
     digits: int | None = None,
+    screen: Screen = PIPE,
 ) -> str:
     """Return a table of models and metrics as text; the best values are bold, and values can have marks.
 
@@ -144,6 +199,8 @@ def format_comparison(
         For each character in `marks`, its meaning (comparison, level, correction). Printed below the table.
     digits : int, optional
         Number of decimals of all values except counts; by default the number depends on the metric.
+    screen : Screen
+        As in `format_frame`.
 
     Raises
     ------
@@ -172,23 +229,65 @@ def format_comparison(
     used = {character for mark in marks.values() for character in mark}
     if used - set(legend):
         raise MetricError(f"the legend must explain each mark; it does not explain {min(used - set(legend))!r}")
-    escape, bold, raised = _STYLES[style]
-    bests = {metric: _best_text(values[metric], higher, digits) for metric, higher in best.items()}
-    rows = [[escape(part) for part in _index_parts(model)] for model in values.index]
-    for metric in metrics:
-        for cells, model, text in zip(rows, values.index, _cell_texts(values, metric, digits)):
-            value, *interval = (escape(part) for part in text)
-            shown = bold.format(value) if text[0] == bests.get(metric) else value
-            cells.append(" ".join([shown + raised(marks.get((model, metric), "")), *interval]))
+    bold = set()
+    for metric, higher in best.items():
+        text = _best_text(values[metric], higher, digits)
+        for model, value in zip(values.index, values[metric].tolist()):
+            if _number(metric, value, digits) == text:
+                bold.add((model, metric))
+    legend = {character: legend[character] for character in legend if character in used}
+    return _comparison_text(values, style, bold, "best value of its column", marks, legend, digits, screen)
+
+
+def _comparison_text(
+    values: pd.DataFrame,
+    style: str,
+    bold: Collection[tuple[Any, str]],
+    meaning_of_bold: str,
+    marks: Mapping[tuple[Any, str], str],
+    legend: Mapping[str, str],
+    digits: int | None,
+    screen: Screen,
+    comment: str = "",
+    says_bold: bool = False,
+) -> str:
+    """Return a table of models and metrics, with notes: the values of `bold` are bold (style "table": with a star)."""
+    escape, bold_form, raised = _STYLES[style]
+    metrics = _shown_columns(values)
+    labels = [_index_parts(model) for model in values.index]
     names = _index_names(values)
-    header = [escape(name) for name in (*names, *(_heading(str(metric)) for metric in metrics))]
-    notes = [f"{raised(character)} {escape(meaning)}" for character, meaning in legend.items() if character in used]
+    columns: list[list[list[str]]] = []  # of each metric, of each model: the value with its marks, and the interval
+    plain: dict[Any, list[str]] = {}  # of each metric, of each model: the value alone
+    for metric in metrics:
+        cells = []
+        texts = _cell_texts(values, metric, digits)
+        plain[metric] = [value for value, *_ in texts]
+        for model, (value, *interval) in zip(values.index, texts):
+            shown = bold_form.format(escape(value)) if (model, metric) in bold else escape(value)
+            cells.append([shown + raised(marks.get((model, metric), "")), *map(escape, interval)])
+        columns.append(cells)
+    header = [*names, *(_heading(str(metric)) for metric in metrics)]
     if style == "table":
-        notes = ["* best value of its column", *notes] if any(bests.values()) else notes
-        return "\n".join([_aligned_text(header, rows, range(len(names), len(header))), *notes])
+        shown_columns = _label_columns(names, labels)
+        for metric, place, cells in zip(metrics, _places(metrics, ()), columns):
+            suffixes = [text[0].removeprefix(value) for text, value in zip(cells, plain[metric])]
+            for text, model, suffix in zip(cells, values.index, suffixes):
+                gap = " " * (max(map(width_of, suffixes)) - width_of(suffix))  # decimals one below another
+                text[0] = (screen.bold(text[0]) if (model, metric) in bold else text[0]) + gap
+            shown_columns.append(_column(_heading(str(metric)), cells, place))
+        notes = [f"* {meaning_of_bold}"] if bold else []
+        notes += [f"{character} {meaning}" for character, meaning in legend.items()]
+        return "\n".join([screen.table(shown_columns), *([screen.lines(notes)] if notes else [])])
+    notes = [f"{raised(character)} {_note(style, meaning)}" for character, meaning in legend.items()]
+    notes += [_note(style, f"bold: {meaning_of_bold}")] if bold and says_bold else []
+    rows = [[escape(part) for part in parts] for parts in labels]
+    for cells in columns:
+        for row, text in zip(rows, cells):
+            row.append(" ".join(text))
+    header = [escape(name) for name in header]
     if style == "markdown":
         return "\n".join([_markdown_table(header, rows, len(names)), *(f"\n{note}" for note in notes)])
-    return "\n".join([_latex_table(header, rows, len(names)), *(rf"\par\noindent {note}" for note in notes)])
+    return "\n".join([_latex_table(header, rows, len(names), comment), *(rf"\par\noindent {note}" for note in notes)])
 
 
 def significance_marks(
@@ -226,8 +325,11 @@ def significance_marks(
     return marks, {mark: f"differs from {against}, p <= {alpha:g} ({how})"}
 
 
-def format_compared(compared: Comparison, style: str, alpha: float | None = None) -> str:
-    """Return the values of the compared models as a table; the best value of each metric is bold.
+def format_compared(compared: Comparison, style: str, alpha: float | None = None, screen: Screen = PIPE) -> str:
+    """Return the values of the compared models as a table.
+
+    Of each metric, the best value is bold, and so are the values of models that do not differ significantly from the
+    model with the best value.
 
     A mark means that the model differs significantly from every other model. A line below the table names the metrics
     whose best value has no mark; for these metrics the comparison is undecided.
@@ -239,7 +341,10 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
         As in `format_comparison`.
     alpha : float, optional
         A difference is significant if its p-value (Holm) is at most `alpha`; by default 1 - confidence.
+    screen : Screen
+        As in `format_frame`.
     """
+    check_one_of("style", style, COMPARISON_STYLES, ProtocolError)
     alpha = compared.alpha if alpha is None else alpha
     p_values = pd.DataFrame(float("nan"), index=compared.values.index, columns=list(compared.keys))
     for name in compared.names:
@@ -248,19 +353,89 @@ def format_compared(compared: Comparison, style: str, alpha: float | None = None
             rows = compared.table.loc[of_model & (compared.table["metric"] == metric), "p_holm"]
             p_values.loc[name, metric] = rows.max(skipna=False)
     best = {metric: _best_model(compared, metric) for metric in compared.keys}
-    directions = {metric: key.higher_is_better for metric, key in compared.keys.items() if best[metric]}
+    leaders = {(model, metric) for metric in compared.keys for model in _leaders(compared, metric, best[metric], alpha)}
     marks, legend = significance_marks(p_values, against="every other model", alpha=alpha)
-    table = format_comparison(compared.values, style, best=directions, marks=marks, legend=legend)
+    legend = legend if marks else {}
+    meaning = f"best value, and values that do not differ significantly from it (p > {alpha:g}, Holm)"
+    ties = {key.ties for key in compared.keys.values()}
+    named = dict(zip(compared.names, compared.results))
+    comment = protocol_comment(named, " and ".join(sorted(ties))) if style == "latex" else ""
+    table = _comparison_text(
+        compared.values, style, leaders, meaning, marks, legend, None, screen, comment, says_bold=True
+    )
     has_value = [metric for metric in compared.keys if compared.values[metric].notna().any()]
     undecided = [metric for metric in has_value if (best[metric], metric) not in marks]
     if not undecided:
         return table
-    escape, _, _ = _STYLES[style]
-    note = escape(
+    said = (
         f"undecided: {', '.join(display_of(metric).heading for metric in undecided)}; the best model does not "
         f"differ significantly from every other model (p <= {alpha:g}, Holm)"
     )
-    return table + {"table": f"\n{note}", "markdown": f"\n\n{note}", "latex": f"\n\\par\\noindent {note}"}[style]
+    if style == "table":
+        return f"{table}\n{screen.lines([said])}"
+    return table + ("\n\n" if style == "markdown" else "\n\\par\\noindent ") + _note(style, said)
+
+
+def format_differences(compared: Comparison, screen: Screen = PIPE) -> str:
+    """Return the differences of each pair of models, with intervals and p-values, as a table for a terminal.
+
+    Parameters
+    ----------
+    compared : Comparison
+    screen : Screen
+        As in `format_frame`.
+
+    Returns
+    -------
+    str
+        One row per pair of models and metric.
+    """
+    table = compared.table
+    n_pairs = len(compared.names) * (len(compared.names) - 1) // 2
+    names = {name: printable(name) for name in compared.names}
+    if screen.width is not None:  # both names of a pair are to be seen
+        names = {name: shortened(shown, screen.width // 6, screen.ellipsis) for name, shown in names.items()}
+    pairs = [f"{names[first]} - {names[second]}" for first, second in zip(table["first"], table["second"])]
+    columns = _label_columns(["difference of"], [[pair] for pair in pairs]) if n_pairs > 1 else []
+    headings = [display_of(metric).heading for metric in table["metric"]]
+    columns += _label_columns([pairs[0] if n_pairs == 1 else "metric"], [[heading] for heading in headings])
+    cells = []
+    for metric, difference, low, high in zip(table["metric"], table["difference"], table["low"], table["high"]):
+        digits = display_of(metric).decimals
+        value, *ends = (_number("difference", number, digits) for number in (difference, low, high))
+        value = value if value.startswith("-") or not difference > 0 else f"+{value}"
+        cells.append([value, *([f"[{ends[0]}, {ends[1]}]"] if math.isfinite(low) and math.isfinite(high) else [])])
+    columns.append(_column("difference", cells, 5))
+    p_values = [
+        [p_text(row["p_holm"], compared.alpha, is_at_floor(row, compared.terms.n_resamples))]
+        for row in table.to_dict("records")
+    ]
+    columns.append(_column("p (Holm)", p_values, 4))
+    detectable = zip(table["metric"], table["detectable"])
+    texts = [[_number("detectable", value, display_of(metric).decimals)] for metric, value in detectable]
+    columns.append(_column("detectable", texts, 2))
+    counts = zip(table["wins"], table["ties"], table["losses"])
+    columns.append(_column("wins/ties/losses", [[f"{wins}/{ties}/{losses}"] for wins, ties, losses in counts], 1))
+    if (table[N_EFFECTIVE] < FEW_CLUSTERS).any():
+        columns.append(_column(_heading(N_EFFECTIVE), _cell_texts(table, N_EFFECTIVE, None), -1))
+    better = [name if name == "undecided" else screen.bold(printable(name)) for name in table["better"]]
+    columns.append(Column("better", better, is_label=True))
+    reasons = zip(pairs, headings, table[REASON])
+    notes = [f"undefined in {pair}, {heading}: {reason}" for pair, heading, reason in reasons if reason]
+    return "\n".join([screen.table(columns), *([screen.lines(notes)] if notes else [])])
+
+
+def _leaders(compared: Comparison, metric: str, best: str, alpha: float) -> list[str]:
+    """Return the model with the best value and the models that do not differ significantly from it.
+
+    The list is empty if the best model is not known, or if fewer than two models have a value.
+    """
+    values = compared.values[metric]
+    if not best or values.notna().sum() < 2:
+        return []
+    table = compared.table[(compared.table["metric"] == metric) & (compared.table["p_holm"] <= alpha)]
+    worse = {*table.loc[table["first"] == best, "second"], *table.loc[table["second"] == best, "first"]}
+    return [name for name in compared.names if name not in worse and not math.isnan(values[name])]
 
 
 def _best_model(compared: Comparison, metric: str) -> str:
@@ -293,6 +468,8 @@ def frame_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
                 reasons.append(value)
             elif isinstance(value, str):
                 record[column] = value
+            elif isinstance(value, (bool, np.bool_)):
+                record[column] = bool(value)
             elif math.isfinite(value):
                 record[column] = int(value) if _is_count(column, value) else float(value)
             else:
@@ -315,7 +492,7 @@ def undefined_lines(*frames: pd.DataFrame) -> list[str]:
     for frame in frames:
         for label, why in zip(frame.index, frame.get(REASON, ())):
             if why:
-                rows_of.setdefault(why, []).append(" ".join(_index_parts(label)))
+                rows_of.setdefault(why, []).append(_row_name(label))
     lines = []
     for why, rows in rows_of.items():
         where = "" if "interval of " in why.partition(":")[0] else "undefined in "
@@ -331,8 +508,13 @@ def rough_lines(frame: pd.DataFrame) -> list[str]:
     frame : pandas.DataFrame
         A table of metrics with intervals.
     """
-    few = [" ".join(_index_parts(label)) for label in frame.index[frame[N_EFFECTIVE] < ROUGH]]
+    few = [_row_name(label) for label in frame.index[frame[N_EFFECTIVE] < ROUGH]]
     return [f"intervals with fewer than {ROUGH} effective clusters are rough: {_first_names(few)}"] if few else []
+
+
+def _row_name(label: Any) -> str:
+    """Return the name of a row of a table, for a note: its labels, of which long ones are shortened."""
+    return " ".join(shown_label(part) if part else part for part in _index_parts(label))
 
 
 def _first_names(rows: Sequence[str]) -> str:
@@ -341,7 +523,7 @@ def _first_names(rows: Sequence[str]) -> str:
     return ", ".join(rows[:MAX_NAMED]) + more
 
 
-def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset) -> str:
+def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Dataset, screen: Screen = PIPE) -> str:
     """Return one line per filtered rank: rank, number of candidates, score and triple.
 
     If a rival scores higher than the triple, the line also names the rival with the highest score.
@@ -353,6 +535,8 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
     scores : pandas.DataFrame
         The table of scores.
     dataset : Dataset
+    screen : Screen
+        As in `format_frame`.
 
     Returns
     -------
@@ -376,7 +560,9 @@ def listed_ranks(result: EvaluationResult, scores: pd.DataFrame, dataset: Datase
         size = str(row["rivals_filtered"] + 1)
         lines.append([f"{row['rank_filtered']:g}", size, f"{row['score']:.3f}", *triple, beaten])
     header = ["rank", "of", "score", "triple", "", "", ""]
-    text = _aligned_text(header, lines, range(3))
+    cells = list(zip(*lines)) or [()] * len(header)
+    columns = [Column(name, texts, is_label=i > 2) for i, (name, texts) in enumerate(zip(header, cells))]
+    text = screen.table(columns)
     n_more = len(result.table) - len(lines)
     return text + (f"\n... and {n_more} more" if n_more else "")
 
@@ -393,9 +579,13 @@ def _is_count(column: str, value: float) -> bool:
     return column == "n" or isinstance(value, (int, np.integer))
 
 
-def _number(column: str, value: float, digits: int | None = None) -> str:
+def _number(column: str, value: float | str, digits: int | None = None) -> str:
+    if isinstance(value, str):
+        return printable(value)
     if math.isnan(value):
         return "-"
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
     if _is_count(column, value):
         return str(int(value))
     if digits is None:
@@ -410,6 +600,38 @@ def _shown_columns(frame: pd.DataFrame) -> list[Any]:
         {REASON} if (frame.get(N_EFFECTIVE, pd.Series(dtype=float)) < FEW_CLUSTERS).any() else {REASON, N_EFFECTIVE}
     )
     return [name for name in frame.columns if name not in hidden and not _is_bound(str(name), frame.columns)]
+
+
+def _label_columns(names: Sequence[str], labels: Sequence[Sequence[str]]) -> list[Column]:
+    """Return the columns of labels: their headings, and for each row the label in each column."""
+    return [
+        Column(printable(name), [printable(parts[i]) for parts in labels], is_label=True)
+        for i, name in enumerate(names)
+    ]
+
+
+def _column(heading: str, cells: Sequence[Sequence[str]], place: int | None, is_label: bool = False) -> Column:
+    """Return a column of values; a cell is a value, or a value and its interval."""
+    brief = [text[0] for text in cells] if any(len(text) > 1 for text in cells) else None
+    return Column(printable(heading), [" ".join(text) for text in cells], is_label, place, brief)
+
+
+def _places(columns: Sequence[Any], optional: Sequence[str]) -> list[int | None]:
+    """Return the `Column.place` of each column of a table of metrics.
+
+    The columns of `optional` are left out first, in their order; then columns from right to left. The MRR, or the first
+    metric, is left out last; the number of rows, ``n``, never.
+    """
+    names = [str(name) for name in columns]
+    metrics = [name for name in names if name != "n" and name not in optional]
+    last = KEPT_METRIC if KEPT_METRIC in metrics else metrics[0] if metrics else ""
+    places: list[int | None] = []
+    for i, name in enumerate(names):
+        if name in optional:
+            places.append(list(optional).index(name) - len(optional))
+        else:
+            places.append(None if name == "n" else len(names) if name == last else len(names) - 1 - i)
+    return places
 
 
 def _heading(column: str) -> str:
@@ -477,7 +699,21 @@ def _markdown(text: str) -> str:
 
 
 def _latex(text: str) -> str:
+    if _NUMBERS.fullmatch(text):
+        return text.replace("-", "$-$")
     return "".join(_LATEX.get(c, c) for c in printable(text))
+
+
+def _note(style: str, text: str) -> str:
+    """Return a note below a table, escaped; in LaTeX, a statement about p is a formula."""
+    if style != "latex":
+        return _markdown(text)
+    parts = re.split(r"p (<=|>) ([\d.]+(?:e-\d+)?)", text)
+    signs = {"<=": r"\leq", ">": ">"}
+    shown = [_latex(parts[0])]
+    for sign, level, rest in zip(parts[1::3], parts[2::3], parts[3::3]):
+        shown += [f"$p {signs[sign]} {level}$", _latex(rest)]
+    return "".join(shown)
 
 
 def _raised_markdown(mark: str) -> str:
@@ -500,20 +736,11 @@ def _markdown_table(header: list[str], rows: list[list[str]], n_labels: int) -> 
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 
 
-def _latex_table(header: list[str], rows: list[list[str]], n_labels: int) -> str:
+def _latex_table(header: list[str], rows: list[list[str]], n_labels: int, comment: str) -> str:
+    """Return a table with the rules of the package booktabs, below lines of comment."""
     body = [" & ".join(row) + r" \\" for row in (header, *rows)]
-    # LaTeX would read a bracket or a star after \\ as an argument of \\.
-    head, *lines = ("{}" + line if line.startswith(("[", "*")) else line for line in body)
+    # LaTeX would read a bracket or a star at the start of a line as an argument of the command before it.
+    head, *lines = ("{}" + line if line.startswith(("[", "*", "(")) else line for line in body)
     start = rf"\begin{{tabular}}{{{'l' * n_labels + 'r' * (len(header) - n_labels)}}}"
-    return "\n".join([start, r"\hline", head, r"\hline", *lines, r"\hline", r"\end{tabular}"])
-
-
-def _aligned_text(header: list[str], rows: list[list[str]], numbers: Iterable[int]) -> str:
-    """Return lines of aligned cells; the columns with the indices `numbers` are right-aligned."""
-    right = set(numbers)
-    header = ["" if name == "rows" else name for name in header]
-    widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
-        for line in (header, *rows)
-    )
+    comments = [comment, _LATEX_NEEDS] if comment else [_LATEX_NEEDS]
+    return "\n".join([*comments, start, r"\toprule", head, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"])

@@ -10,7 +10,7 @@ from kgeval.results.columns import (
     same_columns,
     says_splits,
 )
-from kgeval.results.display import show_html, show_text, with_headings
+from kgeval.results.display import html_table, metric_bars, show_text, with_headings
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     DEFAULT_METRICS,
@@ -67,10 +67,12 @@ __all__ = [
     "group_names",
     "have_same_ranks",
     "header_lines",
+    "html_table",
     "interval_notes",
     "join_columns",
     "kept_rivals",
     "load_result",
+    "metric_bars",
     "metric_cautions",
     "pack_columns",
     "pack_vocabularies",
@@ -78,7 +80,6 @@ __all__ = [
     "rank_groups",
     "same_columns",
     "says_splits",
-    "show_html",
     "show_text",
     "unknown_lines",
     "unknown_reason",

@@ -1,15 +1,27 @@
-"""Show results and comparisons as text (``repr``) and as HTML (notebooks): header lines above a table.
+"""Show results and comparisons as text (``repr``), and make the tables and bars of their cards (notebooks).
 
 `EvaluationResult`, `ClassificationResult` and `Comparison` call this module.
 """
 
 from __future__ import annotations
 
-import html
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
+from kgeval.markup import Markup, printable
+from kgeval.markup_cards import Bar, written
+from kgeval.markup_cards import table as card_table
 from kgeval.metrics import REASON, display_of
+from kgeval.results.keys import Key
+from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.terminal import Column, Screen
+
+MAX_TIES = 0.01  # a card shows the values with pessimistic and with optimistic ties if more ranks than this share tie
+LABELS = ("first", "second", "better", REASON)  # columns of texts that may be shortened to fit the terminal
 
 
 def with_headings(frame: pd.DataFrame) -> pd.DataFrame:
@@ -38,23 +50,7 @@ def _heading(column: str) -> str:
 def show_text(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
     """Return the header lines and, below them, the table as one text; numbers have four decimals.
 
-    Parameters
-    ----------
-    lines : list of str
-    frame : pandas.DataFrame
-    index : bool
-        Whether to show the index of the table.
-
-    Returns
-    -------
-    str
-    """
-    table = with_headings(frame).to_string(float_format=_four_decimals, index=index, na_rep="-")
-    return "\n".join([*lines, "", table])
-
-
-def show_html(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
-    """Return the header lines and, below them, the table as HTML; numbers have four decimals, and texts are escaped.
+    On a terminal, the lines and the table are fitted to its width; columns of the table are left out from the right.
 
     Parameters
     ----------
@@ -67,9 +63,91 @@ def show_html(lines: list[str], frame: pd.DataFrame, index: bool = True) -> str:
     -------
     str
     """
-    paragraph = "<br>".join(html.escape(line) for line in lines)
-    table = with_headings(frame).to_html(float_format=_four_decimals, index=index, na_rep="-", escape=True)
-    return f"<div><p>{paragraph}</p>{table}</div>"
+    screen = replace(Screen.of(sys.stdout), has_styles=False)
+    table = with_headings(frame)
+    labels = [label if isinstance(label, tuple) else (label,) for label in table.index] if index else []
+    names = ["" if name is None else str(name) for name in table.index.names] if index else []
+    columns = [
+        Column(name, [printable(str(label[i])) for label in labels], is_label=True) for i, name in enumerate(names)
+    ]
+    for i, name in enumerate(table.columns):
+        is_label = name in LABELS
+        place = None if i == 0 or is_label else len(table.columns) - i
+        cells = [_cell(value) for value in table.iloc[:, i].tolist()]
+        columns.append(Column(printable(str(name)), cells, is_label, place))
+    return "\n".join([*map(screen.wrapped, lines), "", screen.table(columns)])
+
+
+def html_table(frame: pd.DataFrame, index: bool = True) -> Markup:
+    """Return a table as HTML for the card of an object; a metric has the decimals of `kgeval.metrics.display_of`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    index : bool
+        Whether to show the index of the table.
+
+    Returns
+    -------
+    Markup
+    """
+    flat = frame.reset_index() if index else frame
+    columns = [flat.iloc[:, i].tolist() for i in range(len(flat.columns))]
+    decimals = [display_of(str(name)).decimals for name in flat.columns]
+    cells = [[_html_cell(value, places) for value in values] for values, places in zip(columns, decimals)]
+    numeric = [i for i, values in enumerate(columns) if i and all(isinstance(x, (int, float)) for x in values)]
+    headings = [_heading(str(name)) for name in flat.columns]
+    return card_table(headings, zip(*cells), numeric)
+
+
+def _html_cell(value: object, decimals: int) -> str:
+    """Return the text of a value in a table of a card."""
+    if isinstance(value, float):
+        return written(value, decimals)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
+    """Return the values of metrics for a card, with intervals, chance levels, and ranges over tie policies.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    metrics : sequence of str
+        Keys, as in `EvaluationResult.value`.
+
+    Returns
+    -------
+    list of Bar
+        With the interval of `EvaluationResult.interval` by default. The values with pessimistic and with optimistic
+        ties are there if more than 1% of the ranks tie.
+    """
+    clusters, has_ties = ranks.row_clusters("triple"), ranks.tie_rate > MAX_TIES
+    bars = []
+    for metric in metrics:
+        key = Key.parse(metric)
+        value, interval = ranks.value(key), ranks.interval(key, confidence=CONFIDENCE, clusters=clusters)
+        ends = [ranks.value(replace(key, ties=ties)).value for ties in ("pessimistic", "optimistic")]
+        bars.append(
+            Bar(
+                display_of(metric).heading,
+                value.value,
+                interval.low,
+                interval.high,
+                display_of(metric).decimals,
+                ranks.value(key, at_chance=True).value,
+                (ends[0], ends[1]) if has_ties else None,
+                value.reason or interval.remark,
+            )
+        )
+    return bars
+
+
+def _cell(value: object) -> str:
+    """Return the text of a value in a table: numbers with four decimals, counts as they are, NaN as a dash."""
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else _four_decimals(value)
+    return printable(str(value))
 
 
 def _four_decimals(value: float) -> str:

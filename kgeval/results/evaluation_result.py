@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval import markup_cards as cards
 from kgeval.checks import Ids, check_largest_weight, check_one_of, check_seed, counted
 from kgeval.data import (
     SETTINGS,
@@ -28,6 +29,7 @@ from kgeval.data import (
 )
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features import FEATURES, OVER_SPLITS, features_at_hand, features_of
+from kgeval.markup import joined
 from kgeval.metrics import (
     N_EFFECTIVE,
     REASON,
@@ -42,7 +44,7 @@ from kgeval.metrics import (
     parse_all,
     split_list,
 )
-from kgeval.metrics.retrieval import ListMetric, Lists, tabulate
+from kgeval.metrics.retrieval import ListMetric, Lists, Steps, tabulate
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.columns import (
     TAKEN_OVER,
@@ -56,12 +58,13 @@ from kgeval.results.columns import (
     same_columns,
     says_splits,
 )
-from kgeval.results.display import show_html, show_text
+from kgeval.results.display import html_table, metric_bars, show_text
 from kgeval.results.explanations import Source, explain_row, extreme_rows, nearest_rivals, no_rivals
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists
 from kgeval.results.rank_table import CONFIDENCE, INTERVALS, RankTable
+from kgeval.results.steps import steps_of_row
 from kgeval.results.undecided import (
     EXTREMES,
     UNDECIDED_COLUMNS,
@@ -73,6 +76,7 @@ from kgeval.results.undecided import (
 )
 from kgeval.stats import FEW_CLUSTERS, Interval, check_confidence, robust_interval
 
+CARD_METRICS = ("mrr", "hits@1", "hits@10")  # the metrics that notebooks show first
 DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
 # A caution is given if clusters by entity make an interval more than this many times as wide.
 MAX_ENTITY_RATIO = 2.0
@@ -724,6 +728,50 @@ class EvaluationResult:
             )
         return explain_row(self.rank_table, self._source, self._row(s, p, o, check_side(side)), limit)
 
+    def steps(
+        self, s: str | int, p: str | int, o: str | int, side: str = "object", metric: str | Metric = "mrr"
+    ) -> Steps:
+        """Explain a metric of a ranked triple or of its query, place by place; nothing is scored again.
+
+        Parameters
+        ----------
+        s, p, o : str or int
+            A ranked triple, by labels or by ids.
+        side : str
+            The side of the query: ``"object"`` if objects were ranked, ``"subject"`` if subjects were ranked.
+        metric : str or Metric
+            A key as in `value`: ``"mr"``, ``"mrr"`` and ``"hits@k"`` explain the rank of the triple; ``query.`` metrics
+            explain the list of its query, with all answers of the query.
+
+        Returns
+        -------
+        Steps
+            ``print`` shows it, `kgeval.report.plots.steps` draws it. Its table has one row per place; see
+            `kgeval.metrics.retrieval.steps`. Items without a label are rivals. For a metric of ranks, the rows are the
+            places that the triple can have: ``chance``, ``value`` of the metric, ``term`` and ``sum``.
+
+        Raises
+        ------
+        DataError
+            If the triple was not ranked.
+        MetricError
+            If the key is not valid, or if the metric has no value here or cannot be explained by places.
+
+        Examples
+        --------
+        >>> from kgeval import Dataset, evaluate
+        >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [0, 0, 2]], n_entities=4, n_relations=1)
+        >>> print(evaluate(lambda s, p, o: -abs(o - 2.1), dataset).steps(0, 0, 1, metric="query.map"))
+        query.map of (0, 0, ?), expected ties
+        place  item  grade  relevant  precision    term     sum
+            1  2         1         1          1       1       1
+            2            0         0                  0       1
+            3  1         1         1     0.6667  0.6667  1.6667
+        map = sum / relevant items = 1.6667 / 2 = 0.8333
+        """
+        row = self._row(s, p, o, check_side(side))
+        return steps_of_row(self.rank_table, self.entities, self.relations, row, Key.parse(metric))
+
     def labelled(self) -> pd.DataFrame:
         """Return the table with labels instead of ids, and with the realistic ranks ``rank_raw``, ``rank_filtered``.
 
@@ -814,7 +862,16 @@ class EvaluationResult:
         return show_text(*self._shown())
 
     def _repr_html_(self) -> str:
-        return show_html(*self._shown())
+        lines, frame = self._shown()
+        size, *_ = lines
+        scorer = [cards.label(self.about["scorer"]), " on "] if "scorer" in self.about else []
+        return cards.card(
+            joined(scorer, cards.label(self.about["dataset"])),
+            cards.line(size),
+            cards.bar_table(metric_bars(self.rank_table, CARD_METRICS), CONFIDENCE),
+            cards.folded("All metrics", html_table(frame)),
+            cards.folded("Protocol and notes", cards.lines(lines[1:])),
+        )
 
 
 def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]:

@@ -12,6 +12,7 @@ from math import isnan
 
 import numpy as np
 
+from kgeval import markup_cards as cards
 from kgeval.checks import Ids, Reals
 
 # If an interval has fewer effective clusters than this, their number is shown beside it.
@@ -224,6 +225,28 @@ class Interval:
         if isnan(self.low):
             return f"{self.value:.4f} (no interval: {self.reason})"
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" + (f" ({self.remark})" if self.remark else "")
+
+    def _repr_html_(self) -> str:
+        has_limits = not isnan(self.low)
+        return cards.card(
+            f"{cards.written(self.value)} {cards.between(self.low, self.high)}",
+            cards.bar_table(
+                [cards.Bar("statistic", self.value, self.low, self.high, note=self.remark)],
+                self.confidence if has_limits else None,
+            ),
+            cards.folded(
+                "How the interval was computed",
+                cards.facts(
+                    [
+                        ("method", self.method),
+                        ("confidence", f"{100 * self.confidence:g}%"),
+                        ("standard error", cards.written(self.error, 6)),
+                        ("clusters", f"{self.n_clusters:,}"),
+                        ("effective clusters", cards.written(self.n_effective, 1)),
+                    ]
+                ),
+            ),
+        )
 
     @property
     def remark(self) -> str:

@@ -98,7 +98,7 @@ def test_what_the_result_shows():
         "ap",
         "reason",
     ]
-    assert lines[-4].split() == ["n", "accuracy", "F1", "precision", "recall", "AUC", "AP"]
+    assert lines[-3].split() == ["average", "n", "accuracy", "F1", "precision", "recall", "AUC", "AP"]
     assert len(CLASSIFIED_METRICS) == 6
 
 

@@ -513,8 +513,14 @@ def test_the_table_of_scores_has_the_order_of_the_files(tmp_path, capsys):
         (("graph", "--score", "scorers:broken"), "broken raised RuntimeError when given 21 triples, with the ids ("),
         (("graph", "--score", "scorers:leave"), "leave raised SystemExit when given 21 triples, with the ids ("),
         (("graph", "--score", "leaves.py:score"), "--score: importing 'leaves.py' raised SystemExit: 0"),
-        (("graph", "--score", "scorers:total", "--split", "tset"), "--split must be one of 'train', 'valid', 'test'; "),
-        (("graph", "--score", "scorers:total", "--filter", "x"), "--filter must be one of 'train', 'valid', "),
+        (
+            ("graph", "--score", "scorers:total", "--split", "tset"),
+            "--split tset: graph has no split 'tset'; its splits are train, valid, test; did you mean 'test'?",
+        ),
+        (
+            ("graph", "--score", "scorers:total", "--filter", "x"),
+            "--filter x: graph has no split 'x'; its splits are train, valid, test",
+        ),
         (("graph", "--score", "scorers:total", "--norm", "1"), "--norm needs --model"),
         (("graph", "--score", "scorers:total", "--model-type", "complex"), "--model-type needs --model"),
         (("graph", "--scores", "scores.tsv", "--threads", "1"), "--threads needs --model or --score"),
@@ -535,7 +541,10 @@ def test_a_dataset_without_test_triples(tmp_path, capsys):
     assert refused(capsys, *call) == (
         "graph: no file test.txt (or test.tsv), only train, valid; --split chooses the splits to rank"
     )
-    assert refused(capsys, *call, "--split", "test") == "--split must be one of 'train', 'valid'; got 'test'"
+    said = "--split test: graph has no split 'test'; its splits are train, valid"
+    assert refused(capsys, *call, "--split", "test") == said
+    said = "--split dev: graph has no split 'dev'; its splits are train, valid; did you mean 'valid'?"
+    assert refused(capsys, *call, "--split", "dev") == said
     assert printed(capsys, *call, "--split", "valid").startswith("graph: ")
 
 

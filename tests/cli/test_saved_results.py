@@ -134,18 +134,23 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     call = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--resamples", 1)
     text = printed(capsys, *call)
     assert "a difference is undecided unless p_holm is at most 0.05" in text
-    assert "ties: realistic\n" in text
+    assert "\nties: realistic\n" in text
     note = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
-    assert text.endswith(f"\n* best value of its column\n{note}\n")
+    bold = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
+    assert text.startswith("Undecided: MRR ")
+    assert f"\n* {bold}\n{note}\n\nnear - far " in text
+    assert text.count("* [") == 2  # the test cannot tell one model from the other
     assert json.loads(printed(capsys, *call, "--format", "json"))["differences"][0]["better"] == "undecided"
     assert (
         printed(capsys, *call, "--format", "csv")
         .splitlines()[1]
         .endswith(',swaps,undecided,"detectable is undefined: 1 random swap, too few for a p-value of 0.05"')
     )
-    assert printed(capsys, *call, "--format", "markdown").endswith(f"\n\n{note.replace('<', chr(92) + '<')}\n")
+    markdown = printed(capsys, *call, "--format", "markdown")
+    assert markdown.endswith(f"\n\nbold: {bold}\n\n{note}\n".replace(" >", r" \>").replace(" <", r" \<"))
     latex = printed(capsys, *call, "--format", "latex")
-    assert latex.endswith(rf"\par\noindent {note.replace('<', chr(92) + 'textless{}')}" + "\n")
+    notes = (f"bold: {bold}".replace("p > 0.05", "$p > 0.05$"), note.replace("p <= 0.05", r"$p \leq 0.05$"))
+    assert latex.endswith("".join(f"\\par\\noindent {said}\n" for said in notes))
 
 
 def test_compare_refuses_what_does_not_compare(capsys, folder):
@@ -157,7 +162,10 @@ def test_compare_refuses_what_does_not_compare(capsys, folder):
     assert message.startswith("near and other cannot be compared as they are; they differ in\n  filter_splits: ")
     assert "override 'filter_splits'" in message
     assert "filter_splits" in printed(capsys, "compare", "near.kgeval", "other.kgeval", "--override", "filter_splits")
-    assert refused(capsys, "compare", "near.kgeval").startswith("compare needs a list of at least two results")
+    assert refused(capsys, "compare", "near.kgeval") == (
+        "compare needs two or more saved results; got one, near.kgeval. Usage: kgeval compare A.kgeval B.kgeval; "
+        "kgeval show prints one result\n"
+    )
     assert refused(capsys, "compare", "near.kgeval", "near.kgeval").startswith(
         "a file is given twice: near.kgeval, near.kgeval;"
     )
@@ -221,13 +229,12 @@ def test_check_table_reads_numbers_and_files(capsys, tmp_path):
 
 def test_report_writes_a_page(capsys, tmp_path):
     """One file with both models, which is not overwritten unasked."""
-    pytest.importorskip("plotly", reason="needs plotly (kgeval[report])")
     page = tmp_path / "report.html"
     said = printed(capsys, "report", "near.kgeval", "far.kgeval", "-o", page, "--dataset", "graph")
     assert said.startswith(f"wrote {page}, ")
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
-    assert f"{kg.load_result('near.kgeval')['mrr']!r}"[:10] in text
+    assert f"{kg.load_result('near.kgeval')['mrr']:.4f}"[1:] in text
     assert refused(capsys, "report", "near.kgeval", "-o", page).startswith(f"{page} exists; choose another name")
 
 

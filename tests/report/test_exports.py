@@ -412,15 +412,16 @@ def test_comparison_as_latex():
     r"""A label in brackets after \\ would be its argument; the marks are commands of plain LaTeX."""
     assert format_comparison(VALUES, "latex", best=BEST, marks=MARKS, legend=LEGEND) == "\n".join(
         [
+            r"% needs \usepackage{booktabs}",
             r"\begin{tabular}{lrrrr}",
-            r"\hline",
+            r"\toprule",
             r"model & n & MR & MRR & hits@1 \\",
-            r"\hline",
+            r"\midrule",
             r"Trans\_E & 480 & \textbf{12.34} & 0.2500 & - \\",
             r"a\textbar{}b \textless{}i\textgreater{}*x* & 480 & \textbf{12.34} & "
             r"\textbf{0.7000}\textsuperscript{\dag} & inf \\",
             r"{}[c] \& 50\% & 480 & 99.00\textsuperscript{\dag\ddag} & \textbf{0.7000} & 0.5000 \\",
-            r"\hline",
+            r"\bottomrule",
             r"\end{tabular}",
             r"\par\noindent \textsuperscript{\dag} against Trans\_E, 5\%, Holm",
             r"\par\noindent \textsuperscript{\ddag} against a\textbar{}b",
@@ -433,8 +434,8 @@ def test_comparison_as_text():
     text = format_comparison(values, "table", best={"mrr": True}, marks={("c", "mrr"): "†"}, legend=LEGEND)
     assert text.split("\n") == [
         "               MRR",
-        "a           0.2500",
-        "b\\x1b[1m   0.7000*",
+        "a         0.2500",
+        "b\\x1b[1m  0.7000*",
         "c         0.7000*†",
         "* best value of its column",
         "† against Trans_E, 5%, Holm",

@@ -1,6 +1,10 @@
 """Pictures: the numbers in the drawn lines, what the texts say, and files that are equal byte by byte."""
 
+import itertools
+import re
 import sys
+import warnings
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -8,11 +12,13 @@ import pytest
 from made_results import replaced
 
 import kgeval
-from kgeval import DataError, Dataset, MetricError, MissingExtra, ScoreError
+from kgeval import DataError, Dataset, KgevalWarning, MetricError, MissingExtra, ScoreError
 from kgeval.errors import ProtocolError
+from kgeval.metrics.retrieval import steps
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
-from kgeval.report import plots
-from kgeval.report.figures import LINES, MARKERS, PALETTE, line_style, shorten
+from kgeval.report import figures, plots
+from kgeval.report.colours import COLOURS, DARK_COLOURS
+from kgeval.report.figures import LINES, MARKERS, line_style, missing_characters, overlapping, shorten, tick_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 NAN = float("nan")
@@ -51,44 +57,75 @@ def xy(line):
 
 
 def legend_texts(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
+    legends = [axes.get_legend(), *axes.figure.legends]
+    return [text.get_text() for legend in legends if legend is not None for text in legend.get_texts()]
 
 
 def title_of(figure):
-    return figure.axes[0].get_title(loc="left")
+    """The title in one line; where it is wrapped depends on the width."""
+    return figure.axes[0].get_title(loc="left").replace("\n", " ")
+
+
+def interval_of_share(result, is_in):
+    """The 95% interval of a share of ranks, by the result's own intervals: hits@1 of ranks 1 where `is_in`, else 2."""
+    counts = {"better_filtered": np.where(is_in, 0, 1), "tied_filtered": 0}
+    interval = replaced(result, table=result.table.assign(**counts)).interval("hits@1")
+    return interval.low, interval.high
 
 
 def test_rank_distribution(drawing, results):
-    """The share of ranks up to each distinct rank, from 0 at the best one to 1 at the worst of both models."""
+    """The share of the ranks in each group, a half rank in the group of the next; intervals clustered by triple."""
     figure = plots.rank_distribution(results, NAMES)
     axes = figure.axes[0]
-    worst = max(max(ranks_of(result)) for result in results)
-    for result, line in zip(results, axes.lines):
-        ranks = ranks_of(result)
-        points = [[x, sum(rank <= x for rank in ranks) / len(ranks)] for x in sorted(set(ranks))]
-        assert xy(line) == pytest.approx(np.array([[min(ranks), 0.0], *points, [worst, 1.0]]))
-        assert line.get_drawstyle() == "steps-post"
-    assert axes.get_xscale() == "log"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == (
-        "rank (filtered, realistic ties; logarithmic)",
-        "share of ranks up to this rank",
-    )
-    assert title_of(figure) == f"Ranks on {results[0].about['dataset']}: n = {len(results[0].table)} ranks"
+    groups = {"1": (0, 1), "2–3": (1, 3), "4–10": (3, 10)}
+    for i, (result, line) in enumerate(zip(results, axes.lines)):
+        ranks = np.array(ranks_of(result))
+        assert (ranks % 1 == 0.5).any()
+        inside = [(ranks > low) & (ranks <= high) for low, high in groups.values()]
+        assert xy(line) == [[pytest.approx(j + 0.16 * i - 0.08), sum(inside[j]) / len(ranks)] for j in range(3)]
+        assert sum(line.get_ydata()) == pytest.approx(1)
+        drawn = [(low[1], high[1]) for low, high in segments(axes)[i]]
+        assert np.array(drawn) == pytest.approx(np.array([interval_of_share(result, mask) for mask in inside]))
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(groups)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("rank (filtered, realistic ties)", "share of ranks")
+    assert title_of(figure) == f"Distribution of ranks on {results[0].about['dataset']}: n = 60 ranks"
     assert legend_texts(axes) == NAMES
 
 
+def test_groups_of_ranks_cover_each_rank_once(drawing, results):
+    """1, 2-3, 4-10, 11-30, ... up to the worst rank, whatever it is."""
+    for worst in (1, 2, 3, 4, 10, 11, 30, 31, 299, 301, 40_000):
+        table = results[0].table.assign(better_filtered=0, tied_filtered=0, rivals_filtered=50_000)
+        table.loc[0, "better_filtered"] = worst - 1
+        axes = plots.rank_distribution(replaced(results[0], table=table)).axes[0]
+        ends = [label.get_text().replace(",", "").split("–") for label in axes.get_xticklabels()]
+        assert int(ends[0][0]) == 1
+        assert all(int(two[0]) == int(one[-1]) + 1 for one, two in zip(ends, ends[1:]))
+        assert int(ends[-1][0]) <= worst <= int(ends[-1][-1])
+        assert sum(axes.lines[0].get_ydata()) == pytest.approx(1)
+
+
 def test_hits_curve(drawing, results):
-    """Each point is the result's own hits@k, and the dotted line its chance level."""
+    """Each point is the result's own hits@k, each edge of the band its interval, the dotted line its chance level."""
     figure = plots.hits_curve(results, NAMES, limit=7)
     axes = figure.axes[0]
-    for result, line in zip(results, axes.lines):
+    for result, line, band in zip(results, axes.lines, axes.collections):
         assert xy(line) == [[k, pytest.approx(result[f"hits@{k}"], rel=1e-12)] for k in range(1, 8)]
+        edges = band.get_paths()[0].vertices
+        for k in range(1, 8):
+            interval = result.interval(f"hits@{k}")
+            at = edges[edges[:, 0] == k, 1]
+            assert (min(at), max(at)) == pytest.approx((interval.low, interval.high))
     chance = [[k, pytest.approx(results[0].chance(f"hits@{k}").value, rel=1e-12)] for k in range(1, 8)]
     assert xy(axes.lines[2]) == chance
     assert legend_texts(axes) == [*NAMES, "chance"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("k (candidates)", "hits@k (filtered, realistic ties)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("k (filtered, realistic ties)", "hits@k")
+    assert axes.get_xscale() == "log"
     with pytest.raises(MetricError, match="limit must be an integer of at least 1; got 0"):
         plots.hits_curve(results, limit=0)
+    many = plots.hits_curve(results[0], limit=500).axes[0]
+    assert len(many.lines[0].get_xdata()) == 500
+    assert max(many.collections[0].get_paths()[0].vertices[:, 0]) == 500
 
 
 def test_results_of_different_kinds_are_told_apart(drawing, results):
@@ -100,7 +137,7 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
         about={**results[1].about, "dataset_fingerprint": "other"},
     )
     figure = plots.rank_distribution([results[0], short], ["a", "b" * 50])
-    assert title_of(figure).endswith("n in the legend\nnot comparable: the results differ in dataset")
+    assert title_of(figure).endswith("n in the legend not comparable: the results differ in dataset")
     assert legend_texts(figure.axes[0]) == [f"a (n = {len(results[0].table)})", f"{'b' * 11}…{'b' * 12} (n = 7)"]
 
 
@@ -133,11 +170,11 @@ def test_relation_comparison_of_tables(drawing):
         np.array([[[0.4, -0.08], [0.6, -0.08]], [[0.1, 1.92], [0.3, 1.92]]])
     )
     assert len(axes.collections) == 1
-    assert title_of(figure) == "MRR per relation: 3 of 4 relations, 48 ranks\n2 undefined, not drawn"
+    assert title_of(figure) == "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks 2 undefined, not drawn"
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
-    assert title_of(whole).startswith("MRR per relation: all 4 relations, 49 ranks")
+    assert title_of(whole).startswith("MRR per relation (number of ranks): all 4 relations, 49 ranks")
     assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 14}…{'x' * 15} (1)"
 
 
@@ -214,7 +251,7 @@ def test_calibration_curve_by_hand(drawing):
     axes, below = figure.axes
     assert np.array(xy(axes.lines[1])) == pytest.approx(np.array([[0.2, 0.5], [0.8, 1.0]]))
     assert xy(axes.lines[0]) == [[0.0, 0.0], [1.0, 1.0]]
-    assert title_of(figure) == "Calibration: n = 4 examples,\n2 of 2 bins filled, ECE 0.2500"
+    assert title_of(figure) == "Calibration: n = 4 examples, 2 of 2 bins filled, ECE 0.2500"
     assert [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in below.patches] == [(0.0, 0.5, 2), (0.5, 0.5, 2)]
     assert (below.get_xlabel(), below.get_ylabel()) == ("mean probability per bin", "examples")
     assert legend_texts(axes) == ["per bin", "calibrated"]
@@ -237,7 +274,7 @@ def test_precision_recall_by_hand(drawing):
     wanted = np.array([[0, high], [0.25, high], [0.5, high], [0.75, low], [1, low]])
     assert np.array(xy(mean)) == pytest.approx(wanted)
     assert mean.get_linewidth() > 2 * first.get_linewidth()
-    assert title_of(figure) == "Precision and recall: mean of n = 2 queries,\n2 drawn"
+    assert title_of(figure) == "Precision and recall: mean of n = 2 queries, 2 drawn"
     assert legend_texts(figure.axes[0]) == ["single queries", "mean"]
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
     with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
@@ -269,7 +306,7 @@ def test_roc_mean_of_queries(drawing, results):
     assert len(curves) == len(lists)
     for x, y in xy(mean)[1::10]:
         assert y == pytest.approx(sum(lifted(*curve, x) for curve in curves) / len(curves), rel=1e-12)
-    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries,\n{len(lists)} drawn"
+    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries, {len(lists)} drawn"
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
 
@@ -285,7 +322,7 @@ def test_of_many_queries_a_seeded_sample_is_drawn(drawing, results):
     assert drawn[1] == drawn[2] != drawn[3]
     assert drawn[0][-1] == drawn[1][-1] == drawn[3][-1]
     assert all(line in drawn[0] for line in drawn[1])
-    assert title_of(few) == f"ROC: mean of n = {len(lists)} queries,\na sample of 5 drawn (seed 1)"
+    assert title_of(few) == f"ROC: mean of n = {len(lists)} queries, a sample of 5 drawn (seed 1)"
 
 
 def test_difference_plot_of_a_comparison(drawing):
@@ -300,11 +337,11 @@ def test_difference_plot_of_a_comparison(drawing):
     )  # fmt: skip
     figure = plots.difference_plot(table)
     shares, ranks = figure.axes
-    assert [axes.get_xlabel() for axes in figure.axes] == ["difference of mrr", "difference of mr"]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["difference of MRR", "difference of MR"]
     assert [label.get_text() for label in shares.get_yticklabels()] == ["$A$ − _B", "_B − C"]
     zero, filled, hollow = shares.lines
     assert (xy(filled), xy(hollow)) == ([[0.1, 0.0]], [[-0.2, 1.0]])
-    assert (filled.get_markerfacecolor(), hollow.get_markerfacecolor()) == ("#0072B2", "white")
+    assert (filled.get_markerfacecolor(), hollow.get_markerfacecolor()) == ("#0072b2", "white")
     assert segments(shares) == [[[[0.05, 0.0], [0.15, 0.0]]]]
     assert (xy(ranks.lines[1]), xy(ranks.lines[2])) == ([], [[-20.0, 0.0]])
     assert segments(ranks) == [[[[-45.0, 0.0], [5.0, 0.0]]]]
@@ -353,14 +390,73 @@ def test_labels_are_no_formulas(drawing, results, tmp_path):
 
 
 def test_many_models_can_be_told_apart_in_grey():
-    """35 pairs of colour and dashes, the colours Okabe and Ito's; neighbours differ in dashes and marker too."""
-    styles = [line_style(i) for i in range(35)]
-    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 35
-    assert list(PALETTE.values()) == ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+    """40 pairs of colour and dashes; neighbours differ in dashes and marker too."""
+    styles = [line_style(i) for i in range(40)]
+    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 40
     for one, two in zip(styles, styles[1:]):
         assert one["linestyle"] != two["linestyle"]
         assert one["marker"] != two["marker"]
     assert (len(LINES), len(MARKERS)) == (5, 6)
+
+
+# Machado, Oliveira and Fernandes (2009), A Physiologically-based Model for Simulation of Color Vision Deficiency,
+# severity 1.0, on linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+}
+TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+
+
+def linear(colour):
+    """Linear RGB of a colour such as "#0072b2"."""
+    channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """CIE Lab of linear RGB under D65."""
+    t = TO_XYZ @ rgb / np.array([0.95047, 1.0, 1.08883])
+    x, y, z = np.where(t > 216 / 24389, np.cbrt(t), (24389 / 27 * t + 16) / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def smallest_distance(colours, vision):
+    """The least distance of two colours in CIE Lab, as a person with this vision sees them."""
+    seen = [lab(np.clip(VISION[vision] @ linear(colour), 0, 1)) for colour in colours]
+    return min(np.linalg.norm(one - two) for one, two in itertools.combinations(seen, 2))
+
+
+def test_the_measure_of_colours_is_right():
+    """White is 100, 0, 0; sRGB red as in tables; red and green of equal brightness are alike in deuteranopia only."""
+    assert lab(linear("#ffffff")) == pytest.approx([100, 0, 0], abs=0.02)
+    assert lab(linear("#ff0000")) == pytest.approx([53.24, 80.09, 67.20], abs=0.02)
+    assert (
+        smallest_distance(["#b06000", "#708000"], "deuteranopia")
+        < 15
+        < smallest_distance(["#b06000", "#708000"], "normal")
+    )
+    assert smallest_distance(["#d55e00", "#b97700"], "deuteranopia") < 10  # two colours of version 0.1.0
+
+
+@pytest.mark.parametrize("colours", [COLOURS, DARK_COLOURS], ids=["light", "dark"])
+def test_eight_colours_are_told_apart(colours):
+    """By normal eyes and by both kinds of red-green blindness; a distance of 20 is ten times a just visible one."""
+    assert len(set(colours)) == 8
+    assert smallest_distance(colours, "normal") > 35
+    assert smallest_distance(colours, "deuteranopia") > 25
+    assert smallest_distance(colours, "protanopia") > 24
+    brightness = [TO_XYZ[1] @ linear(colour) for colour in colours]
+    ground = TO_XYZ[1] @ linear("#ffffff" if colours is COLOURS else "#1f242a")
+    for own in brightness:
+        assert (max(own, ground) + 0.05) / (min(own, ground) + 0.05) >= 3
 
 
 def test_long_labels_keep_both_ends():
@@ -399,16 +495,17 @@ def test_no_state_of_matplotlib_is_touched(drawing, results, tmp_path):
 
 
 DRAWN = {
-    "rank_distribution": lambda results: plots.rank_distribution(results),
-    "hits_curve": lambda results: plots.hits_curve(results),
-    "relation_comparison": lambda results: plots.relation_comparison(FRAME),
-    "degree_curve": lambda results: plots.degree_curve(FRAME),
-    "calibration_curve": lambda results: plots.calibration_curve([0, 1], [0.1, 0.9]),
-    "precision_recall": lambda results: plots.precision_recall(from_ranking([1, 0])),
-    "roc": lambda results: plots.roc(from_ranking([1, 0])),
-    "difference_plot": lambda results: plots.difference_plot(
-        pd.DataFrame({"difference": [1.0], "low": 0.0, "high": 2.0})
+    "rank_distribution": lambda results, **more: plots.rank_distribution(results, **more),
+    "hits_curve": lambda results, **more: plots.hits_curve(results, **more),
+    "relation_comparison": lambda results, **more: plots.relation_comparison(FRAME, **more),
+    "degree_curve": lambda results, **more: plots.degree_curve(FRAME, **more),
+    "calibration_curve": lambda results, **more: plots.calibration_curve([0, 1], [0.1, 0.9], **more),
+    "precision_recall": lambda results, **more: plots.precision_recall(from_ranking([1, 0]), **more),
+    "roc": lambda results, **more: plots.roc(from_ranking([1, 0]), **more),
+    "difference_plot": lambda results, **more: plots.difference_plot(
+        pd.DataFrame({"difference": [1.0], "low": 0.0, "high": 2.0}), **more
     ),
+    "steps": lambda results, **more: plots.steps(steps(from_ranking([2, 0, 1]), "ndcg", items="xyz"), **more),
 }
 
 
@@ -420,3 +517,239 @@ def test_without_matplotlib(monkeypatch, results, name):
     with pytest.raises(MissingExtra) as caught:
         DRAWN[name](results)
     assert str(caught.value) == 'pictures need matplotlib; pip install "kgeval[report]"'
+
+
+STYLES = ["screen", "paper"]
+LONG = pd.DataFrame(
+    {"n": 1000, "mrr": np.linspace(0, 1, 24), "mrr low": 0.0, "mrr high": 1.0},
+    index=pd.Index([f"{10**i if i < 9 else i}-{'w' * (i % 17)} {i}" for i in range(24)], name="x" * 60),
+)
+CROWDED = {
+    **DRAWN,
+    "relations_with_long_names": lambda results, **more: plots.relation_comparison(LONG, **more),
+    "many_buckets": lambda results, **more: plots.degree_curve([LONG, LONG], names=["w" * 40, "v" * 40], **more),
+    "many_ranks": lambda results, **more: plots.rank_distribution(
+        replaced(results[0], table=results[0].table.assign(better_filtered=range(0, 600_000, 10_000))), **more
+    ),
+    "many_names": lambda results, **more: plots.hits_curve(
+        dict(zip(["m" * 30, "n" * 30, "o" * 30, "p" * 30], [results[0]] * 4)), **more
+    ),
+    "differences": lambda results, **more: plots.difference_plot(
+        LONG.rename(columns={"mrr": "difference", "mrr low": "low", "mrr high": "high"}), **more
+    ),
+    "long_list": lambda results, **more: plots.steps(steps(from_ranking(range(60, 0, -1)), "map"), **more),
+    **{
+        f"steps_{text}": lambda results, text=text, **more: plots.steps(
+            steps(from_ranking([0, 1, 0, 2]), text, items=["w" * 60] * 4), **more
+        )
+        for text in ("rr", "map", "err(g_max=2)", "f1@3", "auc", "success@4", "dcg(gain=exponential)")
+    },
+}
+
+
+LIGHT = {*DRAWN, "many_buckets", "many_names", "steps_auc"}
+
+
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        pytest.param(name, style, marks=() if style == "paper" and name in LIGHT else pytest.mark.thorough)
+        for name in CROWDED
+        for style in STYLES
+    ],
+)
+def test_no_label_overlaps_or_is_cut(drawing, results, name, style):
+    """Rectangles around the tick labels, titles and legend: none meets another, and each is inside the figure."""
+    figure = CROWDED[name](results, style=style)
+    figure.draw_without_rendering()
+    assert figure.get_figwidth() == {"screen": 6.4, "paper": 3.3}[style]
+    texts = []
+    for axes in figure.axes:
+        titles = [axes._left_title, axes.xaxis.label, axes.yaxis.label]
+        texts += [*tick_texts(axes, "x"), *tick_texts(axes, "y"), *(text for text in titles if text.get_text())]
+    legend = [text for found in figure.legends for text in found.get_texts()]
+    assert len(texts) > 4
+    for one, two in itertools.combinations([*texts, *legend], 2):
+        assert not overlapping([one, two]), (one.get_text(), two.get_text())
+    width, height = figure.bbox.width, figure.bbox.height
+    for text in [*texts, *legend]:
+        box = text.get_window_extent()
+        assert (box.x0, box.y0) > (-1, -1), text.get_text()
+        assert box.x1 < width + 1, text.get_text()
+        assert box.y1 < height + 1, text.get_text()
+
+
+def test_overlapping_sees_overlaps(drawing):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    near, far = (figure.text(x, 0.5, "label") for x in (0.5, 0.9))
+    assert overlapping([near, figure.text(0.51, 0.51, "other")])
+    assert not overlapping([near, far])
+    assert not overlapping([near])
+    assert not overlapping([])
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", DRAWN)
+def test_sizes_of_texts(drawing, results, name, style):
+    """All texts have 8 points in a paper and 10 on a screen; labels of ticks may be smaller where they are many."""
+    figure = DRAWN[name](results, style=style)
+    sizes = {text.get_fontsize() for text in texts_of(figure)}
+    assert sizes == {{"screen": 10.0, "paper": 8.0}[style]}
+    assert figure.dpi == {"screen": 150, "paper": 300}[style]
+
+
+@pytest.mark.parametrize("name", ["hits_curve", *(pytest.param(n, marks=pytest.mark.thorough) for n in DRAWN)])
+def test_files_for_papers(drawing, results, name, tmp_path):
+    """PDF without Type 3 fonts, SVG with its texts, PNG of 3.3 in at 300 dpi."""
+    figure = DRAWN[name](results, style="paper", title="Title of the plot")
+    for ending in ("pdf", "svg", "png"):
+        plots.save_figure(figure, tmp_path / f"a.{ending}")
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    parts = [pdf, *(unpacked(part) for part in re.findall(rb"stream\r?\n(.*?)endstream", pdf, re.S))]
+    assert not any(b"/Type3" in part for part in parts)
+    assert any(b"/Subtype /Type0" in part for part in parts)
+    svg = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert re.search(r"<text[^>]*>Title of the plot</text>", svg)
+    png = (tmp_path / "a.png").read_bytes()
+    assert int.from_bytes(png[16:20], "big") == 990
+
+
+def unpacked(part):
+    try:
+        return zlib.decompress(part)
+    except zlib.error:
+        return b""
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_ax_of_the_user(drawing, results, name):
+    """The plot goes into these axes, at the size of the figure; other axes of the figure stay as they are."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4))
+    left, right = figure.subplots(1, 2)
+    assert DRAWN[name](results, ax=right, title="right") is figure
+    assert right.get_title(loc="left").split("\n")[0] == "right"
+    assert right.lines or right.patches
+    assert not left.lines
+    assert not left.patches
+    assert figure.axes == [left, right]
+    assert figure.get_size_inches().tolist() == [9, 4]
+    with pytest.raises(MetricError, match=r"ax must be an axes of matplotlib, such as plt.subplots\(\)\[1\]; got str"):
+        DRAWN[name](results, ax="right")
+    with pytest.raises(MetricError, match="style must be one of 'screen', 'paper'; got 'poster'"):
+        DRAWN[name](results, style="poster")
+
+
+def test_cautions_stay_below_a_title_of_the_user(drawing, results):
+    other = replaced(results[1], about={**results[1].about, "dataset_fingerprint": "other"})
+    for title in ("Mine", ""):
+        figure = plots.hits_curve([results[0], other], ["a", "b"], title=title)
+        assert title_of(figure) == f"{title} not comparable: the results differ in dataset".strip()
+    assert title_of(plots.relation_comparison(FRAME, title="Mine")) == "Mine 1 undefined, not drawn"
+    assert title_of(plots.roc(from_ranking([1, 0]), title="")) == ""
+
+
+def test_names_replace_labels(drawing, results):
+    """A mapping names models, relations, buckets, rows of differences and items; what it lacks keeps its label."""
+    names = {"model 1": "First", "few": "Few", "m1": "One", "b": "Bee", "y": "Why"}
+    axes = plots.relation_comparison([FRAME, OTHER], names=names).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()][:3] == ["$many$ (40)", "none (5)", "Few (3)"]
+    assert legend_texts(axes) == ["First", "model 2"]
+    assert legend_texts(plots.hits_curve({"m1": results[0], "m2": results[1]}, names).axes[0])[:2] == ["One", "m2"]
+    bucket = plots.degree_curve(FRAME, names={"few": "Few", "relation": "Group"}).axes[0]
+    assert "Few\n(3)" in [label.get_text() for label in bucket.get_xticklabels()]
+    assert bucket.get_xlabel() == "Group (number of ranks)"
+    table = pd.DataFrame(
+        {"first": ["a"], "second": ["b"], "metric": ["mrr"], "difference": 1.0, "low": 0.0, "high": 2.0}
+    )
+    pair = plots.difference_plot(table, names=names).axes[0]
+    assert [label.get_text() for label in pair.get_yticklabels()] == ["a − Bee"]
+    listed = plots.steps(steps(from_ranking([1, 1]), "map", items="xy"), names=names).axes[0]
+    assert [label.get_text() for label in listed.get_yticklabels()] == ["x  1", "Why  2"]
+    with pytest.raises(ProtocolError, match="names must be 2 different words"):
+        plots.hits_curve({"a": results[0], "b": results[1]}, {"a": "b"})
+
+
+def test_several_metrics_need_several_axes(drawing):
+    from matplotlib.figure import Figure
+
+    table = pd.DataFrame(
+        {"first": "a", "second": "b", "metric": ["mrr", "mr"], "difference": 1.0, "low": 0.0, "high": 2.0}
+    )
+    with pytest.raises(MetricError, match="ax= holds one metric, and the table has 2: mrr, mr; choose its rows first"):
+        plots.difference_plot(table, ax=Figure().subplots())
+
+
+def test_the_difference_plot_is_as_high_as_its_rows(drawing):
+    table = pd.DataFrame({"difference": [1.0] * 30, "low": 0.0, "high": 2.0})
+    heights = [plots.difference_plot(table.iloc[:n]).get_figheight() for n in (1, 2, 30)]
+    assert heights[0] < 1.6
+    assert heights[1] - heights[0] == pytest.approx((heights[2] - heights[0]) / 29)
+
+
+def test_the_legend_is_not_on_the_lines(drawing, results):
+    """It stands below the axes, also of the curves of many queries."""
+    for figure in (plots.precision_recall(from_ranking([1, 0])), plots.roc(results[0]), plots.hits_curve(results)):
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        assert legend.get_window_extent().y1 <= figure.axes[0].get_window_extent().y0
+
+
+CJK = pd.DataFrame({"n": [2, 1], "mrr": [0.1, 0.2]}, index=pd.Index(["出生地", "국적"], name="国"))
+
+
+@pytest.fixture
+def uncached():
+    figures._codes_of.cache_clear()
+    yield
+    figures._codes_of.cache_clear()
+
+
+def test_a_font_for_chinese_and_korean(drawing, tmp_path):
+    """No glyph is missing in any file; matplotlib would warn."""
+    if missing_characters("出生地국적国", ["Noto Sans CJK JP"]):
+        pytest.skip("needs the font Noto Sans CJK")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for figure in (plots.relation_comparison(CJK), plots.degree_curve(CJK, names={"model 1": "国"})):
+            for ending in ("svg", "png", "pdf"):
+                plots.save_figure(figure, tmp_path / f"a.{ending}", overwrite=True)
+
+
+def test_characters_that_no_font_has_are_named(drawing, monkeypatch, uncached):
+    """Without the further fonts, the warning has the characters of the labels."""
+    monkeypatch.setattr(figures, "FALLBACK_FONTS", ("No Such Font",))
+    with pytest.warns(
+        KgevalWarning, match=r"no installed font can draw 出 \(U\+51FA\) .* install a font that has them"
+    ):
+        plots.relation_comparison(CJK)
+    assert missing_characters("aé出", ["DejaVu Sans"]) == {"出"}
+    assert missing_characters("ab", ["No Such Font"]) == {"a", "b"}
+
+
+def test_steps_draws_the_table(drawing):
+    """The bars are the terms, and those of the ideal list; 20 places at most, which the title says."""
+    found = steps(from_ranking([1, 0, 2]), "ndcg", items="abc")
+    axes = plots.steps(found).axes[0]
+    bars = [bar.get_width() for bar in axes.patches]
+    ideal = (found.table["ideal gain"] * found.table["discount"]).tolist()
+    assert bars == [*found.table["term"], *ideal]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a  1", "b  2", "c  3"]
+    assert title_of(plots.steps(found)) == f"ndcg of query 0 {found.formula}"
+    hits = steps(from_ranking([1, 0, 1]), "precision@3")
+    axes = plots.steps(hits).axes[0]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [
+        hits.table["precision"].tolist(),
+        hits.table["recall"].tolist(),
+    ]
+    assert [bar.get_y() + bar.get_height() / 2 for bar in axes.patches] == pytest.approx([0, 2])
+    long = plots.steps(steps(from_ranking([1] * 50), "map"))
+    assert len(long.axes[0].patches) == 20
+    assert title_of(long).endswith("the first 20 of 50 places")
+    with pytest.raises(MetricError, match=r"plots.steps needs what steps\(...\) returns; got DataFrame"):
+        plots.steps(found.table)
+    with pytest.raises(MetricError, match="there is nothing to draw: map of query 0 has no places"):
+        plots.steps(steps(from_ranking([0]), "map"))

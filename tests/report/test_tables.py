@@ -12,7 +12,18 @@ from oracle import chance
 import kgeval
 from kgeval import Dataset, MetricError, Protocol, ProtocolError
 from kgeval.markup import printable
-from kgeval.report.tables import FORMATS, format_frame, frame_records, listed_ranks, summary_frame
+from kgeval.report.tables import (
+    FORMATS,
+    format_compared,
+    format_differences,
+    format_frame,
+    frame_records,
+    listed_ranks,
+    protocol_comment,
+    rough_lines,
+    summary_frame,
+)
+from kgeval.terminal import PIPE, Screen
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 
@@ -103,7 +114,7 @@ def test_several_label_columns():
         "| --- | --- | ---: | ---: |",
         "| r | object | 1 | 0.5000 |",
     ]
-    assert format_frame(made, "latex").split("\n")[0] == r"\begin{tabular}{llrr}"
+    assert format_frame(made, "latex").split("\n")[1] == r"\begin{tabular}{llrr}"
     assert frame_records(made)[1] == {"relation": "long", "side": "subject", "n": 20, "mrr": 1.0}
     assert format_frame(made, "csv").split("\n") == [
         "relation,side,n,mrr,reason",
@@ -169,9 +180,10 @@ TOKENS = re.compile("|".join(map(re.escape, LATEX)) + r"|[^\\&%$#_{}~^<>|]")
 @pytest.mark.parametrize("label", [*LABELS, *UNSAFE])
 def test_latex(label):
     """Every special character stands as its command, and reading these back gives the label as shown."""
-    lines = format_frame(labelled([label, "last"]), "latex").split("\n")
-    start, end = [r"\begin{tabular}{lrrr}", r"\hline"], [r"\hline", r"\end{tabular}"]
-    assert (lines[:2], lines[2], lines[3]) == (start, r"relation & n & MR & MRR \\", r"\hline")
+    comment, *lines = format_frame(labelled([label, "last"]), "latex").split("\n")
+    assert comment == r"% needs \usepackage{booktabs}"
+    start, end = [r"\begin{tabular}{lrrr}", r"\toprule"], [r"\bottomrule", r"\end{tabular}"]
+    assert (lines[:2], lines[2], lines[3]) == (start, r"relation & n & MR & MRR \\", r"\midrule")
     assert (lines[5], lines[6:]) == (r"last & 2 & 1.50 & 0.2500 \\", end)
     cell = lines[4].removesuffix(r" & 1 & 0.50 & 0.2500 \\")
     tokens = TOKENS.findall(cell)
@@ -275,3 +287,125 @@ def test_listing_agrees_with_the_table_below_it():
     result, lines = listing([["a", "r", "c"], ["d", "x", "d"]], [["a", "r", "b"]], rows)
     assert result["mr"] == 1.0
     assert lines[1].split() == ["1", "2", "0.500", "a", "r", "b"]
+
+
+def test_table_of_metrics_that_fits():
+    """At 63 columns: the share, then the interval of hits@10; the MRR has its interval until the last; n stays."""
+    columns = ["n", "share", "mrr", "mrr low", "mrr high", "hits@10", "hits@10 low", "hits@10 high"]
+    rows = [[12, 0.75, 0.5, 0.25, 0.75, 0.9, 0.8, 1.0], [4, 0.25, 0.125, NAN, NAN, 0.5, 0.4, 0.6]]
+    made = frame(["東京", "a long label of a relation"], rows, columns)
+    assert format_frame(made, "table").split("\n") == [
+        "relation                     n   share                      MRR                  hits@10",
+        "東京                        12  0.7500  0.5000 [0.2500, 0.7500]  0.9000 [0.8000, 1.0000]",
+        "a long label of a relation   4  0.2500                   0.1250  0.5000 [0.4000, 0.6000]",
+    ]
+    assert format_frame(made, "table", Screen(63)).split("\n") == [
+        "relation                    n                      MRR  hits@10",
+        "東京                       12  0.5000 [0.2500, 0.7500]   0.9000",
+        "a long label…f a relation   4                   0.1250   0.5000",
+        "not shown at width 63: 1 column (share); the interval of",
+        "  hits@10; all: a wider terminal",
+    ]
+    assert format_frame(made, "table", Screen(50), optional=()).split("\n")[0].split() == ["relation", "n", "MRR"]
+    for style in ("csv", "json", "markdown", "latex"):  # made for programs and papers: never fitted
+        assert format_frame(made, style, Screen(40)) == format_frame(made, style)
+
+
+def test_the_chance_row_is_dim_and_a_group_of_that_name_is_not():
+    rows = [[1, 0.5], [2, 0.25]]
+    styled = Screen(has_styles=True)
+    lines = format_frame(frame(["both", "chance"], rows, ["n", "mrr"], name="rows"), "table", styled).split("\n")
+    assert lines == ["\x1b[1m        n     MRR\x1b[0m", "both    1  0.5000", "\x1b[2mchance  2  0.2500\x1b[0m"]
+    assert "\x1b[2m" not in format_frame(frame(["both", "chance"], rows, ["n", "mrr"]), "table", styled)
+
+
+def test_numbers_of_latex_have_a_minus():
+    """Of values and intervals; a label with a hyphen keeps it."""
+    made = frame(["a-1", "-2"], [[1, -0.5, -1.0, 0.25], [2, NAN, NAN, NAN]], ["n", "x", "x low", "x high"])
+    lines = format_frame(made, "latex", comment="% first").split("\n")
+    assert lines[:2] == ["% first", r"% needs \usepackage{booktabs}"]
+    assert lines[6] == r"a-1 & 1 & $-$0.5000 [$-$1.0000, 0.2500] \\"
+
+
+def test_notes_shorten_labels():
+    """A label of 10,000 characters does not fill the screen of who reads a note."""
+    made = frame(["x" * 10_000, ""], [[1, 2.0], [1, 3.0]], ["n", "n_effective"])
+    (line,) = rough_lines(made)
+    assert line.startswith("intervals with fewer than 10 effective clusters are rough: xxx")
+    assert "(10,000 characters)" in line
+    assert len(line) < 400
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    """Three models: the first two alike, the third much worse."""
+    rng = np.random.default_rng(4)
+    n = 60
+    triples = np.column_stack([rng.permutation(n), np.zeros(n, int), rng.permutation(n)])
+    dataset = Dataset.from_arrays(test=triples, n_entities=n, n_relations=1)
+    noise = rng.normal(size=(3, n, n))
+    truth = np.zeros((n, n))
+    truth[triples[:, 0], triples[:, 2]] = 1
+    results = {}
+    for i, (name, signal) in enumerate({"one": 3.0, "two": 2.9, "three": 0.5}.items()):
+        scores = noise[i] + signal * truth
+        results[name] = kgeval.evaluate(lambda s, p, o, scores=scores: scores[s, o], dataset, progress=False)
+    return kgeval.compare(results, metrics="mrr,mr")
+
+
+def test_stars_of_what_the_test_cannot_tell_apart(comparison):
+    """The best, and each model of which no row of the table says that it differs from the best."""
+    text = format_compared(comparison, "table")
+    assert "* best value, and values that do not differ significantly from it (p > 0.05, Holm)" in text
+    rows = {line.split()[0]: line for line in text.split("\n")[1:4]}
+    for metric in ("mrr", "mr"):
+        values = comparison.values[metric]
+        best = values.idxmax() if metric == "mrr" else values.idxmin()
+        differs = set()
+        for row in comparison.table.to_dict("records"):
+            if row["metric"] == metric and best in (row["first"], row["second"]) and row["p_holm"] <= 0.05:
+                differs.add(row["second"] if row["first"] == best else row["first"])
+        assert differs == {"three"}
+        for name, line in rows.items():
+            shown = f"{values[name]:.{4 if metric == 'mrr' else 2}f}"
+            assert (f" {shown}*" in line) == (name not in differs)
+    places = {line.index(".") for line in rows.values()}
+    assert len(places) == 1  # the decimals stand one below another, with and without stars
+    strict = format_compared(comparison, "table", alpha=1e-9)
+    assert strict.count("*") == 1 + 6  # nothing is significant: all are starred, and the note explains it
+
+
+def test_differences_of_pairs(comparison):
+    """Each row of the comparison once: difference with its sign and interval, p with its bound, better model."""
+    lines = format_differences(comparison).split("\n")
+    assert lines[0].split("  ")[0] == "difference of"
+    for line, row in zip(lines[1:], comparison.table.to_dict("records"), strict=True):
+        digits = 4 if row["metric"] == "mrr" else 2
+        assert line.startswith(f"{row['first']} - {row['second']}  ")
+        assert f" {row['metric'].upper()} " in line
+        assert f" {row['difference']:+.{digits}f} [{row['low']:.{digits}f}, {row['high']:.{digits}f}]  " in line
+        at_floor = row["p"] == pytest.approx(1 / 10_000)
+        assert f" {'<= ' if at_floor else ''}{row['p_holm']:.4f} " in line
+        assert line.endswith(f"  {row['better']}")
+    assert {row["p"] == pytest.approx(1 / 10_000) for row in comparison.table.to_dict("records")} == {True, False}
+    for width, kept in ((80, ["p (Holm)", "better"]), (60, ["better"])):
+        fitted = format_differences(comparison, Screen(width)).split("\n")
+        assert all(heading in fitted[0] for heading in ["difference  ", *kept])
+        assert max(map(len, fitted)) <= width
+
+
+def test_protocol_comment(comparison, result):
+    """One line for results that agree; a line for each protocol else; no line end of a hostile name."""
+    one, other = comparison.results[0], result
+    said = protocol_comment({"a": one, "b": comparison.results[1]}, "realistic")
+    assert said == (
+        f"% protocol: {one.about['dataset']}, test; {one.protocol.describe()}, realistic ties; protocol "
+        f"{one.protocol.fingerprint}, dataset {one.about['dataset_fingerprint'][:8]}, kgeval {kgeval.__version__}"
+    )
+    lines = protocol_comment({"a\nb": one, "c": other}, "expected").split("\n")
+    assert len(lines) == 2
+    assert lines[0].startswith("% protocol: a\\nb: ")
+    assert all(line.startswith("% ") for line in lines)
+    latex = format_compared(comparison, "latex", screen=PIPE).split("\n")
+    assert latex[0] == said
+    assert latex[4] == r"model & MRR & MR & effective clusters \\"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_results import replaced
+from page_cases import Reader
 
 import kgeval as kg
 from kgeval.cli import main
@@ -36,6 +37,7 @@ def result_of(rows, unknown=None, **changes):
 def test_the_page_has_bounds_and_leaves_undecided_ranks_out():
     """MRR: 1, 1/2, then 1/4 to 1/2 and 1/3 to 1/2; hits@1 is 1/4 whatever the ranks are."""
     data = page_data([result_of(ROWS)], ["lists"])
+    assert data["cautions"] == ["2 of 4 ranks of lists are undecided: only their bounds are known."]
     cells = dict(
         zip((metric["key"] for metric in data["metrics"]), data["summary"][0]["rows"][0]["cells"], strict=True)
     )
@@ -136,7 +138,8 @@ def test_plots_leave_undecided_ranks_out():
 
     result = result_of(ROWS)
     axes = plots.rank_distribution(result).axes[0]
-    assert axes.lines[0].get_ydata()[-1] == 0.5
+    assert sum(axes.lines[0].get_ydata()) == 0.5
+    assert not axes.collections  # no intervals
     assert "2 ranks are undecided or unknown, not drawn" in axes.get_title(loc="left")
     hits = plots.hits_curve(result, limit=4).axes[0]
     np.testing.assert_array_equal(hits.lines[0].get_ydata(), [0.25, np.nan, np.nan, 1.0])
@@ -147,8 +150,27 @@ def test_plots_leave_undecided_ranks_out():
 
 
 def test_the_page_is_written(tmp_path):
-    pytest.importorskip("plotly", reason="needs kgeval[report]")
     both = [result_of(ROWS), result_of([(0, 0, False)] * 4)]
     comparison = kg.compare(both, names=["lists", "scores"])
     write_page(both, tmp_path / "page.html", names=["lists", "scores"], comparison=comparison, dataset=DATASET)
-    assert "the difference in mrr depends on undecided ranks" in (tmp_path / "page.html").read_text()
+    reader = Reader(tmp_path / "page.html")
+    text = "".join(reader.text)
+    assert "the difference in MRR depends on undecided ranks" in text
+    assert text.count("No verdict on MRR") == 1
+    for name in ("first", "metrics-filtered-object"):
+        assert {row[0][0]: row[1][0] for row in reader.rows(name)}["lists"] == "0.5208 to 0.6250"
+
+
+@pytest.mark.parametrize("lacking", ["filtered", "raw", "rivals", "ties"])
+def test_the_page_of_two_results_that_lack_something(tmp_path, lacking):
+    """Whatever is unknown, the page is written and names it; no NaN stands in it."""
+    settings = {"filtered": ["filtered"], "raw": ["raw"]}.get(lacking, [])
+    columns = {f"{name}_{setting}": UNKNOWN_COUNT for name in ("better", "tied", "rivals") for setting in settings}
+    if lacking == "rivals":
+        columns = {"rivals_raw": UNKNOWN_COUNT, "rivals_filtered": UNKNOWN_COUNT}
+    one = result_of([(*row[:2], False) for row in ROWS], {lacking: "not in the file"}, **columns)
+    write_page([one, one], tmp_path / "page.html", names=["one", "two"])
+    text = "".join(Reader(tmp_path / "page.html").text)
+    assert "not in the file" in text
+    assert "nan" not in text.lower()
+    assert "None" not in text

@@ -479,6 +479,17 @@ LACKING = ("protocol", "about", "dropped", "notes", "categories_side")
             "the file has version 5 of the format, but this kgeval reads versions up to 4; upgrade kgeval",
         ),
         (
+            {"format": lambda _: "kgeval result 0"},
+            "the file has version 0 of the format, but this kgeval reads versions up to 4, from 1 on",
+        ),
+        *(
+            (
+                {"entity_labels": lambda _, n=n: np.array(n)},
+                "is damaged: the number of ids must be an integer from 0 to",
+            )
+            for n in (np.uint64(2**64 - 1), -1, 2.0, True)
+        ),
+        (
             {"format": lambda _: "kgeval ranks 2"},
             "expected a result of kgeval (result, classification); found 'kgeval ranks 2'",
         ),

@@ -17,7 +17,8 @@ def _check(options: argparse.Namespace) -> str:
     check_options(options)
     dataset = given_dataset(options)
     report = kgeval.check_scorer(scorer_of(options, dataset), dataset, options.side or "both")
-    return "\n".join([f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes])
+    lines = [f"{report.kind} scorer, {report.dtype} scores: no fault found", *report.notes]
+    return "\n".join(map(options.screen.wrapped, lines))
 
 
 COMMAND = Command(

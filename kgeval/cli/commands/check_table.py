@@ -9,7 +9,6 @@ import kgeval
 from kgeval.cli.command import Command, Output
 from kgeval.cli.options import json_text
 from kgeval.errors import DataError
-from kgeval.markup import printable
 from kgeval.metrics import TIE_POLICIES
 from kgeval.published import ROUNDINGS, read_reported
 
@@ -50,7 +49,7 @@ def _run_check(options: argparse.Namespace) -> Output:
     status = int(not check.possible)
     if options.format == "json":
         return Output(json_text({"possible": check.possible, "rows": check.records()}), status)
-    return Output("\n".join(printable(line) for line in str(check).splitlines()), status)
+    return Output(options.screen.lines(str(check).splitlines()), status)
 
 
 def _given_values(given: list[str]) -> object:

@@ -11,7 +11,7 @@ import kgeval
 from kgeval.checks import check_one_of, suggest
 from kgeval.classification import CLASSIFIED_METRICS, PROBABILITY_METRICS, UNIFORM, parse_points
 from kgeval.cli.command import Command, Output
-from kgeval.cli.options import add_input, check_options, given_dataset, given_splits, scorer_of, words
+from kgeval.cli.options import add_input, add_quiet, check_options, given_dataset, given_splits, scorer_of, words
 from kgeval.cli.output import classification_text, save_error
 from kgeval.errors import DataError, ProtocolError
 from kgeval.features import FEATURES, NEED_SIDE
@@ -65,6 +65,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--out", type=Path, metavar="FILE", help="save the result, conventionally as run.kgeval")
     output.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     output.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_quiet(output, "print only the tables: no lines about the run, no notes")
     parser.add_argument(
         "--max-pairs", type=int, metavar="N", help="largest number of triples in one call of a scoring function"
     )

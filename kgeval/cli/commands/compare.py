@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from dataclasses import replace
 
 import pandas as pd
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.cli.options import add_results, json_text, results_of, say_aside
+from kgeval.cli.options import add_quiet, add_results, json_text, results_of, say_aside
 from kgeval.comparison import COMPARED_METRICS, OVERRIDES, Comparison
 from kgeval.errors import ProtocolError
-from kgeval.markup import printable
-from kgeval.metrics import split_list
-from kgeval.report import FORMATS, format_compared, format_frame, frame_records, undefined_lines
+from kgeval.metrics import display_of, split_list
+from kgeval.report import (
+    FORMATS,
+    format_compared,
+    format_differences,
+    format_frame,
+    frame_records,
+    protocol_comment,
+    undefined_lines,
+)
 from kgeval.results import CLUSTERS, CONFIDENCE, Key
+from kgeval.terminal import Screen
 
 LIMIT = 20
+FINE_PRINT = ("tested: ", "p_holm ", "differences are ")  # lines of the header that stand below the tables
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -65,11 +75,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the swaps (default: %(default)s)")
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: %(default)s)")
+    add_quiet(parser, "print only the verdict and the tables: no lines about the results and the test, no notes")
 
 
 def _compare(options: argparse.Namespace) -> str:
     if options.limit is not None and options.limit < 1:
         raise ProtocolError(f"--limit must be at least 1; got {options.limit}")
+    if len(options.results) < 2:
+        raise ProtocolError(
+            f"compare needs two or more saved results; got one, {options.results[0]}. Usage: kgeval compare A.kgeval "
+            "B.kgeval; kgeval show prints one result"
+        )
     results, names = results_of(options)
     metrics = split_list(options.metrics)
     if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
@@ -91,21 +107,52 @@ def _compare(options: argparse.Namespace) -> str:
         return _as_json(comparison, options)
     relations = None if options.by_relation is None else _by_relation(comparison, options, options.limit or LIMIT)
     undefined = undefined_lines(comparison.values, *([] if relations is None else [relations]))
+    if options.format != "table" and not options.quiet:
+        say_aside([comparison.verdict.sentence, *comparison.header(), *undefined])
     if options.format == "csv":
-        say_aside([*comparison.header(), *undefined])
-        return (
-            comparison.table.to_csv(index=False).rstrip("\n") if relations is None else relations.to_csv().rstrip("\n")
-        )
-    values = format_compared(comparison, options.format)
+        frame, has_index = (comparison.table, False) if relations is None else (relations, True)
+        return frame.to_csv(index=has_index).rstrip("\n")
+    screen = replace(options.screen, whole="--format json or a wider terminal")  # csv has no intervals of the values
+    if options.format != "table" and relations is not None:
+        ties = Key.parse(options.by_relation).ties
+        comment = protocol_comment(dict(zip(names, results)), ties) if options.format == "latex" else ""
+        return format_frame(_with_interval(relations), options.format, comment=comment)
+    values = format_compared(comparison, options.format, screen=screen)
     if options.format != "table":
-        say_aside([*comparison.header(), *undefined])
-        return values if relations is None else format_frame(relations, options.format)
-    parts = ["\n".join(printable(line) for line in repr(comparison).splitlines()), values]
+        return values
+    verdict = screen.bold(screen.wrapped(comparison.verdict.sentence))
+    header = comparison.header()
+    about = [line for line in header if not line.startswith((*FINE_PRINT, "note: "))]
+    fine_print = [line for line in header if line.startswith(FINE_PRINT)]
+    notes = [line for line in header if line.startswith("note: ")]
+    parts = [verdict, *([] if options.quiet else [screen.dim(screen.lines(about))]), values]
+    parts.append(format_differences(comparison, screen))
     if relations is not None:
-        parts.append(f"{options.by_relation}: the relations that contribute most to the differences")
-        parts.append(format_frame(relations, "table"))
-    parts += ["\n".join(printable(line) for line in undefined)] if undefined else []
+        heading = display_of(options.by_relation).heading
+        pair = " - ".join(names) if len(names) == 2 else "each pair of models"
+        title = f"difference in {heading} by relation, {pair}: the relations that contribute most"
+        parts.append(f"{screen.lines([title])}\n{_relation_table(relations, comparison, screen)}")
+    if not options.quiet:
+        parts.append(screen.dim(screen.lines(fine_print)))
+        parts += [screen.lines([*undefined, *notes])] if undefined or notes else []
     return "\n\n".join(parts)
+
+
+def _with_interval(relations: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of relations with the limits of the interval named so that they stand beside the difference."""
+    return relations.rename(columns={"low": "difference low", "high": "difference high"})
+
+
+def _relation_table(relations: pd.DataFrame, comparison: Comparison, screen: Screen) -> str:
+    """Return the table of relations for a terminal; for two models, the columns of values have their names."""
+    frame = _with_interval(relations)
+    if len(comparison.names) == 2:
+        frame = frame.droplevel("difference of")
+        frame = frame.rename(columns=dict(zip(("value_first", "value_second"), comparison.names)))
+    if not frame["reversed"].any():
+        frame = frame.drop(columns="reversed")
+    optional = ("share", "n_effective", "value_second", "value_first", *reversed(comparison.names))
+    return format_frame(frame, "table", screen, optional)
 
 
 def _by_relation(comparison: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from kgeval.cli.options import json_text
 from kgeval.formats import cache_home, describe_registered, registered_datasets, registered_files
 from kgeval.markup import printable
 from kgeval.report import FORMATS, format_frame, frame_records
+from kgeval.terminal import Screen
 
 TEXTS = ["verified", "counted", "licence", "folder"]  # columns of text; the table shows them after the name
 
@@ -23,19 +24,22 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _datasets(options: argparse.Namespace) -> str:
     if options.name is not None:
-        return _description(options.name, options.format)
+        return _description(options.name, options.format, options.screen)
     frame = registered_datasets()
     if options.format == "json":
         return json_text({"home": str(cache_home()), "datasets": frame_records(frame)})
     if options.format == "csv":
         return format_frame(frame, "csv")
-    table = format_frame(frame.drop(columns="about").set_index(TEXTS, append=True), options.format)
+    frame = frame.drop(columns="about")
     if options.format != "table":
-        return table
-    return f"{table}\n\nfiles are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval datasets NAME tells more"
+        return format_frame(frame.set_index(TEXTS, append=True), options.format)
+    screen, numbers = options.screen, [name for name in frame.columns if name not in TEXTS]
+    table = format_frame(frame[[*TEXTS, *numbers]], "table", screen, ("counted", "verified", "licence", "valid"))
+    last = f"files are kept in {printable(str(cache_home()))} (KGEVAL_HOME); kgeval datasets NAME tells more"
+    return f"{table}\n\n{screen.dim(screen.wrapped(last))}"
 
 
-def _description(name: str, style: str) -> str:
+def _description(name: str, style: str, screen: Screen) -> str:
     """Return the text about one registered dataset."""
     files, about = registered_files(name), describe_registered(name)
     if style == "json":
@@ -53,7 +57,7 @@ def _description(name: str, style: str) -> str:
     lines += [f"source of {fact}: {source}" for fact, source in about["sources"].items()]
     for record in frame_records(files):
         lines += ["", *_file_lines(record)]
-    return "\n".join(printable(line) for line in [*lines, "", about["offline"]])
+    return screen.lines([*lines, "", about["offline"]])
 
 
 def _file_lines(record: dict[str, Any]) -> list[str]:

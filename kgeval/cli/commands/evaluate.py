@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import kgeval
@@ -96,7 +97,7 @@ def _evaluate(options: argparse.Namespace) -> Output:
             max_pairs=MAX_PAIRS if options.max_pairs is None else options.max_pairs,
             threads=options.threads,
             device=options.device,
-            progress=options.progress,
+            progress=options.progress and not options.quiet,
             triples=options.sample,
             seed=0 if options.seed is None else options.seed,
             executor=executor_of(options),
@@ -113,8 +114,11 @@ def _evaluate(options: argparse.Namespace) -> Output:
     saved = "" if error else f" Saved {options.out}." if options.out else " Save: --out run.kgeval."
     breakdown = "" if options.by else " Breakdown: --by relation."
     done = f"done in {time.perf_counter() - start:.1f} s.{breakdown}{saved}"
-    ranks = [] if scores is None or options.format != "table" else [listed_ranks(result, scores, dataset)]
-    if ended and options.format != "table":
+    is_listed = options.format == "table" and not options.quiet
+    # No other format lists these ranks, so that only a wider terminal shows what does not fit.
+    screen = replace(options.screen, whole="a wider terminal")
+    ranks = [listed_ranks(result, scores, dataset, screen)] if is_listed and scores is not None else []
+    if ended and (options.format != "table" or options.quiet):
         say_aside([ended])
     text = result_text(result, options, ranks, f"{ended}\n{done}" if ended else done)
     return Output(text, 2 if error else 0, error)

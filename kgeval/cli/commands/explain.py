@@ -12,7 +12,6 @@ import kgeval
 from kgeval.cli.command import Command
 from kgeval.cli.options import add_input, add_protocol, check_options, given_dataset, json_text, protocol_of, scorer_of
 from kgeval.errors import ProtocolError
-from kgeval.markup import printable
 from kgeval.metrics import ranks_under
 from kgeval.report import FORMATS, format_frame
 
@@ -48,7 +47,7 @@ def _explain(options: argparse.Namespace) -> str:
     tables = {side: _candidate_table(side, frame) for side, frame in frames.items()}
     if options.format == "csv":
         return format_frame(pd.concat(tables.values()), "csv")
-    parts = [" ".join(printable(label) for label in triple)]
+    parts = [options.screen.lines([" ".join(triple)])]
     for side, frame in frames.items():
         n = frame.attrs
         ranks = [ranks_under("realistic", n[f"n_above{suffix}"], n[f"n_tied{suffix}"]) for suffix in ("_counting", "")]
@@ -57,7 +56,8 @@ def _explain(options: argparse.Namespace) -> str:
             f"{n['n_above']:,} rank above, {n['n_above_counting']:,} of them not known; "
             f"{n['n_tied']:,} tie, {n['n_tied_counting']:,} of them not known"
         )
-        parts.append(f"{summary}\n{format_frame(tables[side].droplevel('side'), options.format)}")
+        summary = options.screen.wrapped(summary) if options.format == "table" else summary
+        parts.append(f"{summary}\n{format_frame(tables[side].droplevel('side'), options.format, options.screen)}")
     return "\n\n".join(parts)
 
 

@@ -18,6 +18,7 @@ from kgeval.metrics import RANKS, Metric, QueryLevel, parse
 from kgeval.metrics.pointwise import POINTS
 from kgeval.metrics.retrieval import LISTS
 from kgeval.scorers.models import MODELS
+from kgeval.terminal import Screen
 
 _OVERVIEW = """\
 kgeval ranks the test triples of a knowledge graph with your model, and computes hits@k, MR and MRR exactly.
@@ -62,7 +63,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _help(options: argparse.Namespace) -> str:
     if options.topic is None:
-        return _overview()
+        return _overview(options.screen)
     text = _text(options.topic, options.parsers)
     if not sys.stdout.isatty():
         return text
@@ -127,11 +128,12 @@ def _metric_texts(key: str) -> list[str]:
     return texts
 
 
-def _overview() -> str:
-    """Return the list of commands and topics, one line each."""
+def _overview(screen: Screen) -> str:
+    """Return the list of commands and topics, one line each if the screen is wide enough."""
     commands = {command.name: command.about for command in all_commands()}
     topics = {name: _question(page) for name, page in _pages().items()}
-    return _OVERVIEW.format(commands=_lines(commands), topics=_lines(topics))
+    overview = "\n".join(screen.wrapped(line, hang=0) for line in _OVERVIEW.split("\n"))
+    return overview.format(commands=_lines(commands, screen), topics=_lines(topics, screen))
 
 
 def _pages() -> dict[str, str]:
@@ -146,10 +148,10 @@ def _question(page: str) -> str:
     return " ".join(page.split("\n\n")[1].split()).strip("*")
 
 
-def _lines(entries: dict[str, str]) -> str:
+def _lines(entries: dict[str, str], screen: Screen) -> str:
     """Return one line per entry: the name, then the text. The texts of all lines are aligned."""
     width = max(map(len, entries))
-    return "\n".join(f"  {name:{width}}  {text}" for name, text in entries.items())
+    return "\n".join(screen.wrapped(f"  {name:{width}}  {text}", hang=width + 2) for name, text in entries.items())
 
 
 COMMAND = Command("help", "print a page of the guide, or list its topics", _add_options, _help, place=11)

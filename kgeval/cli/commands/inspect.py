@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kgeval
 from kgeval.cli.command import Command
-from kgeval.markup import printable
+from kgeval.terminal import Screen
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _inspect(options: argparse.Namespace) -> str:
-    return "\n".join(printable(line) for line in str(kgeval.inspect(options.path)).split("\n"))
+    screen: Screen = options.screen
+    return screen.lines(str(kgeval.inspect(options.path)).split("\n"))
 
 
 COMMAND = Command(

@@ -26,6 +26,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="accept that the results differ in these points, comma-separated",
     )
+    parser.add_argument(
+        "--entity-names",
+        type=Path,
+        metavar="FILE",
+        help="names of entities to show: lines of label, tab, name (--names has the names of the models)",
+    )
     parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the name of the dataset)")
     add_dataset(parser)
 
@@ -44,6 +50,7 @@ def _report(options: argparse.Namespace) -> str:
         comparison=comparison,
         overwrite=options.overwrite,
         title=options.title,
+        entity_names=options.entity_names,
     )
     return written(options.out)
 

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 
 from kgeval.cli.command import Command
-from kgeval.cli.options import json_text, say_aside
+from kgeval.cli.options import add_quiet, json_text, say_aside
 from kgeval.report import FORMATS, format_frame, frame_records, undefined_lines
 from kgeval.trec import (
     TREC_TIES,
@@ -49,6 +49,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="tie policy (default: trec, which sorts tied documents by name in descending order)",
     )
     add("--format", choices=("trec", *FORMATS), default="trec", help="output format (default: %(default)s)")
+    add_quiet(parser, "print only the measures, no notes")
 
 
 def _trec(options: argparse.Namespace) -> str:
@@ -62,10 +63,11 @@ def _trec(options: argparse.Namespace) -> str:
     if options.format == "json":
         about = {"run": tag, **dataclasses.asdict(rules), "notes": notes}
         return json_text({**about, "measures": frame_records(frame)})
-    say_aside([*(f"note: {note}" for note in notes), *undefined_lines(frame)])
+    if not options.quiet:
+        say_aside([*(f"note: {note}" for note in notes), *undefined_lines(frame)])
     if options.format == "trec":
         return format_trec(table, options.per_query)
-    return format_frame(frame, options.format)
+    return format_frame(frame, options.format, options.screen)
 
 
 COMMAND = Command(

@@ -1,7 +1,8 @@
 """Retrieval metrics: metrics of ranked lists in which any number of items are relevant.
 
 `from_scores`, `from_ranking` and `from_run` make ranked lists from plain data. The method `compute` of a metric returns
-its value for these lists; `tabulate` returns a table with a row per query and a column per metric.
+its value for these lists; `tabulate` returns a table with a row per query and a column per metric;
+`steps` explains a metric of one query place by place.
 `kgeval.metrics.query_level` uses the metrics for the queries of a result.
 
 >>> lists = from_scores([[1, 0], [0, 1, 0]], [[0.9, 0.8], [0.5, 0.5, 0.1]])
@@ -20,6 +21,7 @@ from kgeval.metrics.retrieval.interpolated import HitCounts, InterpolatedAP, Int
 from kgeval.metrics.retrieval.lists import INFINITY, LIST_TIES, Lists
 from kgeval.metrics.retrieval.listwise import MAP, RR, FBeta, ListAuc, Precision, Recall, RPrecision, Success
 from kgeval.metrics.retrieval.positions import expected_hits
+from kgeval.metrics.retrieval.stepwise import Steps, steps
 from kgeval.metrics.retrieval.tabulation import query_reasons, tabulate
 
 import_modules(__name__, __path__)  # imports all modules of this folder; each registers its metrics
@@ -44,6 +46,7 @@ __all__ = [
     "Precision",
     "RPrecision",
     "Recall",
+    "Steps",
     "Success",
     "check_lists",
     "expected_hits",
@@ -55,5 +58,6 @@ __all__ = [
     "query_reasons",
     "roc_curves",
     "running",
+    "steps",
     "tabulate",
 ]

@@ -1,0 +1,134 @@
+"""The card of a comparison: what notebooks show of it; `Comparison` calls `comparison_card`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from kgeval import markup_cards as cards
+from kgeval.checks import counted
+from kgeval.comparison.verdict import is_at_floor, p_text
+from kgeval.markup import Markup, joined
+from kgeval.metrics import REASON, display_of
+from kgeval.results import html_table
+
+MAX_PAIRS = 10  # differences that are shown without a click
+MAX_NAME = 40  # characters of the name of a model
+
+
+def comparison_card(comparison: Any, tests: pd.DataFrame) -> Markup:
+    """Return the card of a comparison: verdict, differences with interval bars, and details.
+
+    Two models are compared by up to three metrics, more models by the metric of the verdict.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    tests : pandas.DataFrame
+        The table of all tests, as it is shown.
+    """
+    verdict, names, confidence = comparison.verdict, comparison.names, comparison.terms.confidence
+    is_plain = verdict.outcome != "undecided" or verdict.sentence.startswith("Undecided")
+    differences = _differences(comparison, verdict.metric)
+    n_pairs = len(names) * (len(names) - 1) // 2
+    return cards.card(
+        verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
+        cards.line(
+            f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].about['dataset']}, paired"
+        ),
+        _values(comparison, verdict.metric, confidence) if len(names) > 2 else None,
+        differences if n_pairs <= MAX_PAIRS else cards.folded(counted(n_pairs, "difference"), differences),
+        cards.folded("All metrics", html_table(comparison.values[[*comparison.keys, REASON]])),
+        cards.folded(counted(len(tests), "test"), html_table(tests, index=False)),
+        cards.folded("Protocol, test and notes", cards.lines(comparison.header())),
+    )
+
+
+def shown_metrics(comparison: Any, metric: str) -> list[str]:
+    """Return up to three compared metrics that can share one scale: `metric`, and the first and last with its bounds.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    metric : str
+        The text of the key of a compared metric.
+    """
+    bounds = comparison.keys[metric].metric.bounds
+    others = [label for label, key in comparison.keys.items() if label != metric and key.metric.bounds == bounds]
+    return list(dict.fromkeys([metric, *others[:1], *others[-1:]]))
+
+
+def _values(comparison: Any, metric: str, confidence: float) -> Markup:
+    """Return a table with the value of each model."""
+    bars = []
+    for name, row in zip(comparison.names, comparison.values.to_dict("records")):
+        low, high = (float(row.get(f"{metric} {end}", math.nan)) for end in ("low", "high"))
+        bars.append(cards.Bar(_short(name), float(row[metric]), low, high, display_of(metric).decimals))
+    return joined(cards.line(display_of(metric).heading), cards.bar_table(bars, confidence))
+
+
+def _differences(comparison: Any, metric: str) -> Markup:
+    """Return a table of differences: of several metrics if there are two models, else of all pairs in one metric."""
+    has_two = len(comparison.names) == 2
+    metrics = shown_metrics(comparison, metric) if has_two else [metric]
+    rows = [row for label in metrics for row in comparison.table.to_dict("records") if row["metric"] == label]
+    limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
+    cells = []
+    for row in rows:
+        label, numbers = row["metric"], (row["difference"], row["low"], row["high"])
+        decimals = display_of(label).decimals
+        places = cards.enough_decimals(numbers if row["better"] != "undecided" else numbers[:1], decimals)
+        pair = f"{_short(row['first'])} - {_short(row['second'])}"
+        cells.append(
+            (
+                display_of(label).heading if has_two else pair,
+                cards.written(row["value_first"], decimals),
+                cards.written(row["value_second"], decimals),
+                cards.signed(row["difference"], places),
+                cards.between(row["low"], row["high"], places, has_signs=True),
+                cards.difference_bar(*numbers, limit),
+                p_text(row["p_holm"], comparison.alpha, is_at_floor(row, comparison.terms.n_resamples)),
+                _short(row["better"]),
+                row["reason"],
+            )
+        )
+    first, second = map(_short, comparison.names) if has_two else ("first", "second")
+    headings = [
+        "metric" if has_two else "models",
+        first,
+        second,
+        f"{first} - {second}" if has_two else "difference",
+        f"{100 * comparison.terms.confidence:g}% interval",
+        f"-{limit:g} to +{limit:g}",
+        "p (Holm)",
+        "better",
+        "reason",
+    ]
+    return cards.table(headings, cells, numeric=(1, 2, 3, 4, 6))
+
+
+def _short(name: str) -> str:
+    """Return the name of a model for a table; the middle of a long name is left out."""
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME // 2]} … {name[-MAX_NAME // 2 :]}"
+
+
+def edge_of(sizes: Sequence[float]) -> float:
+    """Return the largest finite size, rounded up to two significant digits; 1 if there is none above 0.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+
+    Examples
+    --------
+    >>> edge_of([0.0312, float("nan")]), edge_of([0.0])
+    (0.032, 1.0)
+    """
+    largest = max((size for size in sizes if math.isfinite(size)), default=0.0)
+    if largest == 0.0:
+        return 1.0
+    unit = 10.0 ** (math.floor(math.log10(largest)) - 1)
+    return float(f"{math.ceil(largest / unit - 1e-9) * unit:.2g}")

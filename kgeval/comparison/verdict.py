@@ -1,0 +1,469 @@
+"""The verdict: what results, or a comparison of them, say about one metric, as a sentence written from the numbers.
+
+`Comparison.verdict`, the report page and the command line call `verdict_of`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kgeval.comparison.alignment import mismatches
+from kgeval.comparison.differences import SUM_ROUNDING, pair_row
+from kgeval.comparison.names import listed
+from kgeval.errors import DataError, MetricError
+from kgeval.markup import printable
+from kgeval.metrics import Metric, RankMetric, display_of
+from kgeval.results import CONFIDENCE, EvaluationResult, Key, have_same_ranks, rank_groups
+
+PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
+REVERSALS = ("pattern", "cardinality", "relation")  # the columns in which a verdict looks for groups with another order
+MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
+MAX_TIES = 0.01  # the values under other tie policies are named if more ranks than this share tie
+TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
+MAX_LABEL, MAX_REASON, MAX_DECIMALS, MAX_NAMED = 60, 400, 12, 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What results say about one metric, in one sentence.
+
+    Parameters
+    ----------
+    sentence : str
+        One line of printable text. Its numbers have the decimals of `kgeval.metrics.display_of`, or more if a
+        significant difference would read as 0.
+    outcome : str
+        ``"one"``: there is only one model. ``"better"``: one model is significantly better than every other model.
+        ``"undecided"``: there is no such model, or no verdict; the sentence says why.
+    leaders : tuple of str
+        The model with the best value, then every model that the test cannot tell from it (``p_holm`` above
+        1 - confidence), best value first. Empty if there is no verdict.
+    metric : str
+        The text of the metric's key.
+    """
+
+    sentence: str
+    outcome: str
+    leaders: tuple[str, ...]
+    metric: str
+
+
+def verdict_of(
+    results: Mapping[str, EvaluationResult], comparison: Any = None, metric: str | Metric | None = None
+) -> Verdict:
+    """Return the verdict on one or several models, written from the numbers.
+
+    Two models are compared by the test of the comparison: one *beats* the other only if ``p_holm`` is at most
+    1 - confidence. There is no verdict if the metric is undefined for a model, if the comparison accepted differences
+    between the results (overrides), or if several results were not compared.
+
+    Further parts of the sentence:
+
+    - "leads on 3 of 5 relations": the number of relations in which the value of the better model is better,
+      significant or not. "loses on": the groups whose column ``reversed`` in `Comparison.by` is True, by pattern,
+      else by cardinality, else by relation. Pattern and cardinality are used if a result has these columns, as saved
+      results do.
+    - "with optimistic ties B leads": another tie policy gives the best value to another model.
+    - "not clearly better than chance": the interval of the best value contains the chance level or worse values.
+    - one model: its interval, its chance level, its range over tie policies if more than 1% of the ranks tie, and the
+      best and the worst of the relations, patterns and cardinalities that have at least 10 ranks and at least 1% of
+      the ranks.
+
+    Parameters
+    ----------
+    results : mapping of str to EvaluationResult
+        Name -> result. With a comparison: the compared results under the same names; they may have more columns.
+    comparison : Comparison, optional
+        The comparison of all `results`.
+    metric : str or Metric, optional
+        By default the first metric of the comparison; without a comparison ``"mrr"``.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    MetricError
+        If the metric is unknown, or was not compared.
+    DataError
+        If `results` is empty, or `comparison` compares other results.
+
+    Examples
+    --------
+    >>> import kgeval as kg
+    >>> dataset = kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 9] for i in range(9)], n_entities=9, n_relations=1)
+    >>> good = kg.evaluate(lambda s, p, o: -((o - s - 1) % 9), dataset)
+    >>> bad = kg.evaluate(lambda s, p, o: -((o - s - 3) % 9), dataset)
+    >>> comparison = kg.compare({"A": good, "B": bad}, metrics="mr")
+    >>> verdict_of({"A": good, "B": bad}, comparison).sentence
+    'A beats B: MR (lower is better) 1.00 against 8.00, -7.00 (no interval), p = 0.0039'
+    >>> verdict_of({"A": good}).sentence
+    'A: MRR 1.0000 [0.6286, 1.0000], chance 0.3143'
+    """
+    if not results:
+        raise DataError("a verdict needs at least one result; got none")
+    if comparison is None:
+        key = Key.parse("mrr" if metric is None else metric)
+        if len(results) == 1:
+            return _of_one(*next(iter(results.items())), key)
+        differences = [str(mismatch) for mismatch in mismatches(list(results.values()), list(results))]
+        return _no_verdict(key, _first_of(differences) or "the results were not compared")
+    label = next(iter(comparison.keys)) if metric is None else str(Key.parse(metric))
+    if label not in comparison.keys:
+        raise MetricError(f"{label} was not compared; the compared metrics are {', '.join(comparison.keys)}")
+    compared = [results.get(name) for name in comparison.names]
+    if len(results) != len(compared) or not all(
+        result is not None and have_same_ranks(result, other) for result, other in zip(compared, comparison.results)
+    ):
+        raise DataError(f"results must be the compared results, under the names {listed(comparison.names)}")
+    return _of_several(replace(comparison, results=tuple(compared)), label)
+
+
+def p_text(p_value: float, alpha: float, is_floor: bool = False) -> str:
+    """Return a p-value as text, with as many decimals as show on which side of `alpha` it is.
+
+    Parameters
+    ----------
+    p_value : float
+    alpha : float
+        The significance level.
+    is_floor : bool
+        Whether random swaps cannot give a smaller p-value; the text is then an upper bound.
+
+    Examples
+    --------
+    >>> p_text(0.05004, 0.05), p_text(0.3, 0.05), p_text(0.0005, 0.05, is_floor=True), p_text(1e-9, 0.05)
+    ('0.05004', '0.3000', '<= 0.0005', '< 0.0001')
+    """
+    if math.isnan(p_value):
+        return "-"
+    if is_floor:
+        decimals = 4 if p_value > alpha or math.ceil(p_value * 1e4 - 1e-6) / 1e4 <= alpha else MAX_DECIMALS
+        return f"<= {math.ceil(p_value * 10**decimals - 1e-6) / 10**decimals:.{decimals}f}"
+    if p_value < 0.0001:
+        return "< 0.0001"
+    decimals = 4
+    while decimals < MAX_DECIMALS and (round(p_value, decimals) <= alpha) != (p_value <= alpha):
+        decimals += 1
+    return f"{p_value:.{decimals}f}"
+
+
+def is_at_floor(row: Mapping[Any, Any], n_resamples: int) -> bool:
+    """Return whether the p-value of a row of `Comparison.table` is the smallest that the random swaps can give.
+
+    Parameters
+    ----------
+    row : mapping of str to object
+    n_resamples : int
+        Number of random swaps.
+    """
+    return row["test"] == "swaps" and bool(np.isclose(row["p"], 1.0 / (1 + n_resamples), rtol=1e-9, atol=0.0))
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """How the sentence writes the values of one metric."""
+
+    decimals: int
+
+    @classmethod
+    def of(cls, label: str, *differences: float) -> _Numbers:
+        """Return the decimals of a metric; more of them if one of the `differences` would read as 0."""
+        decimals = display_of(label).decimals
+        for difference in differences:
+            while difference and decimals < MAX_DECIMALS and not float(f"{difference:.{decimals}f}"):
+                decimals += 1
+        return cls(decimals)
+
+    def plain(self, value: float) -> str:
+        text = f"{value:.{self.decimals}f}"
+        return text.removeprefix("-") if not float(text) else text  # no -0.00
+
+    def signed(self, value: float) -> str:
+        text = self.plain(value)
+        return text if not float(text) or text.startswith("-") else f"+{text}"
+
+    def interval(self, low: float, high: float) -> str:
+        if math.isnan(low) or math.isnan(high):
+            return "(no interval)"
+        return f"[{self.plain(low)}, {self.plain(high)}]"
+
+
+def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
+    """Return the verdict on one model: value, interval, chance, ties, best and worst groups."""
+    label, ranks = str(key), result.rank_table
+    value = ranks.value(key)
+    if not math.isfinite(value.value):
+        reason = f"{_shown(name)} has no {_heading(label)}: {value.reason or 'the value is not finite'}"
+        return replace(_no_verdict(key, reason), outcome="one")
+    numbers = _Numbers.of(label)
+    interval = result.interval(label, confidence=CONFIDENCE)
+    text = f"{_shown(name)}: {_heading_and_direction(key)} {numbers.plain(value.value)}"
+    if math.isfinite(interval.low):
+        text += f" {numbers.interval(interval.low, interval.high)}"
+    chance = ranks.value(key, at_chance=True).value
+    if math.isfinite(chance):
+        text += f", chance {numbers.plain(chance)}"
+    parts = [text]
+    if _is_like_chance(key, (value.value, interval.low, interval.high), chance):
+        parts.append("it is not clearly better than chance")
+    if result.tie_rate > MAX_TIES and key.setting == "filtered":
+        ends = [f"{numbers.plain(number)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
+        parts += [f"{result.tie_rate:.1%} of the ranks tie: {' and '.join(ends)}"] if ends else []
+    return Verdict("; ".join([*parts, *_places(result, key, numbers)]), "one", (name,), label)
+
+
+def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
+    """Return the value of a metric under each other tie policy that gives each rank one value and defines the metric.
+
+    Only optimistic and pessimistic ties are tried for query-level metrics, which have no realistic ties.
+    """
+    allowed = key.metric.tie_policies if isinstance(key.metric, RankMetric) else ("optimistic", "pessimistic")
+    policies = [ties for ties in TIE_POLICIES if ties in allowed and ties != key.ties]
+    values = {ties: result.rank_table.value(replace(key, ties=ties)).value for ties in policies}
+    return {ties: value for ties, value in values.items() if math.isfinite(value)}
+
+
+def _places(result: EvaluationResult, key: Key, numbers: _Numbers) -> list[str]:
+    """Return a text that names the best and the worst group with enough ranks; nothing if there are fewer than two."""
+    rows_of_key = result.rank_table.rows_of(key.side)
+    minimum = max(MIN_GROUP, math.ceil(MIN_SHARE * len(rows_of_key)))
+    is_of_key = np.zeros(len(result.table), dtype=bool)
+    is_of_key[rows_of_key] = True
+    found: list[tuple[float, str]] = []
+    columns = [column for column in PLACES if column == "relation" or column in result.columns.columns]
+    for column in columns:
+        groups = [(label, rows[is_of_key[rows]]) for (label,), rows in rank_groups(result, [column])]
+        large = [(label, rows) for label, rows in groups if len(rows) >= minimum]
+        for label, rows in large if len(groups) > 1 else []:
+            value = result.rank_table.value(key, rows).value
+            found += [(value, _place(column, label))] if math.isfinite(value) else []
+    if len({value for value, _ in found}) < 2:
+        return []
+    ends = [max(found, key=lambda place: place[0]), min(found, key=lambda place: place[0])]
+    best, worst = ends if key.higher_is_better else ends[::-1]
+    kinds = {"relation": "relations", "pattern": "patterns", "cardinality": "cardinalities"}
+    return [
+        f"best on {best[1]} ({numbers.plain(best[0])}), worst on {worst[1]} ({numbers.plain(worst[0])}), of the "
+        f"{listed([kinds[column] for column in columns])} with at least {minimum:,} ranks"
+    ]
+
+
+def _place(column: str, label: str) -> str:
+    """Return how the sentence names a group of ranks, such as "symmetric relations"."""
+    if column == "relation":
+        return f"relation {_shown(label)}"
+    if label in ("unknown", "other", "missing"):
+        return f"relations of {column} {label}"
+    return f"{_shown(label)} relations"
+
+
+def _of_several(comparison: Any, label: str) -> Verdict:
+    """Return the verdict on the models of a comparison."""
+    key = comparison.keys[label]
+    reason = _why_none(comparison, label)
+    if reason:
+        return _no_verdict(key, reason)
+    values = dict(zip(comparison.names, comparison.values[label].tolist()))
+    sign = -1.0 if key.higher_is_better else 1.0
+    ranked = sorted(comparison.names, key=lambda name: sign * values[name])  # best value first; stable
+    best = ranked[0]
+    rows = {name: pair_row(comparison.table, label, best, name) for name in ranked[1:]}
+    beaten = [name for name, row in rows.items() if row["better"] == best]
+    leaders = tuple(name for name in ranked if name not in beaten)
+    shown = rows[beaten[0] if beaten else ranked[1]]
+    numbers = _Numbers.of(label, shown["difference"] if shown["better"] == best else 0.0)
+    texts = _Texts(comparison, key, label, numbers, values)
+    if len(leaders) == 1:
+        parts = [texts.better(best, shown, n_others=len(beaten)), *texts.relations(best, shown["second"])]
+    elif len(ranked) == 2:
+        parts = [texts.undecided(shown)]
+    else:
+        parts = [texts.shared(leaders, beaten, rows)]
+    parts += [*texts.ties(best), *texts.chance(best)]
+    return Verdict("; ".join(parts), "better" if len(leaders) == 1 else "undecided", leaders, label)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The parts of a sentence about a comparison: a metric, how its values are written, and the value of each model."""
+
+    comparison: Any
+    key: Key
+    label: str
+    numbers: _Numbers
+    values: Mapping[str, float]
+
+    def better(self, best: str, row: Mapping[str, Any], n_others: int) -> str:
+        """Return the part that says that one model beats all others; `row` is that of the best of the others."""
+        values = f"{_heading_and_direction(self.key)} {self.value(best)} against {self.value(row['second'])}"
+        if n_others == 1:
+            return f"{_shown(best)} beats {_shown(row['second'])}: {values}, {self.difference(row)}"
+        others = f"the other {n_others} models"
+        return (
+            f"{_shown(best)} beats {others}: {values} of {_shown(row['second'])}, the best of the others, "
+            f"{self.difference(row)}"
+        )
+
+    def undecided(self, row: Mapping[str, Any]) -> str:
+        """Return the part that says that the test does not tell which of two models is better."""
+        first, second = row["first"], row["second"]
+        return (
+            f"Undecided: {_heading_and_direction(self.key)} {self.value(first)} ({_shown(first)}) against "
+            f"{self.value(second)} ({_shown(second)}), difference {self.difference(row)}{self.detectable(row)}"
+        )
+
+    def shared(self, leaders: Sequence[str], beaten: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return the part that names several leaders, and the best of the models that the leader beats."""
+        best, *others = leaders
+        text = (
+            f"Undecided: {_heading_and_direction(self.key)} {self.value(best)} ({_shown(best)}) is not significantly "
+            f"better than {listed([f'{self.value(name)} ({_shown(name)})' for name in others])}"
+        )
+        if not beaten:
+            return text
+        row = rows[beaten[0]]
+        which = f"{_shown(best)} beats {_shown(beaten[0])}"
+        if len(beaten) > 1:
+            which = f"{_shown(best)} beats the other {len(beaten)} models, the best of them {_shown(beaten[0])}"
+        return f"{text}; {which}: {self.value(best)} against {self.value(beaten[0])}, {self.difference(row)}"
+
+    def value(self, name: str) -> str:
+        return self.numbers.plain(self.values[name])
+
+    def difference(self, row: Mapping[str, Any]) -> str:
+        """Return a difference with its interval and its corrected p-value."""
+        text = f"{self.numbers.signed(row['difference'])} {self.numbers.interval(row['low'], row['high'])}"
+        if math.isnan(row["p_holm"]):
+            return f"{text}, not tested"
+        p_value = p_text(row["p_holm"], self.comparison.alpha, is_at_floor(row, self.comparison.terms.n_resamples))
+        return f"{text}, p {p_value}" if p_value[0] == "<" else f"{text}, p = {p_value}"
+
+    def detectable(self, row: Mapping[str, Any]) -> str:
+        """Return the part about the minimum detectable difference; the reason if there is none."""
+        if math.isnan(row["detectable"]):
+            return f" ({_shown(row['reason'], MAX_REASON)})" if row["reason"] else ""
+        numbers = _Numbers.of(self.label, row["detectable"])
+        return f"; a difference of {numbers.plain(row['detectable'])} would be found with probability 0.8"
+
+    def relations(self, best: str, other: str) -> list[str]:
+        """Return the part that says on how many relations the better model leads, and where it loses."""
+        groups = {}
+        for column in REVERSALS:
+            if column == "relation" or any(column in result.columns for result in self.comparison.results):
+                try:
+                    groups[column] = self.comparison.by(column, self.label, best, other)
+                except MetricError:  # the metric has no contributions, or the results have different values
+                    continue
+        if "relation" not in groups:
+            return []
+        frame = groups["relation"].dropna(subset=["difference"])
+        if len(frame) < 2:
+            return []
+        gaps = frame["difference"] * (1.0 if self.key.higher_is_better else -1.0)
+        sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
+        n_led = int((gaps > SUM_ROUNDING * sizes).sum())
+        against = "" if len(self.values) == 2 else f" against {_shown(other)}"
+        text = f"it leads on {n_led:,} of {len(frame):,} relations{against}"
+        for column in REVERSALS:
+            lost = groups[column].query("reversed").index.tolist() if column in groups else []
+            if lost:
+                return [f"{text} and loses on {_lost(column, lost)}"]
+        return [text]
+
+    def ties(self, best: str) -> list[str]:
+        """Return one part for each other tie policy under which another model has the best value."""
+        results = zip(self.comparison.names, self.comparison.results)
+        by_ties = {name: _by_ties(result, self.key) for name, result in results}
+        parts = []
+        for ties in by_ties[best]:
+            values = {name: of_model[ties] for name, of_model in by_ties.items() if ties in of_model}
+            leader = (max if self.key.higher_is_better else min)(values, key=lambda name: values[name])
+            gap = abs(values[leader] - values[best])
+            if gap > SUM_ROUNDING * max(abs(values[leader]), abs(values[best])):
+                numbers = _Numbers.of(self.label, gap)
+                parts.append(
+                    f"with {ties} ties {_shown(leader)} leads: {numbers.plain(values[leader])} against "
+                    f"{numbers.plain(values[best])}"
+                )
+        return parts
+
+    def chance(self, best: str) -> list[str]:
+        """Return the part that says that even the best model is not clearly better than chance."""
+        i = self.comparison.names.index(best)
+        chance = self.comparison.results[i].rank_table.value(self.key, at_chance=True).value
+        row = self.comparison.values.iloc[i]
+        ends = [float(row[self.label]), *(float(row.get(f"{self.label} {end}", np.nan)) for end in ("low", "high"))]
+        if not _is_like_chance(self.key, (ends[0], ends[1], ends[2]), chance):
+            return []
+        return [f"{_shown(best)} is not clearly better than chance ({self.numbers.plain(chance)})"]
+
+
+def _is_like_chance(key: Key, interval: tuple[float, float, float], chance: float) -> bool:
+    """Return whether an interval (value, low, high) holds the chance level or worse values; the value if it has none.
+
+    False if there is no chance level.
+    """
+    value, low, high = interval
+    if not math.isfinite(chance):
+        return False
+    end = low if key.higher_is_better else high
+    end = value if math.isnan(end) else end
+    return end <= chance if key.higher_is_better else end >= chance
+
+
+def _why_none(comparison: Any, label: str) -> str:
+    """Return why a comparison allows no verdict on a metric; empty if it allows one."""
+    if comparison.overridden:
+        texts = [f"{field}: {values}" for field, values in comparison.overridden.items()]
+        return f"the results differ, and the comparison accepted it: {_first_of(texts)}"
+    key, heading = comparison.keys[label], _heading(label)
+    texts = []
+    for name, result, value in zip(comparison.names, comparison.results, comparison.values[label]):
+        if not math.isfinite(value):
+            texts.append(f"{_shown(name)} has no {heading}: {result.rank_table.value(key).reason or 'not finite'}")
+    return _first_of(texts)
+
+
+def _no_verdict(key: Key, reason: str) -> Verdict:
+    return Verdict(f"No verdict on {_heading(str(key))}: {_shown(reason, MAX_REASON)}", "undecided", (), str(key))
+
+
+def _first_of(texts: Sequence[str]) -> str:
+    """Return the first text, and how many more there are."""
+    return "; ".join([*texts[:1], *([f"and {len(texts) - 1} more"] if len(texts) > 1 else [])])
+
+
+def _lost(column: str, labels: Sequence[str]) -> str:
+    """Return how the sentence names the groups on which the better model loses, after the word "relations".
+
+    At most three relations are named, and then how many more there are.
+    """
+    if column != "relation":
+        places = [_place(column, label) for label in labels]
+        return listed([place.removesuffix(" relations") for place in places]) + (
+            " ones" if places[-1].endswith(" relations") else ""
+        )
+    shown = [_shown(label) for label in labels[:MAX_NAMED]]
+    more = [f"{len(labels) - MAX_NAMED:,} more"] if len(labels) > MAX_NAMED else []
+    return f"relation{'s' if len(labels) > 1 else ''} {listed([*shown, *more])}"
+
+
+def _shown(text: str, limit: int = MAX_LABEL) -> str:
+    """Return a name, label or reason as printable text; one of more than `limit` characters is cut in its middle."""
+    half = limit // 2
+    return printable(text if len(text) <= limit else f"{text[:half]}…{text[-half:]}") or "(empty label)"
+
+
+def _heading(label: str) -> str:
+    return display_of(label).heading
+
+
+def _heading_and_direction(key: Key) -> str:
+    return _heading(str(key)) + ("" if key.higher_is_better else " (lower is better)")

@@ -1,0 +1,270 @@
+"""The part of the report page's content that compares models: the verdict, differences, where they differ, cautions.
+
+`kgeval.report.page_content.page_data` calls `compared`, `verdict_data`, `tie_cautions` and `hard_by_relation`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kgeval.comparison import Comparison, verdict_of
+from kgeval.data import SIDES
+from kgeval.errors import MetricError
+from kgeval.markup import shown_label
+from kgeval.metrics import display_of
+from kgeval.results import EvaluationResult, Key
+
+MAX_PAIRS = 4  # with more models than this, the page details one pair and shows a matrix for the others
+MAX_GROUPS, MAX_DISAGREEMENTS, N_OPENED, MAX_OPENED = 40, 10, 3, 400
+MIN_TIES = 0.01  # a larger share of ties is shown, with the values between pessimistic and optimistic ties
+
+EntityNames = Mapping[str, str]
+
+
+def shown_entity(label: str, names: EntityNames | None) -> str:
+    """Return an entity as the page shows it: its name and its label, or its label alone.
+
+    Examples
+    --------
+    >>> shown_entity("/m/02mjmr", {"/m/02mjmr": "Barack Obama"}), shown_entity("Q1", {})
+    ('Barack Obama (/m/02mjmr)', 'Q1')
+    """
+    name = (names or {}).get(label)
+    return shown_label(label) if not name or name == label else f"{shown_label(name)} ({shown_label(label)})"
+
+
+def primary_metric(comparison: Comparison | None) -> str:
+    """Return the key of the first compared metric; ``"mrr"`` if there is no comparison."""
+    return "mrr" if comparison is None else next(iter(comparison.keys))
+
+
+def verdict_data(
+    results: Sequence[EvaluationResult], names: Sequence[str], comparison: Comparison | None
+) -> dict[str, Any]:
+    """Return the verdict, and for each compared metric the leader and the models that the test cannot tell from it.
+
+    Returns
+    -------
+    dict
+        ``sentence, outcome, metric, heading, higher_is_better``; and ``leaders``, a dict from the key of a metric to
+        names, empty without a comparison.
+    """
+    named = dict(zip(names, results))
+    metric = primary_metric(comparison)
+    verdict = verdict_of(named, comparison)
+    keys = [] if comparison is None else list(comparison.keys)
+    return {
+        "sentence": verdict.sentence,
+        "outcome": verdict.outcome,
+        "metric": metric,
+        "heading": display_of(metric).heading,
+        "higher_is_better": Key.parse(metric).higher_is_better,
+        "leaders": {key: list(verdict_of(named, comparison, key).leaders) for key in keys},
+    }
+
+
+def compared(
+    comparison: Comparison,
+    results: Sequence[EvaluationResult],
+    names: Sequence[str],
+    entity_names: EntityNames | None,
+) -> dict[str, Any]:
+    """Return the table of a comparison, and what is shown of its most important pairs of models.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    results : sequence of EvaluationResult
+        The compared results with the columns by which to break down, in the order of the page.
+    names : sequence of str
+    entity_names : mapping of str to str, optional
+
+    Returns
+    -------
+    dict
+        ``order`` holds the indices of the models, best value of the first metric first; ``values`` this metric of each
+        model, with its interval. Each of ``pairs`` holds
+        ``first`` and ``second`` (indices of models, the better value first), the ``relations`` with their contributions
+        to the difference in the first metric, largest first, the differences in the ``groups`` of each column, and the
+        triples with the largest ``disagreements``.
+    """
+    featured = dict(zip(names, results))
+    comparison = replace(comparison, results=tuple(featured[name] for name in comparison.names))
+    metric = primary_metric(comparison)
+    key = comparison.keys[metric]
+    values = [float(comparison.values[metric].loc[name]) for name in names]
+    ends = (metric, f"{metric} low", f"{metric} high")
+    sign = 1 if key.higher_is_better else -1
+    order = sorted(range(len(names)), key=lambda i: (math.isnan(values[i]), -sign * values[i]))
+    seconds = order[1:] if len(names) <= MAX_PAIRS else order[1:2]
+    return {
+        "head": comparison.header(),
+        "confidence": comparison.terms.confidence,
+        "alpha": comparison.alpha,
+        "n_resamples": comparison.terms.n_resamples,
+        "rows": _rows(comparison.table),
+        "values": [[float(comparison.values[name].loc[model]) for name in ends] for model in names],
+        "order": order,
+        "pairs": [
+            {
+                "first": order[0],
+                "second": second,
+                "relations": _relations(comparison, metric, names[order[0]], names[second]),
+                "groups": _groups(comparison, metric, names[order[0]], names[second]),
+                "disagreements": _disagreements(comparison, names[order[0]], names[second], entity_names)
+                if second == order[1]
+                else None,
+            }
+            for second in seconds
+        ],
+    }
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one dict per row of a table; each dict maps column names to values."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _relations(comparison: Comparison, metric: str, first: str, second: str) -> list[dict[str, Any]]:
+    """Return the contribution of each relation to the difference of two models; empty if the metric has none."""
+    try:
+        frame = comparison.by("relation", metric, first, second)
+    except MetricError:  # the metric has no contributions; the table of the comparison gives the reason
+        return []
+    frame = frame.iloc[np.argsort(-frame["contribution"].abs().to_numpy(), kind="stable")]
+    return [{"relation": str(label), **row} for label, row in zip(frame.index, _rows(frame))]
+
+
+def _groups(comparison: Comparison, metric: str, first: str, second: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the differences of two models by each column that both results have: column -> one dict per group."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    columns = [set(map(str, result.columns.columns)) for result in comparison.results]
+    for column in map(str, comparison.results[0].columns.columns):
+        if not all(column in has for has in columns) or comparison.results[0].columns[column].nunique() > MAX_GROUPS:
+            continue
+        try:
+            frame = comparison.by(column, metric, first, second)
+        except MetricError:
+            continue
+        groups[column] = [{"group": shown_label(str(label)), **row} for label, row in zip(frame.index, _rows(frame))]
+    return groups
+
+
+def _disagreements(comparison: Comparison, first: str, second: str, entity_names: EntityNames | None) -> dict[str, Any]:
+    """Return the triples whose ranks differ most between two models, in all and for each relation."""
+    try:
+        frame = comparison.disagreements(first, second, n=max(1, len(comparison.alignment.rows[0])))
+    except MetricError:  # a model has no filtered ranks; the page says so among the cautions
+        return {"all": [], "by_relation": {}}
+    frame = frame[(frame["rank_first"] != frame["rank_second"]).to_numpy()]
+    return {
+        "all": [_with_ranks(row, entity_names) for row in frame.head(MAX_DISAGREEMENTS).to_dict("records")],
+        "by_relation": _first_of_relations(frame, entity_names),
+    }
+
+
+def hard_by_relation(result: EvaluationResult, entity_names: EntityNames | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the triples with the worst known filtered ranks of each relation, for the most frequent relations."""
+    ranks, relations = result.rank_table.ranks("filtered"), result.table["p"].to_numpy()
+    order = np.argsort(-np.nan_to_num(ranks), kind="stable")
+    order = order[~np.isnan(ranks[order])]
+    largest = pd.Series(relations[order]).value_counts().index[:MAX_OPENED]
+    places = pd.Series(relations[order]).groupby(relations[order]).cumcount().to_numpy()
+    kept = order[(places < N_OPENED) & np.isin(relations[order], largest)]
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row, values in zip(kept.tolist(), result.table.iloc[kept].to_dict("records")):
+        labels = {name: result.entities.labels[int(values[name])] for name in ("s", "o")}
+        labels["p"] = result.relations.labels[int(values["p"])]
+        found = {**labels, "side": values["side"], "rank_first": ranks[row], "rank_second": np.nan}
+        rows.setdefault(labels["p"], []).append(_with_ranks(found, entity_names))
+    return rows
+
+
+def _first_of_relations(frame: pd.DataFrame, entity_names: EntityNames | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the first `N_OPENED` rows of each of the `MAX_OPENED` relations with the most rows."""
+    largest = set(frame["p"].value_counts().index[:MAX_OPENED])
+    kept = frame[frame["p"].isin(largest).to_numpy()].groupby("p", sort=False, observed=True).head(N_OPENED)
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in kept.to_dict("records"):
+        rows.setdefault(str(row["p"]), []).append(_with_ranks(row, entity_names))
+    return rows
+
+
+def _with_ranks(row: Mapping[Any, Any], entity_names: EntityNames | None) -> dict[str, Any]:
+    return {
+        "s": shown_entity(str(row["s"]), entity_names),
+        "p": shown_label(str(row["p"])),
+        "o": shown_entity(str(row["o"]), entity_names),
+        "side": str(row["side"]),
+        "ranks": [float(row["rank_first"]), float(row["rank_second"])],
+    }
+
+
+def tie_ends(result: EvaluationResult, key: str) -> tuple[float, float] | None:
+    """Return a metric with pessimistic and with optimistic ties; None if at most `MIN_TIES` of the ranks tie."""
+    if not result.tie_rate > MIN_TIES:
+        return None
+    parsed = Key.parse(key)
+    ends = [result[str(replace(parsed, ties=ties))] for ties in ("pessimistic", "optimistic")]
+    return (ends[0], ends[1]) if all(map(math.isfinite, ends)) else None
+
+
+def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metric: str) -> list[str]:
+    """Return cautions about ties: pairs of models whose order depends on the tie policy, then models with many ties."""
+    values = [result[metric] for result in results]
+    ends = [tie_ends(result, metric) or (value, value) for result, value in zip(results, values)]
+    heading, decimals = display_of(metric).heading, display_of(metric).decimals
+    sign = 1 if Key.parse(metric).higher_is_better else -1
+    lines, named = [], set()
+    for i in range(len(results)):
+        for j in range(len(results)):
+            # Realistically i is ahead of j; if all ties favoured the positives, or none did, j would be.
+            if not sign * (values[i] - values[j]) > 0:
+                continue
+            for place, policy in ((1, "optimistic"), (0, "pessimistic")):
+                if sign * (ends[j][place] - ends[i][place]) > 0:
+                    lines.append(
+                        f"The order depends on ties: with {policy} ties, {names[j]} ({heading} "
+                        f"{ends[j][place]:.{decimals}f}) is ahead of {names[i]} ({ends[i][place]:.{decimals}f}), since "
+                        f"{_tied(results, names, (j, i))}."
+                    )
+                    named |= {i, j}
+                    break
+    lines = lines[:1] + ([f"There are {len(lines) - 1} more such pairs of models."] if len(lines) > 1 else [])
+    for i, result in enumerate(results):
+        if i not in named and result.tie_rate > MIN_TIES and all(map(math.isfinite, ends[i])):
+            low, high = sorted(ends[i])
+            lines.append(
+                f"{result.tie_rate:.1%} of the ranks of {names[i]} tie with a rival: its {heading} is "
+                f"{low:.{decimals}f} to {high:.{decimals}f}, depending on how ties are broken."
+            )
+    return lines
+
+
+def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Sequence[int]) -> str:
+    return " and ".join(
+        f"{results[i].tie_rate:.1%} of the ranks of {names[i]} tie" for i in models if results[i].tie_rate > MIN_TIES
+    )
+
+
+def relation_patterns(result: EvaluationResult) -> dict[str, str]:
+    """Return the pattern of each relation by its label, if the result has the column ``pattern``."""
+    if "pattern" not in result.columns.columns:
+        return {}
+    pairs = zip(result.table["p"].tolist(), result.columns["pattern"].tolist())
+    patterns: dict[str, str] = {}
+    for p, pattern in dict.fromkeys(pairs):
+        label = result.relations.labels[p]
+        patterns[label] = "several" if label in patterns else str(pattern)
+    return patterns
+
+
+def ranked_sides(results: Sequence[EvaluationResult]) -> list[str]:
+    """Return ``"both"`` and the sides that any result has, in a fixed order."""
+    return [side for side in ("both", *SIDES) if any(side in result.rank_table.sides for result in results)]

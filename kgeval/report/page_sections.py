@@ -1,0 +1,1238 @@
+"""The sections of the report page: HTML made from the content that `kgeval.report.page_content.page_data` computes.
+
+`kgeval.report.page.write_page` calls `sections`. All text goes through `kgeval.markup`, which escapes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kgeval.comparison import is_at_floor, p_text
+from kgeval.markup import Markup, joined, tag
+from kgeval.markup_charts import interval_bar
+from kgeval.metrics import display_of
+from kgeval.report import charts
+from kgeval.report.page_numbers import (
+    MISSING,
+    Number,
+    difference_text,
+    interval_text,
+    is_number,
+    percent,
+    signed,
+    whole,
+    written,
+)
+from kgeval.stats import FEW_CLUSTERS
+
+Data = Mapping[str, Any]
+N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS, MAX_NAME = 8, 2, 4, 30, 8, 32
+MAX_HEAD, MAX_RELATION = 20, 70  # characters of a model in a narrow column, and of a relation beside its bar
+MIN_POINTS = 3  # a chart of relations needs at least this many
+N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
+MIN_TIES = 0.01  # a larger share of ties is written beside the value
+COMMON_COLUMNS = ("pattern", "cardinality", "degree_given", "degree_asked")  # shown open; others are folded
+CITATION = """@software{kgeval,
+  title = {kgeval: exact, comparable evaluation of knowledge-graph embedding models},
+  author = {{The kgeval authors}},
+  version = {VERSION}
+}"""
+
+
+def sections(data: Data, title: str, command: str, version: str, latex: str) -> list[Markup]:
+    """Return the sections of the page, in their order.
+
+    Parameters
+    ----------
+    data : dict
+        From `page_data`.
+    title : str
+        The title of the page, which is its first heading.
+    command : str
+        How the page can be made again.
+    version : str
+        The version of kgeval, for the citation.
+    latex : str
+        The table of metrics as LaTeX.
+    """
+    return [
+        answer(data, title),
+        metrics(data, latex),
+        where(data),
+        relations(data),
+        triples(data),
+        distributions(data),
+        background(data, command, version),
+    ]
+
+
+# ---- pieces ----
+
+
+def section(name: str, title: str, *children: Any) -> Markup:
+    """Return a section with its heading."""
+    heading = tag("h2", title, id=f"{name}-title")
+    return tag("section", heading, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def label(text: str, limit: int | None = None) -> Markup:
+    """Return a label whose direction of writing does not change the text around it."""
+    shown = text if limit is None else charts.short(text, limit)
+    return tag("bdi", shown, title=text if shown != text else None)
+
+
+def folded(title: Any, *children: Any, is_open: bool = False, id: str | None = None) -> Markup:
+    """Return content that opens when its title is clicked."""
+    return tag("details", tag("summary", title), *children, open=is_open, id=id, class_="fold")
+
+
+def model_name(data: Data, model: int) -> Markup:
+    """Return the sample of a model's colour, and its name."""
+    return tag("span", charts.swatch(model), label(data["models"][model], MAX_NAME), class_="model")
+
+
+def bare(data: Data, model: int) -> str:
+    """Return the name of a model, shortened."""
+    return charts.short(data["models"][model], MAX_NAME)
+
+
+def table(
+    caption: Any,
+    heads: Sequence[Any],
+    bodies: Iterable[Markup],
+    *,
+    name: str,
+    classes: str = "",
+    scrolls: bool = False,
+    numbers: Iterable[int] = (),
+) -> Markup:
+    """Return a table in a box that scrolls if the table is too wide.
+
+    Parameters
+    ----------
+    caption : str or Markup
+    heads : sequence
+        The content of each head cell.
+    bodies : iterable of Markup
+        ``tbody`` elements.
+    name : str
+        The name of the file to download, without its ending.
+    classes : str
+        Further classes of the table: ``sortable``.
+    scrolls : bool
+        Whether a long table scrolls in its box, with its head in view.
+    numbers : iterable of int
+        The columns of numbers, which are set to the right.
+    """
+    right = set(numbers)
+    row = [tag("th", head, scope="col", class_="number" if i in right else None) for i, head in enumerate(heads)]
+    whole_table = tag(
+        "table",
+        tag("caption", tag("span", caption)),
+        tag("thead", tag("tr", *row)),
+        *bodies,
+        class_=classes or None,
+        data_name=name,
+    )
+    text = name.replace("-", " ") if isinstance(caption, Markup) else caption
+    box = "scroll tall" if scrolls else "scroll"
+    return tag("div", whole_table, class_=box, role="region", tabindex="0", aria_label=text)
+
+
+def row_head(*content: Any, **attributes: Any) -> Markup:
+    """Return the head cell of a row."""
+    return tag("th", *content, scope="row", **attributes)
+
+
+def number(text: Any, value: Number = None, *more: Any, classes: str = "", **attributes: Any) -> Markup:
+    """Return a cell of a number; its value with more digits is kept in ``data-v``, for sorting and downloads."""
+    return tag("td", text, *more, class_=f"number {classes}".strip(), data_v=_exact(value), **attributes)
+
+
+def value_cell(
+    cell: Sequence[Any], metric: str, *, bar: Markup | None = None, classes: str = "", note: Any = None
+) -> Markup:
+    """Return a cell of a value of a metric with its interval; the bounds if ranks are undecided, else the reason."""
+    value, low, high, reason = [*cell, None, None, None, ""][:4] if len(cell) < 4 else cell[:4]
+    text = written(value, metric)
+    if value is None and len(cell) > 4 and cell[4] is not None:
+        text = f"{written(cell[4], metric)} to {written(cell[5], metric)}"
+    ends = interval_text((value, low, high), metric)
+    return number(
+        text, value, tag("small", ends) if ends else None, bar, note,
+        classes=classes, title=reason or None, data_l=_exact(low), data_h=_exact(high),
+    )  # fmt: skip
+
+
+def difference_cell(cell: Sequence[Number], metric: str, classes: str = "") -> Markup:
+    """Return a cell of a difference with its interval; marked if the interval excludes 0."""
+    text, ends = difference_text(cell, metric)
+    value, low, high = cell[:3]
+    is_sure = is_number(low) and is_number(high) and (low or 0.0) * (high or 0.0) > 0
+    return number(
+        text, value, tag("small", ends) if ends else None,
+        classes=f"{classes} sure" if is_sure else classes, data_l=_exact(low), data_h=_exact(high),
+    )  # fmt: skip
+
+
+def _exact(value: Number) -> str | None:
+    """Return a number with the digits that the page keeps for sorting and downloads; None if there is none."""
+    return f"{value:.{N_DIGITS}g}" if value is not None and math.isfinite(value) else None
+
+
+def block(text: str, name: str) -> Markup:
+    """Return text in lines that can be copied."""
+    lines = text.split("\n")
+    content = joined(*(joined(Markup("\n") if i else None, line) for i, line in enumerate(lines)))
+    return tag("div", tag("pre", content, id=name, tabindex="0"), class_="copy", data_copy=name)
+
+
+def limits_of(cells: Iterable[Sequence[Any]], ends: Iterable[Sequence[float] | None] = ()) -> tuple[float, float]:
+    """Return limits that hold all values, intervals and ends, with a margin."""
+    values = [end for cell in cells for end in cell[:3] if is_number(end)]
+    values += [end for pair in ends if pair for end in pair]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    margin = 0.08 * (high - low) or 0.5 * abs(high) or 0.5
+    return low - margin, high + margin
+
+
+def bar_of(
+    cell: Sequence[Any],
+    limits: tuple[float, float],
+    chance: Number = None,
+    ends: Sequence[float] | None = None,
+    model: int | None = None,
+) -> Markup:
+    """Return the drawing of a value with its interval; its whisker reaches from pessimistic to optimistic ties."""
+    value, low, high = (math.nan if end is None else end for end in cell[:3])
+    pair = (ends[0], ends[1]) if ends else None
+    classes = "track" if model is None else f"track {charts.model_class(model)}"
+    return interval_bar(value, low, high, limits, chance, ends=pair, class_=classes)
+
+
+def is_better_first(difference: Number, higher_is_better: bool) -> bool:
+    """Return whether a difference, first - second, is in favour of the first model."""
+    return difference is not None and (difference > 0) == higher_is_better
+
+
+# ---- 1: the answer ----
+
+
+def answer(data: Data, title: str) -> Markup:
+    """Return the verdict, the first metric of each model, the differences, and at most two cautions."""
+    cautions = data["cautions"][:N_CAUTIONS]
+    rest = [tag("li", text) for text in data["cautions"][N_CAUTIONS:]]
+    rest += [tag("li", line.partition(": ")[2]) for line in _lines(data) if line.startswith("note: ")]
+    return tag(
+        "section",
+        tag("h1", tag("bdi", title), id="answer-title"),
+        tag("p", tag("bdi", data["verdict"]["sentence"]), class_=f"verdict {data['verdict']['outcome']}"),
+        tag("div", first_values(data), differences(data), class_="first"),
+        tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
+        folded(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *rest, class_="plain"))
+        if rest
+        else None,
+        id="answer",
+        aria_labelledby="answer-title",
+    )
+
+
+def _lines(data: Data) -> list[str]:
+    """Return all lines above the tables: shared ones, those of each model, those of the comparison; each once."""
+    lines = list(data["head"]["common"])
+    for name, of_model in zip(data["models"], data["head"]["own"]):
+        lines += [line.replace("note: ", f"note: {name}: ", 1) for line in of_model]
+    return list(dict.fromkeys([*lines, *((data["comparison"] or {}).get("head", []))]))
+
+
+def first_values(data: Data) -> Markup:
+    """Return the first metric of each model, best first, with its interval."""
+    metric, heading, compared = data["verdict"]["metric"], data["verdict"]["heading"], data["comparison"]
+    place = next((i for i, one in enumerate(data["metrics"]) if one["key"] == metric), None)
+    if place is None:  # a metric that the tables below do not have, such as raw.mrr
+        return compared_values(data)
+    # The group of each model: both sides; for a model that ranked one side, this side.
+    groups: dict[int, Data] = {}
+    for group in data["summary"]:
+        for row in group["rows"]:
+            groups.setdefault(row["model"], group)
+    rows = {i: next(row for row in group["rows"] if row["model"] == i) for i, group in groups.items()}
+    order = compared["order"] if compared else range(len(data["models"]))
+    limits = limits_of([rows[i]["cells"][place] for i in order], [rows[i]["ends"][place] for i in order])
+    lines = []
+    for i in order:
+        cell, ends, chance = rows[i]["cells"][place], rows[i]["ends"][place], _chance(groups[i], i, place)
+        notes = [_sides(groups[i])] if len({group["side"] for group in groups.values()}) > 1 else []
+        if ends:
+            tied = f"{percent(data['tie_rates'][i])} tie: {written(ends[0], metric)}"
+            notes.append(f"{tied} to {written(ends[1], metric)}")
+        note = tag("span", "; ".join(notes), class_="ties") if notes else None
+        classes = _classes(data, rows[i], place)
+        drawn = tag("td", bar_of(cell, limits, chance, ends, i), class_="drawn")
+        lines.append(
+            tag("tr", row_head(model_name(data, i)), value_cell(cell, metric, classes=classes, note=note), drawn)
+        )
+    levels = {written(_chance(groups[i], i, place), metric) for i in order}
+    caption = f"{heading} with {data['confidence']:.0%} intervals (filtered ranks)."
+    caption += f" Chance: {min(levels)}." if len(levels) == 1 else ""
+    caption += (
+        " Thin line: from pessimistic to optimistic ties." if any(row["ends"][place] for row in rows.values()) else ""
+    )
+    return table(caption, ["model", heading, "interval"], [tag("tbody", *lines)], name="first", numbers=[1])
+
+
+def compared_values(data: Data) -> Markup:
+    """Return the first compared metric of each model, best first, as the comparison has it."""
+    compared, metric, heading = data["comparison"], data["verdict"]["metric"], data["verdict"]["heading"]
+    limits = limits_of(compared["values"])
+    lines = []
+    for i in compared["order"]:
+        cell = compared["values"][i]
+        classes = "best" if data["models"][i] in data["verdict"]["leaders"][metric] and not data["differences"] else ""
+        drawn = tag("td", bar_of(cell, limits, model=i), class_="drawn")
+        lines.append(tag("tr", row_head(model_name(data, i)), value_cell([*cell, ""], metric, classes=classes), drawn))
+    caption = f"{heading} with {compared['confidence']:.0%} intervals."
+    return table(caption, ["model", heading, "interval"], [tag("tbody", *lines)], name="first", numbers=[1])
+
+
+def _sides(group: Data) -> str:
+    """Return which sides a group of the summary has, in words."""
+    return "both sides" if group["side"] == "both" else f"{group['side']} side"
+
+
+def _chance(group: Data, model: int, place: int) -> Number:
+    """Return the chance level of a metric for a model of a group of the summary."""
+    rows = group["chance"]
+    row = rows[0] if len(rows) == 1 else rows[[row["model"] for row in group["rows"]].index(model)]
+    value: Number = row["cells"][place][0]
+    return value
+
+
+def _classes(data: Data, row: Data, place: int) -> str:
+    """Return how a value is set: bold if no model is known to be better, grey if it is not above chance."""
+    leaders = data["verdict"]["leaders"].get(_key_of(data, row, place), [])
+    is_leader = data["models"][row["model"]] in leaders and not data["differences"]
+    return " ".join(
+        filter(None, ["best" if is_leader and row["above"][place] else "", "" if row["above"][place] else "grey"])
+    )
+
+
+def _key_of(data: Data, row: Data, place: int) -> str:
+    """Return the key of a cell of the summary as a comparison writes it; filtered values of both sides are plain."""
+    key = data["metrics"][place]["key"]
+    parts = [part for part in (row["setting"], row["side"]) if part not in ("filtered", "both")]
+    return ".".join([*parts, key])
+
+
+def differences(data: Data) -> Markup | None:
+    """Return the differences of all pairs of models in the first metric: a forest plot, or a matrix for many models."""
+    compared = data["comparison"]
+    if not compared:
+        if len(data["models"]) == 1:
+            return None
+        text = "The results were not compared, so no difference is tested."
+        return tag("p", text, class_="muted")
+    metric = data["verdict"]["metric"]
+    rows = [row for row in compared["rows"] if row["metric"] == metric]
+    if len(data["models"]) > MAX_FOREST:
+        return matrix(data, rows)
+    order = [data["models"][i] for i in compared["order"]]
+    oriented = sorted(
+        (_oriented(row, order) for row in rows), key=lambda row: (order.index(row["first"]), order.index(row["second"]))
+    )
+    limits = limits_of([(0.0, None, None), *((row["difference"], row["low"], row["high"]) for row in oriented)])
+    bodies = []
+    for row in oriented:
+        cell = (row["difference"], row["low"], row["high"])
+        is_sure = row["better"] != "undecided"
+        text, ends = difference_text(cell, metric)
+        bodies.append(
+            tag(
+                "tr",
+                row_head(_pair(row["first"], row["second"])),
+                tag("td", charts.difference_bar(cell, limits, title=f"{text} {ends}", is_sure=is_sure), class_="drawn"),
+                difference_cell(cell, metric, "best" if is_sure else ""),
+                number(_p(row["p_holm"], row, compared), row["p_holm"]),
+                class_=None if is_sure else "undecided",
+            )
+        )
+    sides = ("", "first better →") if data["verdict"]["higher_is_better"] else ("← first better", "")
+    axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
+    caption = (
+        f"Differences in {data['verdict']['heading']} with {compared['confidence']:.0%} intervals; p corrected by "
+        f"Holm's method. Vertical line: 0. Open mark: undecided."
+    )
+    heads = ["first - second", axis, "difference", "p"]
+    return table(caption, heads, [tag("tbody", *bodies)], name="differences", numbers=[2, 3])
+
+
+def _pair(first: str, second: str) -> Markup:
+    return joined(label(first, MAX_NAME), " - ", label(second, MAX_NAME))
+
+
+def _p(value: Number, row: Data, compared: Data) -> str:
+    """Return a p-value of a row of a comparison as text."""
+    if value is None:
+        return MISSING
+    is_floor = row["p"] is not None and is_at_floor(row, compared["n_resamples"])
+    return p_text(value, compared["alpha"], is_floor).replace("<=", "≤")
+
+
+def _oriented(row: Data, order: Sequence[str]) -> Data:
+    """Return a row of the comparison so that the model that comes first in `order` is the first of the pair."""
+    if order.index(row["first"]) < order.index(row["second"]):
+        return row
+    swapped = {"first": row["second"], "second": row["first"], "wins": row["losses"], "losses": row["wins"]}
+    swapped |= {"value_first": row["value_second"], "value_second": row["value_first"]}
+    difference, low, high = (None if row[name] is None else -row[name] for name in ("difference", "high", "low"))
+    return {**row, **swapped, "difference": difference, "low": low, "high": high}
+
+
+def matrix(data: Data, rows: Sequence[Data]) -> Markup:
+    """Return the differences of all pairs as a matrix: row - column, best model first."""
+    metric, order = data["verdict"]["metric"], data["comparison"]["order"]
+    names = [data["models"][i] for i in order]
+    found = {}
+    for row in rows:
+        found[row["first"], row["second"]] = _oriented(row, [row["first"], row["second"]])
+        found[row["second"], row["first"]] = _oriented(row, [row["second"], row["first"]])
+    bodies = []
+    for i, name in zip(order, names):
+        cells = []
+        for other in names:
+            if other == name:
+                cells.append(tag("td", "", class_="number"))
+                continue
+            row = found[name, other]
+            cell = (row["difference"], row["low"], row["high"])
+            is_sure = row["better"] != "undecided"
+            kind = ("gain" if row["better"] == name else "loss") if is_sure else "grey"
+            text, ends = difference_text(cell, metric)
+            title = f"{name} - {other}: {text} {ends}, p {_p(row['p_holm'], row, data['comparison'])}"
+            cells.append(number(text, row["difference"], classes=kind, title=title))
+        bodies.append(tag("tr", row_head(model_name(data, i)), *cells))
+    caption = (
+        f"Differences in {data['verdict']['heading']}, row - column. Bold: significant (Holm); blue: the row is "
+        "better, orange: the column is better. Grey: undecided. All intervals are in the table of all tests."
+    )
+    heads = ["row", *(label(name, 12) for name in names)]
+    made = [tag("tbody", *bodies)]
+    return table(caption, heads, made, name="differences", classes="matrix", numbers=range(1, len(heads)))
+
+
+# ---- 2: metrics ----
+
+
+def metrics(data: Data, latex: str) -> Markup:
+    """Return the table of metrics of filtered ranks; other sides and raw ranks are folded."""
+    first, *others = data["summary"]
+    compared = data["comparison"]
+    bold = "Nothing is bold, since the results are not comparable." if data["differences"] else ""
+    if compared and not bold and _has(data, "best"):
+        bold = "Bold: the leader and all models that the test cannot tell from it"
+        untested = [one["heading"] for one in data["metrics"] if one["key"] not in data["verdict"]["leaders"]]
+        bold += f" ({', '.join(untested)}: not tested)." if untested else "."
+    grey = "Grey: not above chance." if _has(data, "grey") else ""
+    ties = any(row["ends"][0] for row in first["rows"])
+    purposes = " ".join(f"{text}." for text in data["purposes"])
+    intro = [bold, grey, "Thin line: from pessimistic to optimistic ties." if ties else "", "Tick: chance.", purposes]
+    return section(
+        "metrics",
+        "Metrics",
+        metric_table(data, first, has_bars=True),
+        tag("p", " ".join(filter(None, intro)), class_="muted"),
+        reasons(data),
+        folded("Each side, and raw ranks", *(metric_table(data, group) for group in others)) if others else None,
+        folded("This table as LaTeX", block(latex, "latex")),
+    )
+
+
+def _has(data: Data, kind: str) -> bool:
+    """Return whether any value of the tables of metrics is ``"best"`` or ``"grey"``."""
+    places = range(len(data["metrics"]))
+    rows = [row for group in data["summary"] for row in group["rows"]]
+    return any(kind in _classes(data, row, place) for row in rows for place in places)
+
+
+def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
+    """Return the metrics of all models in one setting and side."""
+    keys = [one["key"] for one in data["metrics"]]
+    limits = [
+        limits_of([row["cells"][place] for row in group["rows"]], [row["ends"][place] for row in group["rows"]])
+        for place in range(len(keys))
+    ]
+    ns = {row["n"] for row in group["rows"]}
+    bodies = []
+    for row in group["rows"]:
+        cells = []
+        for place, key in enumerate(keys):
+            cell = row["cells"][place]
+            bar = bar_of(cell, limits[place], _chance(group, row["model"], place), row["ends"][place], row["model"])
+            cells.append(value_cell(cell, key, bar=bar if has_bars else None, classes=_classes(data, row, place)))
+        ties = data["tie_rates"][row["model"]]
+        if has_bars:
+            cells.append(number(percent(ties), ties, classes="warn" if (ties or 0.0) > MIN_TIES else ""))
+        if len(ns) > 1:
+            cells.append(number(whole(row["n"]), row["n"]))
+        bodies.append(tag("tr", row_head(model_name(data, row["model"])), *cells))
+    for row in group["chance"]:
+        cells = [value_cell(cell, key) for cell, key in zip(row["cells"], keys)]
+        cells += [tag("td")] * (has_bars + (len(ns) > 1))
+        bodies.append(tag("tr", row_head(row["name"]), *cells, class_="chance"))
+    heads = ["model", *(_direction(one) for one in data["metrics"])]
+    heads += ["ties"] if has_bars else []
+    heads += ["ranks"] if len(ns) > 1 else []
+    size = f"; {whole(min(ns))} ranks" if len(ns) == 1 else ""
+    kind = f"{group['setting'].capitalize()} ranks, {_sides(group)}{size}"
+    caption = f"{kind}, realistic ties, {data['confidence']:.0%} intervals"
+    name = f"metrics-{group['setting']}-{group['side']}"
+    return table(caption, heads, [tag("tbody", *bodies)], name=name, numbers=range(1, len(heads)))
+
+
+def _direction(metric: Data) -> Markup:
+    """Return the heading of a metric with an arrow that says which values are better."""
+    is_higher = metric["higher_is_better"]
+    arrow = tag("span", "↑" if is_higher else "↓", title=f"{'higher' if is_higher else 'lower'} is better")
+    return joined(metric["heading"], " ", arrow)
+
+
+def reasons(data: Data) -> Markup | None:
+    """Return why numbers of the tables of metrics are undefined: each reason once, with what it concerns."""
+    found: dict[str, list[str]] = {}
+    for group in data["summary"]:
+        for row in [*group["rows"], *group["chance"]]:
+            for metric, cell in zip(data["metrics"], row["cells"]):
+                if cell[3] and len(cell) <= 4:
+                    what = f"{metric['heading']} of {row['name']} ({group['setting']}, {group['side']})"
+                    found.setdefault(cell[3], []).append(what)
+    items = []
+    for reason, places in found.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        items.append(tag("li", f"{places[0]}{more}: {reason}"))
+    return tag("ul", *items, class_="reasons") if items else None
+
+
+# ---- 3: where ----
+
+
+def where(data: Data) -> Markup:
+    """Return where models differ: relations and groups; for one model, where it is best and worst."""
+    compared = data["comparison"]
+    if compared and compared["pairs"] and compared["pairs"][0]["relations"]:
+        parts = []
+        for place, pair in enumerate(compared["pairs"]):
+            first, second = (bare(data, pair[name]) for name in ("first", "second"))
+            content: list[Any] = [gains(data, pair), group_gaps(data, pair)]
+            if place:
+                parts.append(folded(f"{first} - {second}", *content))
+            else:
+                names = [tag("h3", label(first), " - ", label(second))] if len(compared["pairs"]) > 1 else []
+                parts += [*names, *content]
+        return section("where", "Where they differ", *parts, group_values(data))
+    tables = [best_and_worst(data), group_values(data, is_open=True)]
+    return section("where", "Where it is best and worst" if len(data["models"]) == 1 else "Groups", *tables)
+
+
+def gains(data: Data, pair: Data) -> Markup:
+    """Return bars for the relations with the largest gains and losses, and for all others together."""
+    metric, higher = data["verdict"]["metric"], data["verdict"]["higher_is_better"]
+    sign = 1 if higher else -1
+    known = [row for row in pair["relations"] if is_number(row["contribution"])]
+    won = [row for row in known if sign * row["contribution"] > 0][:N_GAINS]
+    lost = [row for row in known if sign * row["contribution"] < 0][:N_GAINS]
+    shown = {id(row) for row in (*won, *lost)}
+    others = [row for row in known if id(row) not in shown]
+    rest = sum(row["contribution"] for row in others)
+    total = sum(row["contribution"] for row in known)
+    limits = charts.difference_limits([[row["contribution"]] for row in (*won, *lost)] + [[rest]])
+    first, second = (bare(data, pair[name]) for name in ("first", "second"))
+
+    def line(name: Any, value: float, cells: Sequence[Any], classes: str | None = None) -> Markup:
+        model = pair["first"] if sign * value > 0 else pair["second"]
+        text = signed(value, metric, 5)
+        drawn = charts.contribution_bar(sign * value, limits, model, title=text)
+        return tag("tr", row_head(name), tag("td", drawn, class_="drawn"), number(text, value), *cells, class_=classes)
+
+    def relation(row: Data) -> Markup:
+        cell = (row["difference"], row["low"], row["high"])
+        cells = [difference_cell(cell, metric), number(whole(row["n"]), row["n"])]
+        flag = tag("strong", "reversed", class_="flag") if row["reversed"] else None
+        return line(joined(label(row["relation"], MAX_RELATION), " ", flag), row["contribution"], cells)
+
+    empty = [tag("td"), number(whole(sum(row["n"] for row in others)))]
+    bodies = [
+        tag("tbody", *map(relation, won)),
+        tag("tbody", line(f"the other {len(others)}", rest, empty, "rest")) if others else None,
+        tag("tbody", *(relation(row) for row in reversed(lost))),
+        tag(
+            "tbody",
+            tag(
+                "tr", row_head(f"all {len(known)}"), tag("td"), number(signed(total, metric, 5), total), tag("td"),
+                number(whole(sum(row["n"] for row in known))), class_="total",
+            ),
+        ),
+    ]  # fmt: skip
+    axis = tag("span", tag("span", f"{second} better"), tag("span", f"{first} better"), class_="axis")
+    caption = (
+        f"Relations that move the difference in {data['verdict']['heading']} most, {first} - {second}; contributions "
+        "add up to the difference"
+    )
+    heads = ["relation", axis, "contribution", "difference", "ranks"]
+    kept = [body for body in bodies if body]
+    return table(caption, heads, kept, name=f"gains-{pair['second']}", classes="bars", numbers=[2, 3, 4])
+
+
+def group_gaps(data: Data, pair: Data) -> list[Markup]:
+    """Return the differences by pattern, cardinality and degree; a group in which the other model leads is flagged."""
+    metric = data["verdict"]["metric"]
+    first, second = (bare(data, pair[name]) for name in ("first", "second"))
+    open_tables: list[tuple[str, Markup]] = []
+    others: list[tuple[str, Markup]] = []
+    columns = sorted(pair["groups"], key=lambda name: (*COMMON_COLUMNS, name).index(name))
+    for column in columns:
+        rows = pair["groups"][column]
+        if len(rows) < 2:
+            continue
+        cells = [(row["difference"], row["low"], row["high"]) for row in rows]
+        limits = charts.difference_limits(cells)
+        body = []
+        for row, cell in zip(rows, cells):
+            is_sure = cell[1] is not None and cell[2] is not None and cell[1] * cell[2] > 0
+            flag = tag("strong", "reversed", class_="flag") if row["reversed"] else None
+            body.append(
+                tag(
+                    "tr",
+                    row_head(label(row["group"]), " ", flag),
+                    tag(
+                        "td",
+                        charts.difference_bar(cell, limits, difference_text(cell, metric)[0], is_sure),
+                        class_="drawn",
+                    ),
+                    difference_cell(cell, metric),
+                    number(written(row["value_first"], metric), row["value_first"]),
+                    number(written(row["value_second"], metric), row["value_second"]),
+                    number(whole(row["n"]), row["n"]),
+                    class_="reversed" if row["reversed"] else None,
+                )
+            )
+        heads = [column, "interval", "difference", label(first, MAX_HEAD), label(second, MAX_HEAD), "ranks"]
+        caption = f"Difference in {data['verdict']['heading']} by {column}, {first} - {second}"
+        made = table(caption, heads, [tag("tbody", *body)], name=f"by-{column}-{pair['second']}", numbers=[2, 3, 4, 5])
+        (open_tables if column in COMMON_COLUMNS else others).append((column, made))
+    parts = []
+    if open_tables:
+        parts.append(tag("h3", "By pattern, cardinality and degree"))
+        parts.append(tag("div", *(made for _, made in open_tables), class_="pair"))
+    if others:
+        parts.append(folded(f"By {', '.join(column for column, _ in others)}", *(made for _, made in others)))
+    if any(row["reversed"] for rows in pair["groups"].values() for row in rows):
+        text = (
+            "Reversed: the other model leads in this group; the interval of the difference, corrected for the number "
+            "of groups, excludes 0."
+        )
+        parts.append(tag("p", text, class_="muted"))
+    return parts
+
+
+def best_and_worst(data: Data) -> Markup | None:
+    """Return the relations on which the first model is best and worst; all of them if they are few."""
+    if len(data["models"]) > 1:
+        return None
+    found = data["relations"]
+    key, higher = found["metrics"][0]["key"], found["metrics"][0]["higher_is_better"]
+    cells = [[part[i] for part in found["values"][0][0]] for i in range(len(found["labels"]))]
+    known = [i for i, cell in enumerate(cells) if cell[0] is not None]
+    known.sort(key=lambda i: cells[i][0], reverse=higher)
+    few = len(known) <= MAX_DOTS
+    minimum = 0
+    if not few:
+        counts = sorted(found["n"][0][i] for i in known)
+        minimum = max(10, counts[len(counts) // 4])
+        known = [i for i in known if found["n"][0][i] >= minimum]
+        known = known[:N_GAINS] + known[-N_GAINS:] if len(known) > 2 * N_GAINS else known
+    limits = limits_of([cells[i] for i in known])
+    rows = [
+        tag(
+            "tr",
+            row_head(label(found["labels"][i], MAX_RELATION)),
+            tag("td", bar_of(cells[i], limits), class_="drawn"),
+            value_cell(cells[i], key),
+            number(whole(found["n"][0][i]), found["n"][0][i]),
+        )
+        for i in known
+    ]
+    heading = found["metrics"][0]["heading"]
+    caption = f"{heading} of each relation, best first" if few else (
+        f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}, among those with at least {minimum} ranks"
+    )  # fmt: skip
+    heads = ["relation", "interval", heading, "ranks"]
+    return table(caption, heads, [tag("tbody", *rows)], name="best-and-worst", numbers=[2, 3])
+
+
+def group_values(data: Data, is_open: bool = False) -> list[Markup]:
+    """Return all metrics by each column, in tables that are folded."""
+    found = data["breakdowns"]
+    keys = [metric["key"] for metric in found["metrics"]]
+    parts = []
+    several = len(data["models"]) > 1
+    for place, column in enumerate(found["columns"]):
+        bodies = []
+        for group_place, group in enumerate(column["groups"]):
+            rows = []
+            for model, of_model in enumerate(column["models"]):
+                if of_model is None or group_place not in of_model["places"]:
+                    continue
+                i = of_model["places"].index(group_place)
+                cells = [value_cell([part[i] for part in values], key) for values, key in zip(of_model["values"], keys)]
+                rows.append(
+                    tag(
+                        "tr",
+                        row_head(label(group)),
+                        tag("td", model_name(data, model)) if several else None,
+                        number(whole(of_model["n"][i]), of_model["n"][i]),
+                        number(percent(of_model["share"][i]), of_model["share"][i]),
+                        *cells,
+                    )
+                )
+            bodies.append(tag("tbody", *rows))
+        heads = [column["name"], *(["model"] if several else []), "ranks", "share"]
+        start = len(heads) - 2
+        heads += [metric["heading"] for metric in found["metrics"]]
+        caption = f"Metrics by {column['name']} (filtered, all sides, realistic ties)"
+        made = table(caption, heads, bodies, name=f"metrics-by-{place}", scrolls=True, numbers=range(start, len(heads)))
+        left = [
+            f"{whole(one['n_all'] - len(one['groups']))} smaller groups, {percent(one['share_left'])} of the ranks, "
+            "are left out."
+            for one in column["models"]
+            if one and one["n_all"] > len(one["groups"])
+        ]
+        notes = [tag("p", text, class_="muted left-out") for text in dict.fromkeys(left)]
+        title = joined("All metrics by ", label(column["name"]))
+        parts.append(folded(title, made, *notes, is_open=is_open and place == 0))
+    names = ", ".join(column["name"] for column in found["columns"])
+    parts = [folded(f"All metrics by {names}", *parts, is_open=is_open)] if parts else []
+    notes = [note for note in dict.fromkeys(found["notes"]) if note]
+    if parts and len(notes) == 1 and all(found["notes"]):
+        parts.append(tag("p", f"{notes[0]}.", class_="muted over-splits"))
+    elif parts:
+        lines = [f"{name}: {note}." for name, note in zip(data["models"], found["notes"]) if note]
+        parts += [tag("p", line, class_="muted over-splits") for line in lines]
+    return parts
+
+
+# ---- 4: relations ----
+
+
+def relations(data: Data) -> Markup:
+    """Return the table of relations, whose rows open, and a chart of them."""
+    found = data["relations"]
+    labels, n_models = found["labels"], len(data["models"])
+    metric = data["verdict"]["metric"]
+    keys = [one["key"] for one in found["metrics"]]
+    place = keys.index(metric) if metric in keys else 0
+    same = all(counts == found["n"][0] for counts in found["n"])
+    patterned = len(set(found["patterns"])) > 1
+    heads: list[Any] = ["relation", *(["ranks"] if same else [f"ranks, {bare(data, i)}" for i in range(n_models)])]
+    heads += ["pattern"] if patterned else []
+    first_number = len(heads)
+    heads += [model_name(data, i) for i in range(n_models)]
+    for pair in found["differences"]:
+        prefix = "" if metric in keys else f"{data['verdict']['heading']}: "
+        heads.append(joined(prefix, _pair(data["models"][pair["first"]], data["models"][pair["second"]])))
+    bodies = []
+    for i, name in enumerate(labels):
+        ns = [found["n"][0][i]] if same else [counts[i] for counts in found["n"]]
+        cells = [number(whole(n), n) for n in ns]
+        cells += [tag("td", found["patterns"][i])] if patterned else []
+        for model in range(n_models):
+            cells.append(value_cell([part[i] for part in found["values"][model][place]], keys[place]))
+        for pair in found["differences"]:
+            cell = pair["values"][i]
+            cells.append(difference_cell(cell, metric) if cell else number(MISSING))
+        opened = _opened(data, i, len(heads))
+        title = tag("details", tag("summary", label(name))) if opened else label(name)
+        row = tag("tr", row_head(title), *cells)
+        bodies.append(
+            tag(
+                "tbody",
+                row,
+                opened,
+                data_n=max(ns),
+                data_pattern=found["patterns"][i] or None,
+                data_sure=_sure(found, i),
+            )
+        )
+    caption = (
+        f"{found['metrics'][place]['heading']} of each relation with {data['confidence']:.0%} intervals (filtered, all "
+        "sides, realistic ties); click a relation for its other metrics and triples"
+    )
+    numbers = [i for i in range(1, len(heads)) if not (patterned and i == first_number - 1)]
+    left = found["n_all"] - len(labels)
+    return section(
+        "relations",
+        "Relations",
+        _filters(data, patterned),
+        tag(
+            "p",
+            f'{whole(left)} relations with fewer ranks are left out; result.by("relation") returns all.',
+            class_="muted",
+        )
+        if left
+        else None,
+        table(caption, heads, bodies, name="relations", classes="sortable opens", scrolls=True, numbers=numbers),
+        relation_chart(data, place),
+    )
+
+
+def _sure(found: Data, i: int) -> str | None:
+    """Return which model of the first pair is higher on a relation, if the interval of the difference excludes 0."""
+    cell = found["differences"][0]["values"][i] if found["differences"] else None
+    if not cell or not (is_number(cell[1]) and is_number(cell[2])) or not cell[1] * cell[2] > 0:
+        return None
+    return "first" if cell[0] > 0 else "second"
+
+
+def _filters(data: Data, patterned: bool) -> Markup:
+    """Return the fields that filter the table of relations; hidden until the script runs."""
+    found = data["relations"]
+    fields = [
+        tag("label", "Search ", tag("input", type="search", id="search", autocomplete="off", spellcheck="false")),
+        tag(
+            "label", "At least ",
+            tag("input", type="number", id="least", min=0, value=0, inputmode="numeric", autocomplete="off"), " ranks",
+        ),
+    ]  # fmt: skip
+    if patterned:
+        kinds = sorted(set(found["patterns"]))
+        options = [tag("option", "all", value=""), *(tag("option", kind or "none", value=kind) for kind in kinds)]
+        fields.append(tag("label", "Pattern ", tag("select", *options, id="pattern", autocomplete="off")))
+    if found["differences"]:
+        pair = found["differences"][0]
+        options = [
+            tag("option", "all", value=""),
+            tag("option", f"{bare(data, pair['first'])} higher", value="first"),
+            tag("option", f"{bare(data, pair['second'])} higher", value="second"),
+            tag("option", "interval includes 0", value="none"),
+        ]
+        fields.append(tag("label", "Difference ", tag("select", *options, id="sure", autocomplete="off")))
+    status = tag("p", f"{whole(len(found['labels']))} relations", role="status", id="relations-shown", class_="muted")
+    return tag("div", *fields, status, class_="controls", hidden=True)
+
+
+def _opened(data: Data, i: int, width: int) -> Markup | None:
+    """Return the row below a relation: all metrics of all models, and its triples."""
+    found = data["relations"]
+    lines = []
+    for model in range(len(data["models"])):
+        facts = [
+            f"{metric['heading']} {written(values[0][i], metric['key'])}"
+            for metric, values in zip(found["metrics"], found["values"][model])
+        ]
+        lines.append(tag("p", label(bare(data, model)), ": ", ", ".join(facts)))
+    rows = found["triples"][i]
+    if rows:
+        compared = data["comparison"]
+        names = (
+            [bare(data, compared["pairs"][0][name]) for name in ("first", "second")] if compared else [bare(data, 0)]
+        )
+        what = f"largest disagreements of {names[0]} and {names[1]}" if compared else f"worst ranks of {names[0]}"
+        items = [tag("li", _query(row), " ", tag("span", _ranks(row, names), class_="muted")) for row in rows]
+        lines += [tag("p", f"Triples: {what}", class_="muted"), tag("ul", *items)]
+    return tag("tr", tag("td", tag("div", *lines, class_="opened"), colspan=width), class_="more")
+
+
+def _ranks(row: Data, names: Sequence[str]) -> str:
+    """Return the ranks of a triple under each model, as text."""
+    return ", ".join(f"{name}: rank {_rank(rank)}" for name, rank in zip(names, row["ranks"]))
+
+
+def _rank(rank: Number) -> str:
+    return MISSING if rank is None else f"{rank:,.0f}" if float(rank).is_integer() else f"{rank:,.1f}"
+
+
+def _query(row: Data) -> Markup:
+    """Return a triple; the entity that was asked for is bold."""
+    s, p, o = label(row["s"]), tag("span", label(row["p"]), class_="relation"), label(row["o"])
+    if row["side"] == "object":
+        return tag("span", s, p, tag("b", o), class_="query")
+    return tag("span", tag("b", s), p, o, class_="query")
+
+
+def relation_chart(data: Data, place: int) -> Markup | None:
+    """Return a chart of the relations: two models against each other, or one model over the number of ranks."""
+    found = data["relations"]
+    metric = found["metrics"][place]
+    key, heading = metric["key"], metric["heading"]
+    is_log = display_of(key).unit == "ranks"
+    pair = found["differences"][0] if found["differences"] else None
+    if pair is None and len(data["models"]) > 1:
+        return None
+    if pair is None and len(found["labels"]) <= MAX_DOTS:
+        return None  # the table of section 3 is a chart of the same numbers
+    second, first = (pair["second"], pair["first"]) if pair else (0, 0)
+    n = found["n"][first]
+    most = max([1, *n])
+    y, x = found["values"][first][place][0], found["values"][second][place][0]
+    kept = [i for i in range(len(found["labels"])) if x[i] is not None and y[i] is not None and n[i]]
+    names = (bare(data, second), bare(data, first))
+    if len(kept) < MIN_POINTS:
+        return None
+
+    def about(i: int) -> str:
+        if not pair:
+            return f"{found['labels'][i]}: {heading} {written(y[i], key)}, {whole(n[i])} ranks"
+        values = f"{written(y[i], key)} ({names[1]}), {written(x[i], key)} ({names[0]})"
+        return f"{found['labels'][i]}: {heading} {values}, {whole(n[i])} ranks"
+
+    if not pair:
+        ordered = sorted(range(len(kept)), key=lambda k: y[kept[k]] * math.sqrt(n[kept[k]]), reverse=True)
+        points = [(float(n[i]), y[i], n[i] / most, about(i)) for i in kept]
+        drawn = charts.counts_scatter(
+            points, ("ranks of the relation (log scale)", heading), is_log=is_log, outliers=ordered[:N_OUTLIERS // 2],
+            label=f"{heading} of each relation over its number of ranks",
+        )  # fmt: skip
+        text = f"Each mark is a relation; the table has the same numbers. {heading} of {names[1]}."
+        return tag("figure", drawn, tag("figcaption", text))
+    gaps = {i: abs(math.log(y[i] / x[i]) if is_log else y[i] - x[i]) * math.sqrt(n[i]) for i in kept}
+    ordered = sorted(range(len(kept)), key=lambda k: -gaps[kept[k]])
+    points = [(x[i], y[i], n[i] / most, about(i)) for i in kept]
+    drawn = charts.scatter(
+        points, (f"{heading}, {names[0]}", f"{heading}, {names[1]}"), is_log=is_log,
+        higher_is_better=metric["higher_is_better"], outliers=ordered[:N_OUTLIERS],
+        label=f"{heading} of each relation: {names[1]} against {names[0]}",
+    )  # fmt: skip
+    text = (
+        f"Each mark is a relation; a larger mark has more ranks. In the shaded half {names[1]} is better. Named: the "
+        "largest differences, weighted by the square root of the number of ranks. The table has the same numbers."
+    )
+    return tag("figure", drawn, tag("figcaption", text))
+
+
+# ---- 5: triples ----
+
+
+def triples(data: Data) -> Markup:
+    """Return the triples on which two models disagree most, then the hardest triples of each model."""
+    parts: list[Any] = []
+    compared = data["comparison"]
+    rows = compared["pairs"][0]["disagreements"] if compared else None
+    if compared and rows:
+        pair = compared["pairs"][0]
+        names = [bare(data, pair[name]) for name in ("first", "second")]
+        lines = [
+            tag(
+                "tr",
+                tag("td", _query(row)),
+                tag("td", row["side"]),
+                *(number(_rank(rank), rank) for rank in row["ranks"]),
+            )
+            for row in rows
+        ]
+        heads = ["triple (asked entity in bold)", "side", *(joined("rank, ", label(name)) for name in names)]
+        caption = f"Triples whose ranks differ most between {names[0]} and {names[1]}, by |1/rank - 1/rank|"
+        parts.append(table(caption, heads, [tag("tbody", *lines)], name="disagreements", numbers=[2, 3]))
+    for model, found in enumerate(data["triples"]):
+        name = bare(data, model)
+        notes = [tag("p", RIVALS[found["rivals"]], class_="muted rivals")]
+        if found["left_out"]:
+            text = f"{whole(found['left_out'])} ranks are undecided or unknown, and are not in this table."
+            notes.append(tag("p", text, class_="muted"))
+        content = [*notes, hardest(f"The worst filtered ranks of {name}", found["hardest"], f"hardest-{model}")]
+        is_alone = len(data["models"]) == 1
+        parts.append(folded(joined("Hardest triples of ", label(name)), *content, is_open=is_alone))
+    return section("triples", "Triples", *parts)
+
+
+RIVALS = {
+    "kept": "The best rivals score above the answer, unless they are marked as tied or below. Known answers are left "
+    "out.",
+    "not kept": "This result does not contain the rivals. With the dataset and the model, kgeval explain lists the "
+    "candidates above a triple.",
+    "none": "No answer has a rival: all other candidates are known answers.",
+}
+
+
+def hardest(caption: str, rows: Sequence[Data], name: str) -> Markup:
+    """Return a table of triples with their ranks and their best rivals."""
+    lines = []
+    for row in rows:
+        items = [
+            tag("li", label(rival["label"]), f" {_score(rival['score'])}", _stands(rival), class_=rival["stands"])
+            for rival in row["rivals"]
+        ]
+        rank = f"{_rank(row['rank'])} of {whole(row['of'])}" if row["of"] is not None else _rank(row["rank"])
+        lines.append(
+            tag(
+                "tr",
+                number(rank, row["rank"], title=f"{row['tied']} rivals tie" if row["tied"] else None),
+                tag("td", _query(row)),
+                tag("td", row["side"]),
+                number(_score(row["score"]), row["score"] if isinstance(row["score"], float) else None),
+                tag("td", tag("ol", *items) if items else MISSING),
+            )
+        )
+    heads = ["rank", "triple (asked entity in bold)", "side", "score", "best rivals"]
+    return table(caption, heads, [tag("tbody", *lines)], name=name, numbers=[0, 3])
+
+
+def _score(score: float | str) -> str:
+    return score if isinstance(score, str) else f"{score:.5g}"
+
+
+def _stands(rival: Data) -> str | None:
+    return None if rival["stands"] == "above" else f" ({rival['stands']})"
+
+
+# ---- 6: distributions ----
+
+
+def distributions(data: Data) -> Markup:
+    """Return the shares of ranks in bins, with ties pale, and hits at every cut-off with bands."""
+    found = data["distribution"]
+    models = range(len(data["models"]))
+    left = [sum(of_model.values()) for of_model in found["left_out"]]
+    counts = [[sum(side[i] for side in found["counts"][m].values()) for i in range(len(found["bins"]))] for m in models]
+    totals = [sum(counts[m]) + left[m] for m in models]
+    limit = max((n / totals[m] for m in models for n in counts[m] if totals[m]), default=1.0)
+    tower = [_tower(found["tied"][m], totals[m]) for m in models]
+    lines = []
+    for i, name in enumerate(found["bins"]):
+        cells = []
+        for m in models:
+            share, tied = (n / totals[m] if totals[m] else 0.0 for n in (counts[m][i], found["tied"][m][i]))
+            text = f"{bare(data, m)}: {whole(counts[m][i])} ranks in {name}"
+            text += f", {whole(found['tied'][m][i])} of them tie" if tied else ""
+            mark = tag("strong", "ties", class_="flag") if tower[m] == i else None
+            cells += [
+                tag("td", charts.share_bar(share, tied, limit, m, text), class_="drawn"),
+                tag("td", mark, " ", percent(share), class_="number", data_v=_exact(share), title=text),
+            ]
+        lines.append(tag("tr", row_head(name, class_="number"), *cells))
+    if any(left):
+        cells = [cell for m in models for cell in (tag("td"), number(percent(left[m] / max(1, totals[m])), left[m]))]
+        lines.append(tag("tr", row_head("undecided or unknown"), *cells))
+    heads: list[Any] = ["rank"]
+    for m in models:
+        heads += [model_name(data, m), "share"]
+    caption = "Share of ranks in each bin, which widen about as 1, 2, 5, 10 (filtered, all sides, realistic ties)"
+    notes = ["A rank between two bins, caused by ties, counts in the lower bin."]
+    if any(sum(of_model) for of_model in found["tied"]):
+        notes.append("Pale: ranks that tie with a rival; a mark \u201cties\u201d shows the bin with the most of them.")
+    curves = charts.curves(
+        [
+            {"model": m, "name": data["models"][m], "values": data["hits"]["values"][m], **_band(data["hits"], m)}
+            for m in models
+        ],
+        data["hits"]["k"],
+        "k (log scale)",
+        "hits@k",
+        "hits@k of each model",
+    )
+    text = f"hits@k: share of ranks of at most k, with {data['confidence']:.0%} intervals (filtered, all sides)."
+    text += " Where ranks are undecided, the band shows the bounds." if any(data["hits"]["bounds"]) else ""
+    numbers = [2 + 2 * m for m in models]
+    return section(
+        "distributions",
+        "Distributions",
+        table(caption, heads, [tag("tbody", *lines)], name="ranks", numbers=[0, *numbers]),
+        tag("p", " ".join(notes), class_="muted"),
+        tag("figure", curves, tag("figcaption", text)),
+        folded("Values of hits@k", hits_table(data)),
+    )
+
+
+def _tower(tied: Sequence[int], total: int) -> int | None:
+    """Return the bin with the most ties, if at least 5% of all ranks tie in it."""
+    most = max(tied, default=0)
+    return tied.index(most) if total and most >= 0.05 * total else None
+
+
+def _band(hits: Data, model: int) -> dict[str, Any]:
+    """Return the band of a curve: the intervals; where a value is undecided, its bounds."""
+    bounds = hits["bounds"][model]
+    if not bounds:
+        return {"low": hits["low"][model], "high": hits["high"][model]}
+    least, greatest = bounds
+    return {
+        name: [end if value is not None else bound for value, end, bound in zip(hits["values"][model], ends, limit)]
+        for name, ends, limit in (("low", hits["low"][model], least), ("high", hits["high"][model], greatest))
+    }
+
+
+def hits_table(data: Data) -> Markup:
+    """Return hits@k of each model at every cut-off of the curve."""
+    hits = data["hits"]
+    rows = []
+    for i, k in enumerate(hits["k"]):
+        cells = []
+        for m in range(len(data["models"])):
+            cell = [hits[name][m][i] for name in ("values", "low", "high")]
+            bounds = [ends[i] for ends in hits["bounds"][m]] if hits["bounds"][m] else []
+            cells.append(value_cell([*cell, "", *bounds] if cell[0] is None else cell, "hits@1"))
+        rows.append(tag("tr", row_head(whole(k), class_="number"), *cells))
+    heads = ["k", *(model_name(data, m) for m in range(len(data["models"])))]
+    return table("Values of hits@k", heads, [tag("tbody", *rows)], name="hits", scrolls=True, numbers=range(len(heads)))
+
+
+# ---- 7: background ----
+
+
+def background(data: Data, command: str, version: str) -> Markup:
+    """Return what is needed to check the numbers, folded: protocol, dataset, all tests, glossary, command, citation."""
+    parts = [folded("Protocol", protocol_card(data), id="protocol")]
+    if data["audit"]:
+        parts.append(folded("Dataset", *dataset_card(data["audit"]), id="dataset"))
+    if data["comparison"]:
+        parts.append(folded("All tests", *all_tests(data), id="comparison"))
+    parts.append(folded("Words", glossary(data), id="glossary"))
+    cited = CITATION.replace("VERSION", version)
+    parts.append(
+        folded("Make this page again, and cite", block(command, "command"), block(cited, "bibtex"), id="again")
+    )
+    return section("background", "Background", *parts)
+
+
+def protocol_card(data: Data) -> list[Markup]:
+    """Return what was evaluated and how: all lines that the results state about themselves."""
+    common = [line for line in data["head"]["common"] if not line.startswith("note: ")]
+    parts = [_line_list(common)]
+    for name, lines, scorer in zip(data["models"], data["head"]["own"], data["head"]["scorers"]):
+        own = [line for line in lines if not line.startswith("note: ")]
+        if own or (scorer and scorer != name):
+            parts += [tag("h3", label(name)), _line_list([*([f"scorer: {scorer}"] if scorer else []), *own])]
+    return parts
+
+
+def _line_list(lines: Iterable[str]) -> Markup:
+    items = []
+    for line in lines:
+        prefix, separator, rest = line.partition(": ")
+        is_marked = separator and prefix in ("note", "dropped", "dataset", "unknown", "overridden", "tested", "scorer")
+        items.append(tag("li", tag("strong", prefix), " ", rest) if is_marked else tag("li", line))
+    return tag("ul", *items, class_="plain")
+
+
+def dataset_card(audit: Data) -> list[Markup]:
+    """Return the counts of each split, and its doubtful rows."""
+    names = [
+        "split", "triples", "entities", "relations", "duplicate rows", "rows also in another split",
+        "pairs reversed in train", "of these in the same relation (symmetric)", "pairs in train under another relation",
+        "triples with unseen labels", "unseen entities", "unseen relations",
+    ]  # fmt: skip
+    rows = []
+    for split in audit["splits"]:
+        plain = [split[name] for name in ("triples", "entities", "relations", "duplicates")]
+        overlaps = ", ".join(f"{whole(n)} in {name}" for name, n in split["overlaps"]) or MISSING
+        pairs = [(split["pairs"] or {}).get(name) for name in ("reversed", "symmetric", "duplicate")]
+        unseen = [(split["unseen"] or {}).get(name) for name in ("triples", "entities", "relations")]
+        shown = [f"{whole(n)} ({n / max(1, split['triples']):.1%})" if n else whole(n) for n in pairs]
+        rows.append(
+            tag(
+                "tr",
+                row_head(split["split"]),
+                *(number(whole(n), n) for n in plain),
+                tag("td", overlaps, class_="number"),
+                *(number(text, n) for text, n in zip(shown, pairs)),
+                *(number(whole(n), n) for n in unseen),
+            )
+        )
+    about = tag(
+        "p",
+        label(audit["name"]),
+        f": {whole(audit['entities'])} entities, {whole(audit['relations'])} relations; fingerprint ",
+        tag("code", audit["fingerprint"]),
+    )
+    lines = [tag("li", text) for text in audit["observations"]]
+    observed = (
+        tag("ul", *lines, class_="plain") if lines else tag("p", "The checks of this table found no doubtful row.")
+    )
+    caption = "Splits of the dataset; unseen: not in train"
+    return [about, observed, table(caption, names, [tag("tbody", *rows)], name="dataset", numbers=range(1, len(names)))]
+
+
+def all_tests(data: Data) -> list[Any]:
+    """Return every test of the comparison; numbers that are the same in all rows stand in the caption."""
+    compared = data["comparison"]
+    rows = compared["rows"]
+    ns = {(row["n"], row["n_clusters"]) for row in rows}
+    has_sizes = len(ns) > 1 or any((row["n_effective"] or math.inf) < FEW_CLUSTERS for row in rows)
+    bodies: list[Markup] = []
+    found: dict[tuple[str, str], list[Data]] = {}
+    for row in rows:
+        found.setdefault((row["first"], row["second"]), []).append(row)
+    for (first, second), of_pair in found.items():
+        lines = []
+        for row in of_pair:
+            metric = row["metric"]
+            is_sure = row["better"] != "undecided"
+            counts = "/".join(whole(row[name]) for name in ("wins", "ties", "losses"))
+            few = (row["n_effective"] or math.inf) < FEW_CLUSTERS
+            cells = [
+                number(written(row["value_first"], metric), row["value_first"]),
+                number(written(row["value_second"], metric), row["value_second"]),
+                difference_cell((row["difference"], row["low"], row["high"]), metric, "best" if is_sure else ""),
+                number(_p(row["p"], row, compared), row["p"]),
+                number(_p(row["p_holm"], row, compared), row["p_holm"]),
+                number(difference_text([row["detectable"]], metric)[0].removeprefix("+"), row["detectable"]),
+                tag("td", counts, class_="number"),
+                tag("td", label(row["better"], MAX_NAME)),
+            ]
+            if has_sizes:
+                effective = f" ({row['n_effective']:.0f} effective)" if few else ""
+                cells.append(number(f"{whole(row['n'])}, {whole(row['n_clusters'])}{effective}", row["n"]))
+            lines.append(tag("tr", row_head(display_of(metric).heading), *cells, title=row["reason"] or None))
+        pair = tag("tr", tag("th", _pair(first, second), scope="rowgroup", colspan=9))
+        bodies.append(tag("tbody", pair, *lines))
+    heads = [
+        "metric", "first", "second", "difference", "p", "p (Holm)", "smallest detectable", "wins/ties/losses", "favours"
+    ]  # fmt: skip
+    heads += ["ranks, clusters"] if has_sizes else []
+    size = f" {whole(min(ns)[0])} ranks in {whole(min(ns)[1])} clusters." if len(ns) == 1 else ""
+    caption = (
+        f"Paired comparison of the models. Smallest detectable: the difference that the test would find with "
+        f"probability 0.8.{size}"
+    )
+    why = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
+    reasons_list = tag("ul", *(tag("li", text) for text in why), class_="reasons") if why else None
+    known = {line for line in _lines(data) if line.startswith("note: ")}
+    head = [line for line in compared["head"] if line not in known]
+    return [
+        _line_list(head),
+        table(caption, heads, bodies, name="tests", numbers=range(1, 8)),
+        reasons_list,
+    ]
+
+
+TERMS = (
+    ("positive", "A triple that is ranked; it is true."),
+    ("query", "A positive with one entity hidden: (s, p, ?) or (?, p, o). The hidden entity is the answer."),
+    ("candidates", "The entities that may answer the query."),
+    ("rival", "A candidate other than the positive."),
+    ("rank", "The place of the positive among the candidates sorted by score; 1 is best."),
+    (
+        "filtered, raw",
+        "Filtered ranks leave out rivals that are known answers, such as triples of train; raw ranks do not.",
+    ),
+    (
+        "ties",
+        "A positive ties if a rival has the same score. Realistic: it gets the mean of the ranks that the tied "
+        "candidates share. Optimistic: the best of these ranks; pessimistic: the worst. The mean of a metric over ties "
+        "broken at random is another policy, expected.",
+    ),
+    ("chance", "The expected value for a model that orders the same candidates at random."),
+    ("reversed", "A group in which the other model leads, with an interval that excludes 0."),
+)
+
+
+def glossary(data: Data) -> Markup:
+    """Return the meaning of the words and of the metrics of the page."""
+    terms = [
+        *TERMS,
+        *(
+            (metric["heading"], f"{metric['about']} {'Higher' if metric['higher_is_better'] else 'Lower'} is better.")
+            for metric in data["metrics"]
+        ),
+    ]
+    return tag("dl", *(joined(tag("dt", term), tag("dd", meaning)) for term, meaning in terms))

@@ -1,0 +1,108 @@
+"""A metric of one ranked query of a result, explained place by place. `EvaluationResult.steps` calls this module."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from kgeval.data import Vocabulary, given_and_asked_where
+from kgeval.errors import MetricError
+from kgeval.metrics import MR, MRR, Hits, QueryLevel, RankMetric, ranks_under
+from kgeval.metrics.retrieval import Lists, Steps, steps
+from kgeval.results.keys import Key
+from kgeval.results.lists import query_columns, query_lists
+from kgeval.results.rank_table import RankTable
+from kgeval.results.undecided import EXTREMES
+
+RANKS_IN_STEPS = (MR, MRR, Hits)
+
+
+def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, row: int, key: Key) -> Steps:
+    """Explain a metric of one row of a rank table, or of its query; see `EvaluationResult.steps`.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    entities, relations : Vocabulary
+    row : int
+    key : Key
+        Its side is "both" or the side of the row.
+
+    Raises
+    ------
+    MetricError
+        If the metric has no value here, or cannot be explained.
+    """
+    triple = ranks.frame[["s", "p", "o"]].to_numpy()[row]
+    side = str(ranks.frame["side"].iloc[row])
+    if key.side not in ("both", side):
+        raise MetricError(f"the key {str(key)!r} is of the {key.side} side, but the query is of the {side} side")
+    rows = np.array([row], dtype=np.int64)
+    if isinstance(key.metric, QueryLevel):
+        parts = np.column_stack(query_columns(ranks.frame))
+        rows = np.flatnonzero((parts == parts[row]).all(axis=1))
+    reason = ranks.lacking(key)
+    if not reason and key.ties not in EXTREMES and ranks.is_undecided(key.setting, rows).any():
+        reason = "a rank of the query is undecided; use optimistic or pessimistic ties"
+    if reason:
+        raise MetricError(reason)
+    s, p, o = entities.labels[triple[0]], relations.labels[triple[1]], entities.labels[triple[2]]
+    if isinstance(key.metric, QueryLevel):
+        name = f"(?, {p}, {o})" if side == "subject" else f"({s}, {p}, ?)"
+        lists, _ = query_lists(ranks.frame.iloc[rows], ranks.protocol, key.setting)
+        items = _labels_in_order(ranks.frame.iloc[rows], key.setting, lists, entities)
+        found = steps(lists, key.metric.metric, ties=key.ties, items=items)
+    else:
+        name = f"({s}, {p}, {o}), {side} side"
+        found = _rank_steps(key.metric, ranks, row, key)
+    return replace(found, metric=str(key), query=name)
+
+
+def _labels_in_order(frame: pd.DataFrame, setting: str, lists: Lists, entities: Vocabulary) -> list[str | None]:
+    """Return the labels of the items of the single list in ranked order: those of the answers, None for rivals.
+
+    `frame` has the rows of the query.
+    """
+    distinct = frame.drop_duplicates(["s", "p", "o"])
+    _, answers = given_and_asked_where(distinct[["s", "p", "o"]].to_numpy(), (distinct["side"] == "subject").to_numpy())
+    # As in `lists_of_counts`, which sorts the answers from the best rank to the worst.
+    counts = [distinct[f"{name}_{setting}"].to_numpy() for name in ("tied", "better")]
+    ordered = answers[np.lexsort(counts)]
+    labels: list[str | None] = [None] * int(lists.length[0])
+    # (answers,): the number of each answer in its tie group, from 0.
+    groups = np.searchsorted(lists.before, lists.before)
+    for i, answer in enumerate(ordered.tolist()):
+        labels[int(lists.before[i]) + i - int(groups[i])] = entities.labels[answer]
+    return labels
+
+
+def _rank_steps(metric: RankMetric, ranks: RankTable, row: int, key: Key) -> Steps:
+    """Explain a metric of ranks: the possible places of the positive, and the value of the metric at each of them."""
+    if not isinstance(metric, RANKS_IN_STEPS):
+        explained = ", ".join(kind.name for kind in RANKS_IN_STEPS)
+        raise MetricError(f"{metric} of one rank cannot be explained; explained are {explained} and query. metrics")
+    counts = ranks.counts(key.setting, np.array([row], dtype=np.int64))
+    value = metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
+    if value.reason:
+        raise MetricError(value.reason)
+    better, tied = int(counts.better[0]), int(counts.tied[0])
+    # Under expected ties, the possible ranks of the positive if its ties are broken at random; else its single rank.
+    is_random = key.ties == "expected"
+    places = (
+        np.arange(better + 1, better + tied + 2) if is_random else ranks_under(key.ties, counts.better, counts.tied)
+    )
+    chance = np.full(len(places), 1.0 / len(places))
+    term = chance * metric.value(places)
+    table = pd.DataFrame({"place": places, "chance": chance, "value": metric.value(places), "term": term})
+    table["sum"] = term.cumsum()
+    how = {
+        "optimistic": f"{better} + 1",
+        "pessimistic": f"{better} + {tied} + 1",
+        "realistic": f"{better} + 1" + (f" + {tied} / 2" if tied else ""),
+        "expected": f"{better} + 1" + (f" to {better} + {tied} + 1, all with the same chance" if tied else ""),
+    }[key.ties]
+    rank = f"{how} = {places[0]:g}" if len(places) == 1 else how
+    formula = f"{better} rivals score higher, {tied} the same: rank {rank}; {metric} = sum = {value.value:.4f}"
+    return Steps(str(key), "", key.ties, value.value, table, formula)

@@ -1,0 +1,346 @@
+"""What a terminal shows: tables that fit 80 and 120 columns, whatever the labels are; styles, --quiet, suggestions."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import kgeval as kg
+from kgeval.cli import main
+from kgeval.terminal import width_of
+
+HOSTILE = [
+    "東京都庁舎",
+    "e\u0301a\u0301" * 30,
+    "👩😀🎉" * 20,
+    "שלום עולם",
+    "x" * 10_000,
+    "\x1b[31mred",
+    "\u202eback",
+    "/film/film/release_date_s./film/film_regional_release_date/region",
+]
+CODES = re.compile("\x1b\\[[0-9]*m")
+WIDTHS = pytest.mark.parametrize("width", [80, 120])
+SCORERS = """
+import numpy as np
+
+def near(s, p, o):
+    return -np.abs((o - s - 1) % 8).astype(float)
+
+def far(s, p, o):
+    return -np.abs((o - s - 4) % 8).astype(float) - p
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A graph with hostile labels, a table of scores, and two saved results."""
+    folder = tmp_path_factory.mktemp("screens")
+    rng = np.random.default_rng(2)
+    triples = np.unique(rng.integers(0, 8, (90, 3)), axis=0)
+    rng.shuffle(triples)
+    graph = folder / "graph"
+    graph.mkdir()
+    for name, part in (("train", triples[30:]), ("test", triples[:30])):
+        lines = "".join(f"{HOSTILE[s]}\tr{HOSTILE[p]}\t{HOSTILE[o]}\n" for s, p, o in part)
+        (graph / f"{name}.txt").write_text(lines, encoding="utf-8")
+    (folder / "screen_scorers.py").write_text(SCORERS)
+    queries = sorted({(s, p) for s, p, _ in triples[:30].tolist()})
+    rows = [f"{HOSTILE[s]}\tr{HOSTILE[p]}\t{HOSTILE[o]}\t{(3 * o + s) % 8}\n" for s, p in queries for o in range(8)]
+    (folder / "scores.tsv").write_text("".join(rows), encoding="utf-8")
+    dataset, scope = kg.read_dataset(graph), {}
+    exec(SCORERS, scope)
+    for name in ("near", "far"):
+        kg.evaluate(scope[name], dataset, progress=False).save(folder / f"{name}.kgeval")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _there(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+def printed(capsys, *arguments):
+    """What a successful command prints to standard output."""
+    assert main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+COMMANDS = {
+    "evaluate": ("evaluate", "graph", "--score", "screen_scorers:near", "--by", "relation"),
+    "evaluate by three": ("evaluate", "graph", "--score", "screen_scorers:near", "--by", "relation,side,cardinality"),
+    "scores": ("evaluate", "graph", "--scores", "scores.tsv"),
+    "show": ("show", "near.kgeval", "--by", "relation,side", "--confidence", "0.9"),
+    "compare": ("compare", "near.kgeval", "far.kgeval", "--by-relation", "mrr"),
+    "compare names": ("compare", "near.kgeval", "far.kgeval", "--names", f"{'東京' * 30},{'n' * 300}"),
+    "explain": ("explain", "graph", "--score", "screen_scorers:near"),
+    "classify": ("classify", "graph", "--score", "screen_scorers:near", "--negatives", "uniform", "--by", "relation"),
+    "datasets": ("datasets",),
+    "help": ("help",),
+    "check-table": ("check-table", "mrr=0.3", "hits@1=0.2", "hits@10=0.5"),
+}
+
+
+def arguments_of(name):
+    """The arguments of a command of `COMMANDS`; the triple to explain, and validation triples, come from the graph."""
+    arguments = COMMANDS[name]
+    if name == "explain":
+        return (*arguments, *open("graph/test.txt", encoding="utf-8").readline().rstrip("\n").split("\t"))
+    return (*arguments, "--splits", "valid=train.txt,test=test.txt") if name == "classify" else arguments
+
+
+@WIDTHS
+@pytest.mark.parametrize("name", COMMANDS)
+def test_tables_fit(capsys, monkeypatch, name, width):
+    """No line of a table is wider than the screen; another line is only if it consists of one long word."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = printed(capsys, *arguments_of(name))
+    assert all(character.isprintable() or character == "\n" for character in out)
+    wide = [line for line in out.splitlines() if width_of(line) > width]
+    assert all(len(line.split()) == 1 for line in wide)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "evaluate by three", "show", "compare"])
+def test_a_pipe_gets_every_label_and_column(capsys, monkeypatch, name):
+    """The columns and labels that 80 columns leave out or shorten, and no sentence about them."""
+    whole = printed(capsys, *arguments_of(name))
+    assert "not shown" not in whole
+    assert "…" not in re.sub("^note: .*", "", whole, flags=re.MULTILINE)
+    assert "r" + "x" * 10_000 in whole
+    monkeypatch.setenv("COLUMNS", "80")
+    fitted = printed(capsys, *arguments_of(name))
+    assert "not shown at width 80: " in fitted
+    assert "…" in fitted
+
+
+def test_the_values_of_a_fitted_table_are_those_of_the_whole_one(capsys, monkeypatch):
+    """Column by column: what is shown at 80 columns stands in the same row of the whole table."""
+    call = ("show", "near.kgeval", "--by", "relation")
+    whole = printed(capsys, *call).splitlines()
+    monkeypatch.setenv("COLUMNS", "80")
+    fitted = printed(capsys, *call).splitlines()
+    start_whole, start = (next(i for i, line in enumerate(t) if line.startswith("relation ")) for t in (whole, fitted))
+    names = fitted[start].split()[1:]
+    frame = kg.load_result("near.kgeval").by("relation", metrics="mr,mrr,hits@1,hits@3,hits@10,amri")
+    assert names[:3] == ["n", "MR", "MRR"]
+    for i in range(1, 1 + len(frame)):
+        cells = re.split(r"\s{2,}(?=[-\d])", fitted[start + i])[1:]
+        row = frame.iloc[i - 1]
+        keys = [name.lower() for name in names]
+        assert [cell.split(" ")[0] for cell in cells] == [
+            f"{row[key]:.0f}" if key == "n" else f"{row[key]:.{2 if key == 'mr' else 4}f}" for key in keys
+        ]
+        assert all(cell in whole[start_whole + i] for cell in cells)
+
+
+def test_compare_answers_first(capsys):
+    """The verdict, what was compared, values, differences, fine print; each value once."""
+    results = {name: kg.load_result(f"{name}.kgeval") for name in ("near", "far")}
+    found = kg.compare(results, metrics="mrr,hits@3")
+    text = printed(capsys, "compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,hits@3")
+    lines = text.splitlines()
+    assert lines[0] == found.verdict.sentence
+    assert lines[2] == "near and far on graph: 60 ranks of test, paired by labels"
+    order = [next(i for i, line in enumerate(lines) if line.startswith(start)) for start in
+             ("model  ", "near   ", "far    ", "near - far ", "MRR ", "hits@3 ", "tested: ", "p_holm ")]  # fmt: skip
+    assert order == sorted(order)
+    row = found.table.iloc[0]
+    assert f"{row['difference']:+.4f} [{row['low']:.4f}, {row['high']:.4f}]" in lines[order[4]]
+    assert f"{row['wins']}/{row['ties']}/{row['losses']}" in lines[order[4]].split()
+    assert lines[order[4]].endswith(f"  {row['better']}")
+    below = "\n".join(lines[1:])  # the verdict may say a value once more
+    for result in results.values():
+        assert below.count(f"{result['mrr']:.4f}") == 1
+        assert below.count(f"{result['hits@3']:.4f}") == 1
+    assert "mrr" not in "\n".join(lines[: order[6]])
+
+
+@WIDTHS
+def test_texts_of_objects_fit(monkeypatch, width):
+    """repr at a prompt: lines and table fit; in a pipe the table is whole; there are no codes for styles."""
+    near, far = (kg.load_result(f"{name}.kgeval") for name in ("near", "far"))
+    for thing in (near, kg.compare({"near": near, "東京" * 40: far})):
+        monkeypatch.delenv("COLUMNS", raising=False)
+        whole = repr(thing)
+        assert "not shown" not in whole
+        assert "東京" * 40 in whole or thing is near
+        monkeypatch.setenv("COLUMNS", str(width))
+        text = repr(thing)
+        assert "\x1b" not in text
+        assert all(len(line.split()) == 1 for line in text.splitlines() if width_of(line) > width)
+        assert f"{near['mrr']:.4f}" in text
+    assert f"not shown at width {width}: " in text
+
+
+def test_quiet(capsys):
+    """Tables alone; no note on standard error; the numbers are the same."""
+    for call in (COMMANDS["evaluate"], COMMANDS["show"], arguments_of("classify"), COMMANDS["compare"]):
+        assert main([*call, "--quiet"]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        loud = printed(capsys, *call)
+        for block in out.rstrip("\n").split("\n\n"):
+            assert block in loud
+        assert not re.search("^(note|dropped|dataset|tested|done|filtered|ties)", out, re.MULTILINE)
+    for call in (COMMANDS["evaluate"], COMMANDS["compare"]):
+        assert main([*call, "--format", "csv", "--quiet"]) == 0
+        assert capsys.readouterr().err == ""
+        assert main([*call, "--format", "csv"]) == 0
+        assert capsys.readouterr().err != ""
+    out = printed(capsys, "show", "near.kgeval", "--metrics", "mrr", "--quiet")
+    assert out.splitlines()[1].split() == ["both", "60", f"{kg.load_result('near.kgeval')['mrr']:.4f}"]
+    assert len(out.splitlines()) == 8
+
+
+def test_quiet_shows_no_progress(capsys, monkeypatch):
+    given = {}
+
+    def evaluate(*arguments, **options):
+        given.update(options)
+        return kg.load_result("near.kgeval")
+
+    monkeypatch.setattr(kg, "evaluate", evaluate)
+    for quiet, progress in (((), True), (("--quiet",), False)):
+        printed(capsys, "evaluate", "graph", "--score", "screen_scorers:near", *quiet)
+        assert given["progress"] is progress
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("setting", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_bold_and_dim_on_a_terminal_only(setting):
+    """The same characters as in a pipe of that width; the verdict is bold, the chance row dim, unless refused."""
+    import pty
+
+    def shown(*arguments):
+        main_end, other_end = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", **setting}
+        call = [sys.executable, "-m", "kgeval", *arguments]
+        process = subprocess.Popen(call, stdout=other_end, stderr=subprocess.PIPE, env=environment)
+        os.close(other_end)
+        text = b""
+        while True:
+            try:
+                part = os.read(main_end, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            text += part
+        assert process.wait() == 0
+        process.stderr.close()
+        os.close(main_end)
+        piped = subprocess.run(call, capture_output=True, env=environment, check=True).stdout.decode()
+        text = text.decode().replace("\r\n", "\n")
+        assert CODES.sub("", text) == piped
+        return text
+
+    environment = os.environ.get("NO_COLOR")
+    compared = shown("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr")
+    single = shown("show", "near.kgeval")
+    if setting or environment:
+        assert "\x1b" not in compared + single
+        return
+    assert compared.startswith("\x1b[1m")
+    assert re.search("^\x1b\\[2mchance .*\x1b\\[0m$", single, re.MULTILINE)
+    best = re.escape(f"{kg.load_result('near.kgeval')['mrr']:.4f}*")
+    assert re.search(f"\x1b\\[1m{best}\x1b\\[0m", compared)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("evalute", "graph"), "no command is named 'evalute'; did you mean 'evaluate'? ("),
+        (("--vresion",), "kgeval has no option --vresion; did you mean '--version'? See kgeval --help\n"),
+        (
+            ("show", "near.kgeval", "--format", "jsn"),
+            "argument --format: invalid choice: 'jsn' (choose from ",
+        ),
+        (
+            ("show", "near.kgeval", "further", "words"),
+            "2 arguments too many: 'further' 'words'; a label with spaces needs quotation marks; see kgeval show ",
+        ),
+        (
+            ("show", "near.kgeval", "more"),
+            "one argument too many: 'more'; a label with spaces needs quotation marks; see kgeval show --help\n",
+        ),
+    ],
+)
+def test_near_misses(capsys, words, said):
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"kgeval: {said}")
+    assert "jsn" not in words or err.endswith("; did you mean 'json'? See kgeval show --help\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("evaluate", "graph", "--scores", "nowhere.tsv"), "nowhere.tsv: no such file"),
+        (("evaluate", "graph", "--score", "nowhere.py:score"), "nowhere.py: no such file"),
+        (
+            ("show", "near.kgeval", "--metrics", "ndcg@10"),
+            "'ndcg@10' is a metric of ranked lists, not a metric of ranks; did you mean 'query.ndcg@10'? Each query is "
+            "then one list with all its answers",
+        ),
+        (
+            ("show", "near.kgeval", "--metrics", "accuracy"),
+            "'accuracy' is a metric of labelled predictions, not a metric of ranks; kgeval.classify (kgeval classify) "
+            "computes it",
+        ),
+        (
+            ("show", "near.kgeval", "--metrics", "adjusted(ndcg@5)"),
+            "adjusted(...) wraps a metric of ranks such as 'mrr'; 'ndcg@5' is a metric of ranked lists",
+        ),
+        (
+            ("evaluate", "graph", "--score", "screen_scorers:near", "--split", "dev"),
+            "--split dev: graph has no split 'dev'; its splits are train, test",
+        ),
+        (
+            ("report", "near.kgeval", "-o", "report.pdf"),
+            "report.pdf: the report is an HTML page; expected a name that ends in .html or .htm; got '.pdf'. To get a "
+            "PDF, open the page in a browser and print it",
+        ),
+    ],
+)
+def test_messages(capsys, words, said):
+    assert main(list(words)) == 2
+    assert capsys.readouterr() == ("", f"kgeval: {said}\n")
+
+
+def test_kgeval_alone_prints_help(capsys):
+    assert main([]) == 0
+    alone = capsys.readouterr()
+    assert main(["help"]) == 0
+    assert alone == capsys.readouterr()
+    assert "\n  compare       paired comparison of saved results" in alone.out
+
+
+def test_latex_says_its_protocol(capsys):
+    """A comment in the first line, rules of booktabs, headings as in papers, p in a formula."""
+    protocol = json.loads(printed(capsys, "show", "near.kgeval", "--format", "json"))
+    about = protocol["about"]
+    said = (
+        f"% protocol: graph, test; {kg.load_result('near.kgeval').protocol.describe()}, realistic ties; protocol "
+        f"{protocol['protocol_fingerprint']}, dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+    )
+    shown = printed(capsys, "show", "near.kgeval", "--metrics", "mrr,mr", "--format", "latex").splitlines()
+    compare = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,mr", "--format", "latex")
+    compared = printed(capsys, *compare).splitlines()
+    relations = printed(capsys, *compare, "--by-relation", "mrr").splitlines()
+    for lines in (shown, compared, relations):
+        assert lines[:2] == [said, r"% needs \usepackage{booktabs}"]
+        assert [line for line in lines if line.endswith("rule")] == [r"\toprule", r"\midrule", r"\bottomrule"]
+        n_columns = lines[2].removeprefix(r"\begin{tabular}{").count("l") + lines[2].partition("}{")[2].count("r")
+        rows = [line for line in lines if line.endswith(r" \\")]
+        assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {n_columns - 1}
+    assert compared[4].startswith(r"model & MRR & MR & ")
+    assert r"does not differ significantly from every other model ($p \leq 0.05$, Holm)" in "\n".join(compared)
+    assert "<" not in "\n".join(compared)
+    assert r"$-$" in "\n".join(relations)  # a minus, not a hyphen
