@@ -131,6 +131,7 @@ def test_the_forest_shows_the_differences_of_all_pairs(reader, made):
         assert float(cells[3][1]["data-v"]) == pytest.approx(row["p_holm"], rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_five_models_have_a_matrix_in_place_of_ten_pairs(made, tmp_path):
     """Row - column for each two models, antisymmetric; only one pair is detailed."""
     results = [*made[0], *(replaced(result) for result in made[0][:2])]
@@ -230,6 +231,7 @@ def test_mismatched_protocols_have_no_verdict_and_no_bold(made, tmp_path):
     assert "differences" not in reader.tables
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("metric", ["raw.mr", "query.ndcg@10", "gmr", "optimistic.mrr", "object.hits@3", "z(mrr)"])
 def test_another_first_metric_is_that_of_the_whole_page(made, tmp_path, metric):
     """Verdict, first table and differences have the first compared metric, the best model first."""
@@ -245,6 +247,7 @@ def test_another_first_metric_is_that_of_the_whole_page(made, tmp_path, metric):
     assert kg.comparison.verdict_of(dict(zip(["one", "two"], made[0])), comparison).sentence in "".join(reader.text)
 
 
+@pytest.mark.thorough
 def test_results_that_were_evaluated_alike_are_compared(made, tmp_path):
     """Without a comparison, the default one is made."""
     write_page(made[0][:2], tmp_path / "two.html", names=["one", "two"])
@@ -378,6 +381,7 @@ def test_the_code_of_the_page_makes_no_html_of_text(reader):
     assert re.findall(forbidden, reader.script()) == []
 
 
+@pytest.mark.thorough
 def test_the_same_results_give_the_same_bytes(made, page, tmp_path):
     """No time stamp, no order of a set; a saved and loaded result gives the same page too."""
     results, dataset, comparison = made
