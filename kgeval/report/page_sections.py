@@ -437,7 +437,7 @@ def metrics(data: Data, latex: str) -> Markup:
     grey = "Grey: not above chance." if _has(data, "grey") else ""
     ties = any(row["ends"][0] for row in first["rows"])
     purposes = " ".join(f"{text}." for text in data["purposes"])
-    intro = [bold, grey, "Thin line: from pessimistic to optimistic ties." if ties else "", "Tick: chance.", purposes]
+    intro = [bold, grey, "Thin line: from pessimistic to optimistic ties." if ties else "", "Tick: chance, where it is within the drawn range.", purposes]
     return section(
         "metrics",
         "Metrics",

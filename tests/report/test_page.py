@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from made_results import like_fb15k237, noted, replaced
-from page_cases import HOSTILE, LINK, N_RELATIONS, NAMES, Reader, made_results, mean_of, ranks_of, rounded
+from page_cases import HOSTILE, LINK, N_RELATIONS, NAMES, Reader, mean_of, ranks_of, rounded
 
 import kgeval as kg
 from kgeval.comparison.comparing import compare
@@ -20,34 +20,6 @@ from kgeval.report.page_content import page_data
 from kgeval.report.page_numbers import difference_text, written
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
-
-
-@pytest.fixture(scope="module")
-def made():
-    """Results, their dataset and their comparison."""
-    results, dataset = made_results()
-    return results, dataset, compare(results, names=NAMES, metrics="mrr,hits@10,mr", n_resamples=999)
-
-
-@pytest.fixture(scope="module")
-def data(made):
-    """What the page of `made` shows."""
-    results, dataset, comparison = made
-    return page_data(results, NAMES, dataset, comparison)
-
-
-@pytest.fixture(scope="module")
-def page(made, tmp_path_factory):
-    """The page of `made`, as a file."""
-    results, dataset, comparison = made
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(results, path, dataset=dataset, comparison=comparison)
-    return path
-
-
-@pytest.fixture(scope="module")
-def reader(page):
-    return Reader(page)
 
 
 # ---- the tables ----

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 from made_results import like_fb15k237
-from page_cases import HOSTILE, N_RELATIONS, NAMES, Reader, made_results
+from page_cases import HOSTILE, N_RELATIONS
 
 import kgeval as kg
 from kgeval.comparison.comparing import compare
@@ -23,27 +23,6 @@ OPTIONS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,1000",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def made():
-    """Results, their dataset and their comparison."""
-    results, dataset = made_results()
-    return results, dataset, compare(results, names=NAMES, metrics="mrr,hits@10,mr", n_resamples=999)
-
-
-@pytest.fixture(scope="module")
-def page(made, tmp_path_factory):
-    """The page of `made`, as a file."""
-    results, dataset, comparison = made
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(results, path, dataset=dataset, comparison=comparison)
-    return path
-
-
-@pytest.fixture(scope="module")
-def reader(page):
-    return Reader(page)
 
 
 @pytest.fixture(scope="module")

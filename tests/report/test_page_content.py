@@ -8,30 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_results import noted, replaced
-from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, made_results, mean_of, ranks_of
+from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, mean_of, ranks_of
 
 import kgeval as kg
-from kgeval.comparison.comparing import compare
 from kgeval.markup import printable, shown_label
 from kgeval.report import page_content as page_content_module
 from kgeval.report.page_content import page_data
 from kgeval.results import header_lines, kept_rivals
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
-
-
-@pytest.fixture(scope="module")
-def made():
-    """Results, their dataset and their comparison."""
-    results, dataset = made_results()
-    return results, dataset, compare(results, names=NAMES, metrics="mrr,hits@10,mr", n_resamples=999)
-
-
-@pytest.fixture(scope="module")
-def data(made):
-    """What the page of `made` shows."""
-    results, dataset, comparison = made
-    return page_data(results, NAMES, dataset, comparison)
 
 
 # ---- the data ----
