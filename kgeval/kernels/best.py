@@ -23,8 +23,8 @@ from kgeval.kernels.geometry import exact_pair_scores
 from kgeval.kernels.passes import make_passes
 
 _FIRST_BLOCK = 256  # candidates of the first block, which are all scored exactly
-_BLOCK_NUMBERS = 1 << 20  # numbers of the vectors of a block
-_SHARED_BLOCKS = 16  # so many blocks are shared by all processors
+_BLOCK_NUMBERS = 1 << 22  # numbers of the vectors of a block
+_SHARED_BLOCKS = 4  # so many blocks are shared by all processors
 
 
 @dataclass(frozen=True)
