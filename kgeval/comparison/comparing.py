@@ -168,10 +168,11 @@ class Comparison:
             One row per group (label), largest absolute contribution first; buckets come in ascending order. Columns:
             ``n``, the number of observations of the group; ``share``, ``n`` divided by the number of all observations;
             ``value_first`` and ``value_second``, the metric of each model over the observations of the group;
-            ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``reversed``, whether
-            the other model than in `table` is better in the group: the difference over all observations is
-            significant, and the interval of the group, corrected for the number of groups (Bonferroni), lies on the
-            other side of 0; ``n_effective``, the effective number of clusters; and ``reason``, why a value is NaN.
+            ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``decided``, whether
+            the interval of the group, corrected for the number of groups (Bonferroni), lies beyond 0; ``reversed``, whether
+            it does so on the other side of 0 than the significant difference over all observations, so that the other
+            model than in `table` is better in the group; ``n_effective``, the effective number of clusters; and
+            ``reason``, why a value is NaN.
 
             The contributions add up to the difference between the models, which is ``attrs["difference"]``. If the
             metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.

@@ -36,8 +36,8 @@ COLUMNS = (
     "detectable", "wins", "ties", "losses", "n", "n_clusters", "n_effective", "test", "better", "reason",
 )  # fmt: skip
 GROUP_COLUMNS = (
-    "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "reversed", "n_effective",
-    "reason",
+    "n", "share", "value_first", "value_second", "difference", "low", "high", "contribution", "decided", "reversed",
+    "n_effective", "reason",
 )  # fmt: skip
 NUMBERS = ("value_first", "value_second", "difference", "low", "high", "p", "p_holm", "detectable", "n_effective")
 NO_RANKS = "no rank was compared"
@@ -601,7 +601,7 @@ def group_table(
     pair: tuple[int, int],
     terms: Terms,
     groups: tuple[Ids, Sequence[str]],
-    decided: float = 0.0,
+    total: float = 0.0,
 ) -> pd.DataFrame:
     """Return the difference between two results within each group, and the contribution of each group.
 
@@ -616,7 +616,7 @@ def group_table(
     terms : Terms
     groups : tuple of an int64 array, shape (observations,), and a sequence of str
         The group of each observation, as an index into the labels of the groups.
-    decided : float
+    total : float
         The difference over all observations if the test decides it, else 0.
 
     Returns
@@ -637,7 +637,8 @@ def group_table(
     rows_by_group = np.split(order, starts[1:-1])
     records = {}
     for rows in rows_by_group:
-        record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts), "reversed": False, "reason": ""}
+        record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts)}
+        record |= {"decided": False, "reversed": False, "reason": ""}
         try:
             both_moments = [sample.part(results[i], i, key, whole, rows) for i, whole in zip(pair, (first, second))]
         except MetricError as error:  # undefined in the group, such as an adjusted metric with one candidate
@@ -648,22 +649,18 @@ def group_table(
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             record["n_effective"] = within.n_effective
-            if _is_opposite(within, decided):
+            if within.low > 0.0 or within.high < 0.0:
                 # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
                 level = 1.0 - terms.alpha / len(rows_by_group)
                 corrected = paired_interval(both_moments[0], both_moments[1], clusters, level, _bounds(key))
-                record["reversed"] = _is_opposite(corrected, decided)
+                record["decided"] = corrected.low > 0.0 or corrected.high < 0.0
+                record["reversed"] = corrected.low > 0.0 > total or corrected.high < 0.0 < total
         record["contribution"] = float(parts[rows].sum()) / len(parts)
         records[labels[codes[rows[0]]]] = record
     frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])
     frame.attrs["difference"] = float(first.number - second.number)
     frame.attrs["contribution"] = "exact" if is_exact else "linearised"
     return frame
-
-
-def _is_opposite(within: Interval, decided: float) -> bool:
-    """Return whether the interval of a difference lies wholly on the other side of 0 than `decided`."""
-    return within.low > 0.0 > decided or within.high < 0.0 < decided
 
 
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:

@@ -342,8 +342,12 @@ class _Texts:
         text = f"{self.numbers.signed(row['difference'])} {self.numbers.interval(row['low'], row['high'])}"
         if math.isnan(row["p_holm"]):
             return f"{text}, not tested"
-        p_value = p_text(row["p_holm"], self.comparison.alpha, is_at_floor(row, self.comparison.terms.n_resamples))
-        return f"{text}, p {p_value}" if p_value[0] == "<" else f"{text}, p = {p_value}"
+        alpha, n_resamples = self.comparison.alpha, self.comparison.terms.n_resamples
+        p_value = p_text(row["p_holm"], alpha, is_at_floor(row, n_resamples))
+        text += f", p {p_value}" if p_value[0] == "<" else f", p = {p_value}"
+        if row["p"] <= alpha < row["p_holm"]:  # then the interval may lie beyond 0 although the test does not decide
+            text += f" after Holm's correction for {int(self.comparison.table['p'].notna().sum())} tests"
+        return text
 
     def detectable(self, row: Mapping[str, Any]) -> str:
         """Return the part about the minimum detectable difference; the reason if there is none."""
@@ -370,7 +374,9 @@ class _Texts:
         sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
         n_led = int((gaps > SUM_ROUNDING * sizes).sum())
         against = "" if len(self.values) == 2 else f" against {_shown(other)}"
-        text = f"it leads on {n_led:,} of {len(frame):,} relations{against}"
+        n_trailed = int((gaps < -SUM_ROUNDING * sizes).sum())
+        trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
+        text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
         for column in REVERSALS:
             lost = groups[column].query("reversed").index.tolist() if column in groups else []
             if lost:
@@ -378,20 +384,24 @@ class _Texts:
         return [text]
 
     def ties(self, best: str) -> list[str]:
-        """Return one part for each other tie policy under which another model has the best value."""
+        """Return one part for each other tie policy under which another model has the best value, or the same value."""
         results = zip(self.comparison.names, self.comparison.results)
         by_ties = {name: _by_ties(result, self.key) for name, result in results}
         parts = []
         for ties in by_ties[best]:
             values = {name: of_model[ties] for name, of_model in by_ties.items() if ties in of_model}
             leader = (max if self.key.higher_is_better else min)(values, key=lambda name: values[name])
-            gap = abs(values[leader] - values[best])
-            if gap > SUM_ROUNDING * max(abs(values[leader]), abs(values[best])):
-                numbers = _Numbers.of(self.label, gap)
+            if not _is_close(values[leader], values[best]):
+                numbers = _Numbers.of(self.label, abs(values[leader] - values[best]))
                 parts.append(
                     f"with {ties} ties {_shown(leader)} leads: {numbers.plain(values[leader])} against "
                     f"{numbers.plain(values[best])}"
                 )
+                continue
+            equal = [name for name in values if name != best and _is_close(values[name], values[best])]
+            reached = [name for name in equal if not _is_close(self.values[name], self.values[best])]
+            if reached:
+                parts.append(f"with {ties} ties {listed([_shown(name) for name in reached[:MAX_NAMED]])} equals it")
         return parts
 
     def chance(self, best: str) -> list[str]:
@@ -403,6 +413,11 @@ class _Texts:
         if not _is_like_chance(self.key, (ends[0], ends[1], ends[2]), chance):
             return []
         return [f"{_shown(best)} is not clearly better than chance ({self.numbers.plain(chance)})"]
+
+
+def _is_close(one: float, other: float) -> bool:
+    """Return whether two values differ by no more than rounding errors."""
+    return abs(one - other) <= SUM_ROUNDING * max(abs(one), abs(other))
 
 
 def _is_like_chance(key: Key, interval: tuple[float, float, float], chance: float) -> bool:
@@ -448,7 +463,7 @@ def _lost(column: str, labels: Sequence[str]) -> str:
     if column != "relation":
         places = [_place(column, label) for label in labels]
         return listed([place.removesuffix(" relations") for place in places]) + (
-            " ones" if places[-1].endswith(" relations") else ""
+            " relations" if places[-1].endswith(" relations") else ""
         )
     shown = [_shown(label) for label in labels[:MAX_NAMED]]
     more = [f"{len(labels) - MAX_NAMED:,} more"] if len(labels) > MAX_NAMED else []

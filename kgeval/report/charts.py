@@ -19,8 +19,14 @@ DASHES = (None, "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 4", "6 2 1 2 1 2")
 
 
 def model_class(model: int) -> str:
-    """Return the class of a model's colour."""
-    return f"m{model % N_COLOURS}"
+    """Return the class of a model's colour; from the ninth model on they are grey, as no colour stands for two models.
+
+    Examples
+    --------
+    >>> model_class(7), model_class(8)
+    ('m7', 'm-other')
+    """
+    return f"m{model}" if model < N_COLOURS else "m-other"
 
 
 def swatch(model: int) -> Markup:
@@ -49,11 +55,10 @@ def patterns() -> Markup:
 
 
 def _patterned(model: int, x: float, y: float, width: float, height: float) -> Markup | None:
-    """Return the pattern of a model over a rectangle; None for the first model, which has none."""
-    place = model % N_COLOURS
-    if not place:
+    """Return the pattern of a model over a rectangle; None for the first model and the grey ones, which have none."""
+    if not 0 < model < N_COLOURS:
         return None
-    return tag("rect", x=x, y=y, width=width, height=height, rx=2, fill=f"url(#pattern-{place})")
+    return tag("rect", x=x, y=y, width=width, height=height, rx=2, fill=f"url(#pattern-{model})")
 
 
 def difference_limits(cells: Sequence[Sequence[Number]]) -> tuple[float, float]:

@@ -215,13 +215,20 @@ def tie_ends(result: EvaluationResult, key: str) -> tuple[float, float] | None:
     return (ends[0], ends[1]) if all(map(math.isfinite, ends)) else None
 
 
-def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metric: str) -> list[str]:
-    """Return cautions about ties: pairs of models whose order depends on the tie policy, then models with many ties."""
+def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metric: str) -> tuple[list[str], list[str]]:
+    """Return cautions about ties, and notes about ties that change nothing.
+
+    A caution names models whose order depends on the tie policy, or a model whose values between pessimistic and
+    optimistic ties reach those of another model; ties of a single model are a caution too. If the values reach no other
+    model, the ties are only noted.
+    """
     values = [result[metric] for result in results]
     ends = [tie_ends(result, metric) or (value, value) for result, value in zip(results, values)]
     heading, decimals = display_of(metric).heading, display_of(metric).decimals
     sign = 1 if Key.parse(metric).higher_is_better else -1
-    lines, named = [], set()
+    lines: list[str] = []
+    notes: list[str] = []
+    named: set[int] = set()
     for i in range(len(results)):
         for j in range(len(results)):
             # Realistically i is ahead of j; if all ties favoured the positives, or none did, j would be.
@@ -240,11 +247,13 @@ def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metr
     for i, result in enumerate(results):
         if i not in named and result.tie_rate > MIN_TIES and all(map(math.isfinite, ends[i])):
             low, high = sorted(ends[i])
-            lines.append(
+            others = [sorted(ends[j]) for j in range(len(results)) if j != i]
+            is_grave = not others or not all(high < least or low > greatest for least, greatest in others)
+            (lines if is_grave else notes).append(
                 f"{result.tie_rate:.1%} of the ranks of {names[i]} tie with a rival: its {heading} is "
                 f"{low:.{decimals}f} to {high:.{decimals}f}, depending on how ties are broken."
             )
-    return lines
+    return lines, notes
 
 
 def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Sequence[int]) -> str:

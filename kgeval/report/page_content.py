@@ -99,11 +99,13 @@ def page_data(
     verdict = verdict_data(results, names, comparison)
     pairs = None if comparison is None else compared(comparison, results, names, entity_names)
     audit = None if dataset is None else _audit(dataset)
+    about_ties, tie_notes = tie_cautions(results, names, verdict["metric"])
     data = {
         "models": list(names),
         "confidence": CONFIDENCE,
         "verdict": verdict,
-        "cautions": _cautions(results, names, verdict["metric"], differences, comparison, audit),
+        "cautions": _cautions(results, names, about_ties, differences, comparison, audit),
+        "tie_notes": tie_notes,
         "head": _head(results, notes),
         "purposes": list(dict.fromkeys(purpose for purpose, *_ in notes)),
         "differences": differences,
@@ -244,7 +246,7 @@ def _chance_cell(level: Any) -> list[Any]:
 def _cautions(
     results: Sequence[EvaluationResult],
     names: Sequence[str],
-    metric: str,
+    about_ties: Sequence[str],
     differences: Sequence[str],
     comparison: Comparison | None,
     audit: Mapping[str, Any] | None,
@@ -262,7 +264,7 @@ def _cautions(
         if n:
             lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are undecided: only their bounds are known.")
         lines += [f"Unknown for {name}: {line.removeprefix('unknown: ')}." for line in unknown_lines(result)]
-    lines += tie_cautions(results, names, metric)
+    lines += about_ties
     for split in (audit or {}).get("splits", ()):
         n_reversed = (split["pairs"] or {}).get("reversed", 0)
         if split["split"] in results[0].protocol.splits and n_reversed > MIN_REVERSED * split["triples"]:
@@ -373,9 +375,9 @@ def _relations(
 
     ``values[i][j]`` holds the lists that `_frame_cells` returns for model i and metric j. ``n_all`` is the number
     of all relations. ``differences`` holds one dict for each pair in `pairs`: the models ``first`` and ``second``, and
-    for each relation ``[difference, low, high]`` in the first compared metric, or None. ``triples`` holds for each
-    relation the triples on which the first pair disagrees most; without a comparison, those that the first model ranks
-    worst.
+    for each relation ``[difference, low, high]`` in the first compared metric, or None, and ``decided``, whether the
+    interval, corrected for the number of relations, excludes 0. ``triples`` holds for each relation the triples on
+    which the first pair disagrees most; without a comparison, those that the first model ranks worst.
     """
     metrics = _metrics(RELATION_METRICS)
     frames = [result.by("relation", metrics=RELATION_METRICS, confidence=CONFIDENCE) for result in results]
@@ -395,7 +397,7 @@ def _relations(
     return {
         "patterns": [patterns.get(label, "") for label in labels],
         "differences": [
-            {"first": pair["first"], "second": pair["second"], "values": _differences(pair["relations"], labels)}
+            {"first": pair["first"], "second": pair["second"]} | _differences(pair["relations"], labels)
             for pair in shown_pairs
         ],
         "triples": [by_relation.get(label, []) for label in labels],
@@ -423,10 +425,14 @@ def _shown_pairs(pairs: Mapping[str, Any]) -> dict[str, Any]:
     return {**pairs, "pairs": shown}
 
 
-def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[list[float] | None]:
-    """Return ``[difference, low, high]`` for each relation of `labels`; None for a relation without a difference."""
-    found = {row["relation"]: [row["difference"], row["low"], row["high"]] for row in rows}
-    return [found.get(label) for label in labels]
+def _differences(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[str, list[Any]]:
+    """Return ``values``, ``[difference, low, high]`` or None for each relation, and ``decided``, whether it is sure."""
+    found = {row["relation"]: row for row in rows}
+    ends = ("difference", "low", "high")
+    return {
+        "values": [[found[label][end] for end in ends] if label in found else None for label in labels],
+        "decided": [label in found and bool(found[label]["decided"]) for label in labels],
+    }
 
 
 def _rows_of(result: EvaluationResult, column: str) -> dict[str, Ids]:

@@ -30,10 +30,17 @@ from kgeval.stats import FEW_CLUSTERS
 Data = Mapping[str, Any]
 N_GAINS, N_CAUTIONS, MAX_FOREST, MAX_DOTS, N_OUTLIERS, MAX_NAME = 8, 2, 4, 30, 8, 32
 MAX_HEAD, MAX_RELATION = 20, 70  # characters of a model in a narrow column, and of a relation beside its bar
+MAX_BESIDE = 6  # a matrix of more models stands below the values, not beside them
 MIN_POINTS = 3  # a chart of relations needs at least this many
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
 MIN_TIES = 0.01  # a larger share of ties is written beside the value
 COMMON_COLUMNS = ("pattern", "cardinality", "degree_given", "degree_asked")  # shown open; others are folded
+COLUMN_WORDS = {
+    "degree_given": "degree of the given entity",
+    "degree_asked": "degree of the asked entity",
+    "relation_frequency": "frequency of the relation",
+    "known_answers": "number of known answers",
+}
 CITATION = """@software{kgeval,
   title = {kgeval: exact, comparable evaluation of knowledge-graph embedding models},
   author = {{The kgeval authors}},
@@ -86,6 +93,17 @@ def label(text: str, limit: int | None = None) -> Markup:
 def folded(title: Any, *children: Any, is_open: bool = False, id: str | None = None) -> Markup:
     """Return content that opens when its title is clicked."""
     return tag("details", tag("summary", title), *children, open=is_open, id=id, class_="fold")
+
+
+def column_words(column: str) -> str:
+    """Return the name of a column in words; a column of the user has its own name.
+
+    Examples
+    --------
+    >>> column_words("degree_given"), column_words("kind")
+    ('degree of the given entity', 'kind')
+    """
+    return COLUMN_WORDS.get(column, column)
 
 
 def model_name(data: Data, model: int) -> Markup:
@@ -166,14 +184,16 @@ def value_cell(
     )  # fmt: skip
 
 
-def difference_cell(cell: Sequence[Number], metric: str, classes: str = "") -> Markup:
-    """Return a cell of a difference with its interval; marked if the interval excludes 0."""
+def difference_cell(cell: Sequence[Number], metric: str, is_sure: bool) -> Markup:
+    """Return a cell of a difference with its interval; bold if it is sure.
+
+    A test or an interval that is corrected for their number says what is sure; the shown interval is not corrected.
+    """
     text, ends = difference_text(cell, metric)
     value, low, high = cell[:3]
-    is_sure = is_number(low) and is_number(high) and (low or 0.0) * (high or 0.0) > 0
     return number(
         text, value, tag("small", ends) if ends else None,
-        classes=f"{classes} sure" if is_sure else classes, data_l=_exact(low), data_h=_exact(high),
+        classes="sure" if is_sure else "", data_l=_exact(low), data_h=_exact(high),
     )  # fmt: skip
 
 
@@ -223,13 +243,14 @@ def is_better_first(difference: Number, higher_is_better: bool) -> bool:
 def answer(data: Data, title: str) -> Markup:
     """Return the verdict, the first metric of each model, the differences, and at most two cautions."""
     cautions = data["cautions"][:N_CAUTIONS]
-    rest = [tag("li", text) for text in data["cautions"][N_CAUTIONS:]]
+    is_wide = len(data["models"]) > MAX_BESIDE
+    rest = [tag("li", text) for text in [*data["cautions"][N_CAUTIONS:], *data["tie_notes"]]]
     rest += [tag("li", line.partition(": ")[2]) for line in _lines(data) if line.startswith("note: ")]
     return tag(
         "section",
         tag("h1", tag("bdi", title), id="answer-title"),
         tag("p", tag("bdi", data["verdict"]["sentence"]), class_=f"verdict {data['verdict']['outcome']}"),
-        tag("div", first_values(data), differences(data), class_="first"),
+        tag("div", first_values(data), differences(data), class_=f"first{' wide' if is_wide else ''}"),
         tag("ul", *(tag("li", text, class_="caution") for text in cautions), class_="lines") if cautions else None,
         folded(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", tag("ul", *rest, class_="plain"))
         if rest
@@ -311,12 +332,13 @@ def _chance(group: Data, model: int, place: int) -> Number:
 
 
 def _classes(data: Data, row: Data, place: int) -> str:
-    """Return how a value is set: bold if no model is known to be better, grey if it is not above chance."""
+    """Return how a value is set: bold if no model is known to be better, and grey if it is not above chance.
+
+    A bold value can be grey: a lone bold one among leaders would look like a winner.
+    """
     leaders = data["verdict"]["leaders"].get(_key_of(data, row, place), [])
     is_leader = data["models"][row["model"]] in leaders and not data["differences"]
-    return " ".join(
-        filter(None, ["best" if is_leader and row["above"][place] else "", "" if row["above"][place] else "grey"])
-    )
+    return " ".join([*(["best"] if is_leader else []), *([] if row["above"][place] else ["grey"])])
 
 
 def _key_of(data: Data, row: Data, place: int) -> str:
@@ -353,7 +375,7 @@ def differences(data: Data) -> Markup | None:
                 "tr",
                 row_head(_pair(row["first"], row["second"])),
                 tag("td", charts.difference_bar(cell, limits, title=f"{text} {ends}", is_sure=is_sure), class_="drawn"),
-                difference_cell(cell, metric, "best" if is_sure else ""),
+                difference_cell(cell, metric, is_sure),
                 number(_p(row["p_holm"], row, compared), row["p_holm"]),
                 class_=None if is_sure else "undecided",
             )
@@ -361,8 +383,8 @@ def differences(data: Data) -> Markup | None:
     sides = ("", "first better →") if data["verdict"]["higher_is_better"] else ("← first better", "")
     axis = tag("span", *(tag("span", side) for side in sides), class_="axis")
     caption = (
-        f"Differences in {data['verdict']['heading']} with {compared['confidence']:.0%} intervals; p corrected by "
-        f"Holm's method. Vertical line: 0. Open mark: undecided."
+        f"Differences in {data['verdict']['heading']} with {compared['confidence']:.0%} intervals, each alone; p "
+        f"corrected by Holm's method, which decides. Vertical line: 0. Bold: significant. Open mark: undecided."
     )
     heads = ["first - second", axis, "difference", "p"]
     return table(caption, heads, [tag("tbody", *bodies)], name="differences", numbers=[2, 3])
@@ -427,7 +449,7 @@ def matrix(data: Data, rows: Sequence[Data]) -> Markup:
 
 def metrics(data: Data, latex: str) -> Markup:
     """Return the table of metrics of filtered ranks; other sides and raw ranks are folded."""
-    first, *others = data["summary"]
+    opened, others = _opened_groups(data)
     compared = data["comparison"]
     bold = "Nothing is bold, since the results are not comparable." if data["differences"] else ""
     if compared and not bold and _has(data, "best"):
@@ -435,18 +457,36 @@ def metrics(data: Data, latex: str) -> Markup:
         untested = [one["heading"] for one in data["metrics"] if one["key"] not in data["verdict"]["leaders"]]
         bold += f" ({', '.join(untested)}: not tested)." if untested else "."
     grey = "Grey: not above chance." if _has(data, "grey") else ""
-    ties = any(row["ends"][0] for row in first["rows"])
+    ties = any(row["ends"][0] for group in opened for row in group["rows"])
     purposes = " ".join(f"{text}." for text in data["purposes"])
-    intro = [bold, grey, "Thin line: from pessimistic to optimistic ties." if ties else "", "Tick: chance, where it is within the drawn range.", purposes]
+    intro = [
+        bold,
+        grey,
+        "Thin line: from pessimistic to optimistic ties." if ties else "",
+        "Tick: chance, where it is within the drawn range.",
+        purposes,
+    ]
     return section(
         "metrics",
         "Metrics",
-        metric_table(data, first, has_bars=True),
+        *(metric_table(data, group, has_bars=True) for group in opened),
         tag("p", " ".join(filter(None, intro)), class_="muted"),
         reasons(data),
         folded("Each side, and raw ranks", *(metric_table(data, group) for group in others)) if others else None,
         folded("This table as LaTeX", block(latex, "latex")),
     )
+
+
+def _opened_groups(data: Data) -> tuple[list[Data], list[Data]]:
+    """Return the groups of the summary that are open, enough to show each model, and the others."""
+    opened: list[Data] = []
+    others: list[Data] = []
+    seen: set[int] = set()
+    for group in data["summary"]:
+        models = {row["model"] for row in group["rows"]}
+        (opened if models - seen else others).append(group)
+        seen |= models
+    return opened, others
 
 
 def _has(data: Data, kind: str) -> bool:
@@ -524,7 +564,7 @@ def where(data: Data) -> Markup:
         parts = []
         for place, pair in enumerate(compared["pairs"]):
             first, second = (bare(data, pair[name]) for name in ("first", "second"))
-            content: list[Any] = [gains(data, pair), group_gaps(data, pair)]
+            content: list[Any] = [gains(data, pair) if len(pair["relations"]) > 1 else None, group_gaps(data, pair)]
             if place:
                 parts.append(folded(f"{first} - {second}", *content))
             else:
@@ -557,7 +597,7 @@ def gains(data: Data, pair: Data) -> Markup:
 
     def relation(row: Data) -> Markup:
         cell = (row["difference"], row["low"], row["high"])
-        cells = [difference_cell(cell, metric), number(whole(row["n"]), row["n"])]
+        cells = [difference_cell(cell, metric, row["decided"]), number(whole(row["n"]), row["n"])]
         flag = tag("strong", "reversed", class_="flag") if row["reversed"] else None
         return line(joined(label(row["relation"], MAX_RELATION), " ", flag), row["contribution"], cells)
 
@@ -577,11 +617,22 @@ def gains(data: Data, pair: Data) -> Markup:
     axis = tag("span", tag("span", f"{second} better"), tag("span", f"{first} better"), class_="axis")
     caption = (
         f"Relations that move the difference in {data['verdict']['heading']} most, {first} - {second}; contributions "
-        "add up to the difference"
+        f"add up to the difference. {decided_text(len(pair['relations']), 'relations')}"
     )
     heads = ["relation", axis, "contribution", "difference", "ranks"]
     kept = [body for body in bodies if body]
     return table(caption, heads, kept, name=f"gains-{pair['second']}", classes="bars", numbers=[2, 3, 4])
+
+
+def decided_text(n: int, groups: str) -> str:
+    """Return what bold differences of groups mean.
+
+    Examples
+    --------
+    >>> decided_text(18, "relations")
+    'Bold: decided, with an interval corrected for the 18 relations (Bonferroni) that excludes 0.'
+    """
+    return f"Bold: decided, with an interval corrected for the {whole(n)} {groups} (Bonferroni) that excludes 0."
 
 
 def group_gaps(data: Data, pair: Data) -> list[Markup]:
@@ -599,26 +650,26 @@ def group_gaps(data: Data, pair: Data) -> list[Markup]:
         limits = charts.difference_limits(cells)
         body = []
         for row, cell in zip(rows, cells):
-            is_sure = cell[1] is not None and cell[2] is not None and cell[1] * cell[2] > 0
+            text = difference_text(cell, metric)[0]
+            has_interval = is_number(cell[1]) and is_number(cell[2])
+            drawn = charts.difference_bar(cell, limits, text, row["decided"]) if has_interval else None
             flag = tag("strong", "reversed", class_="flag") if row["reversed"] else None
             body.append(
                 tag(
                     "tr",
                     row_head(label(row["group"]), " ", flag),
-                    tag(
-                        "td",
-                        charts.difference_bar(cell, limits, difference_text(cell, metric)[0], is_sure),
-                        class_="drawn",
-                    ),
-                    difference_cell(cell, metric),
+                    tag("td", drawn, class_="drawn"),
+                    difference_cell(cell, metric, row["decided"]),
                     number(written(row["value_first"], metric), row["value_first"]),
                     number(written(row["value_second"], metric), row["value_second"]),
                     number(whole(row["n"]), row["n"]),
                     class_="reversed" if row["reversed"] else None,
                 )
             )
-        heads = [column, "interval", "difference", label(first, MAX_HEAD), label(second, MAX_HEAD), "ranks"]
-        caption = f"Difference in {data['verdict']['heading']} by {column}, {first} - {second}"
+        word = column_words(column)
+        heads = [word, "interval", "difference", label(first, MAX_HEAD), label(second, MAX_HEAD), "ranks"]
+        caption = f"Difference in {data['verdict']['heading']} by {word}, {first} - {second}. "
+        caption += f"{decided_text(len(rows), 'groups')} Open mark: undecided."
         made = table(caption, heads, [tag("tbody", *body)], name=f"by-{column}-{pair['second']}", numbers=[2, 3, 4, 5])
         (open_tables if column in COMMON_COLUMNS else others).append((column, made))
     parts = []
@@ -626,7 +677,9 @@ def group_gaps(data: Data, pair: Data) -> list[Markup]:
         parts.append(tag("h3", "By pattern, cardinality and degree"))
         parts.append(tag("div", *(made for _, made in open_tables), class_="pair"))
     if others:
-        parts.append(folded(f"By {', '.join(column for column, _ in others)}", *(made for _, made in others)))
+        parts.append(
+            folded(f"By {', '.join(column_words(column) for column, _ in others)}", *(made for _, made in others))
+        )
     if any(row["reversed"] for rows in pair["groups"].values() for row in rows):
         text = (
             "Reversed: the other model leads in this group; the interval of the difference, corrected for the number "
@@ -646,12 +699,13 @@ def best_and_worst(data: Data) -> Markup | None:
     known = [i for i, cell in enumerate(cells) if cell[0] is not None]
     known.sort(key=lambda i: cells[i][0], reverse=higher)
     few = len(known) <= MAX_DOTS
-    minimum = 0
+    minimum, is_cut = 0, False
     if not few:
         counts = sorted(found["n"][0][i] for i in known)
         minimum = max(10, counts[len(counts) // 4])
         known = [i for i in known if found["n"][0][i] >= minimum]
-        known = known[:N_GAINS] + known[-N_GAINS:] if len(known) > 2 * N_GAINS else known
+        is_cut = len(known) > 2 * N_GAINS
+        known = known[:N_GAINS] + known[-N_GAINS:] if is_cut else known
     limits = limits_of([cells[i] for i in known])
     rows = [
         tag(
@@ -664,9 +718,14 @@ def best_and_worst(data: Data) -> Markup | None:
         for i in known
     ]
     heading = found["metrics"][0]["heading"]
-    caption = f"{heading} of each relation, best first" if few else (
-        f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}, among those with at least {minimum} ranks"
-    )  # fmt: skip
+    if few:
+        caption = f"{heading} of each relation, best first"
+    elif is_cut:
+        caption = (
+            f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}, of those with at least {minimum} ranks"
+        )
+    else:
+        caption = f"{heading} of the relations with at least {minimum} ranks, best first"
     heads = ["relation", "interval", heading, "ranks"]
     return table(caption, heads, [tag("tbody", *rows)], name="best-and-worst", numbers=[2, 3])
 
@@ -697,10 +756,11 @@ def group_values(data: Data, is_open: bool = False) -> list[Markup]:
                     )
                 )
             bodies.append(tag("tbody", *rows))
-        heads = [column["name"], *(["model"] if several else []), "ranks", "share"]
+        word = column_words(column["name"])
+        heads = [word, *(["model"] if several else []), "ranks", "share"]
         start = len(heads) - 2
         heads += [metric["heading"] for metric in found["metrics"]]
-        caption = f"Metrics by {column['name']} (filtered, all sides, realistic ties)"
+        caption = f"Metrics by {word} (filtered, all sides, realistic ties)"
         made = table(caption, heads, bodies, name=f"metrics-by-{place}", scrolls=True, numbers=range(start, len(heads)))
         left = [
             f"{whole(one['n_all'] - len(one['groups']))} smaller groups, {percent(one['share_left'])} of the ranks, "
@@ -709,10 +769,11 @@ def group_values(data: Data, is_open: bool = False) -> list[Markup]:
             if one and one["n_all"] > len(one["groups"])
         ]
         notes = [tag("p", text, class_="muted left-out") for text in dict.fromkeys(left)]
-        title = joined("All metrics by ", label(column["name"]))
+        title = joined("All metrics by ", label(word))
         parts.append(folded(title, made, *notes, is_open=is_open and place == 0))
-    names = ", ".join(column["name"] for column in found["columns"])
-    parts = [folded(f"All metrics by {names}", *parts, is_open=is_open)] if parts else []
+    shown, rest = (parts[:1], parts[1:]) if is_open else ([], parts)
+    names = ", ".join(column_words(column["name"]) for column in found["columns"][len(shown) :])
+    parts = [*shown, *([folded(f"All metrics by {names}", *rest)] if rest else [])]
     notes = [note for note in dict.fromkeys(found["notes"]) if note]
     if parts and len(notes) == 1 and all(found["notes"]):
         parts.append(tag("p", f"{notes[0]}.", class_="muted over-splits"))
@@ -750,7 +811,7 @@ def relations(data: Data) -> Markup:
             cells.append(value_cell([part[i] for part in found["values"][model][place]], keys[place]))
         for pair in found["differences"]:
             cell = pair["values"][i]
-            cells.append(difference_cell(cell, metric) if cell else number(MISSING))
+            cells.append(difference_cell(cell, metric, pair["decided"][i]) if cell else number(MISSING))
         opened = _opened(data, i, len(heads))
         title = tag("details", tag("summary", label(name))) if opened else label(name)
         row = tag("tr", row_head(title), *cells)
@@ -768,6 +829,8 @@ def relations(data: Data) -> Markup:
         f"{found['metrics'][place]['heading']} of each relation with {data['confidence']:.0%} intervals (filtered, all "
         "sides, realistic ties); click a relation for its other metrics and triples"
     )
+    n_compared = len(data["comparison"]["pairs"][0]["relations"]) if found["differences"] else 0
+    caption += f". {decided_text(n_compared, 'relations')}" if n_compared else ""
     numbers = [i for i in range(1, len(heads)) if not (patterned and i == first_number - 1)]
     left = found["n_all"] - len(labels)
     return section(
@@ -787,11 +850,11 @@ def relations(data: Data) -> Markup:
 
 
 def _sure(found: Data, i: int) -> str | None:
-    """Return which model of the first pair is higher on a relation, if the interval of the difference excludes 0."""
-    cell = found["differences"][0]["values"][i] if found["differences"] else None
-    if not cell or not (is_number(cell[1]) and is_number(cell[2])) or not cell[1] * cell[2] > 0:
+    """Return which model of the first pair is higher on a relation, if the corrected interval decides it."""
+    pair = found["differences"][0] if found["differences"] else None
+    if not pair or not pair["decided"][i]:
         return None
-    return "first" if cell[0] > 0 else "second"
+    return "first" if pair["values"][i][0] > 0 else "second"
 
 
 def _filters(data: Data, patterned: bool) -> Markup:
@@ -814,7 +877,7 @@ def _filters(data: Data, patterned: bool) -> Markup:
             tag("option", "all", value=""),
             tag("option", f"{bare(data, pair['first'])} higher", value="first"),
             tag("option", f"{bare(data, pair['second'])} higher", value="second"),
-            tag("option", "interval includes 0", value="none"),
+            tag("option", "undecided", value="none"),
         ]
         fields.append(tag("label", "Difference ", tag("select", *options, id="sure", autocomplete="off")))
     status = tag("p", f"{whole(len(found['labels']))} relations", role="status", id="relations-shown", class_="muted")
@@ -1158,6 +1221,10 @@ def all_tests(data: Data) -> list[Any]:
     rows = compared["rows"]
     ns = {(row["n"], row["n_clusters"]) for row in rows}
     has_sizes = len(ns) > 1 or any((row["n_effective"] or math.inf) < FEW_CLUSTERS for row in rows)
+    heads = [
+        "metric", "first", "second", "difference", "p", "p (Holm)", "smallest detectable", "wins/ties/losses", "favours"
+    ]  # fmt: skip
+    heads += ["ranks, clusters"] if has_sizes else []
     bodies: list[Markup] = []
     found: dict[tuple[str, str], list[Data]] = {}
     for row in rows:
@@ -1172,7 +1239,7 @@ def all_tests(data: Data) -> list[Any]:
             cells = [
                 number(written(row["value_first"], metric), row["value_first"]),
                 number(written(row["value_second"], metric), row["value_second"]),
-                difference_cell((row["difference"], row["low"], row["high"]), metric, "best" if is_sure else ""),
+                difference_cell((row["difference"], row["low"], row["high"]), metric, is_sure),
                 number(_p(row["p"], row, compared), row["p"]),
                 number(_p(row["p_holm"], row, compared), row["p_holm"]),
                 number(difference_text([row["detectable"]], metric)[0].removeprefix("+"), row["detectable"]),
@@ -1183,12 +1250,8 @@ def all_tests(data: Data) -> list[Any]:
                 effective = f" ({row['n_effective']:.0f} effective)" if few else ""
                 cells.append(number(f"{whole(row['n'])}, {whole(row['n_clusters'])}{effective}", row["n"]))
             lines.append(tag("tr", row_head(display_of(metric).heading), *cells, title=row["reason"] or None))
-        pair = tag("tr", tag("th", _pair(first, second), scope="rowgroup", colspan=9))
+        pair = tag("tr", tag("th", _pair(first, second), scope="rowgroup", colspan=len(heads)))
         bodies.append(tag("tbody", pair, *lines))
-    heads = [
-        "metric", "first", "second", "difference", "p", "p (Holm)", "smallest detectable", "wins/ties/losses", "favours"
-    ]  # fmt: skip
-    heads += ["ranks, clusters"] if has_sizes else []
     size = f" {whole(min(ns)[0])} ranks in {whole(min(ns)[1])} clusters." if len(ns) == 1 else ""
     caption = (
         f"Paired comparison of the models. Smallest detectable: the difference that the test would find with "

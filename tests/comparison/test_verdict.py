@@ -351,8 +351,8 @@ def test_holm_decides_not_p_alone():
     assert compare(results, metrics="mrr").verdict.sentence.startswith("A beats B: ")
     verdict = compare(results, metrics="mrr,mr").verdict
     assert verdict.sentence == (
-        "Undecided: MRR 1.0000 (A) against 0.5000 (B), difference +0.5000 (no interval), p = 0.0625 (the difference is "
-        "the same in every cluster, so its variation cannot be estimated)"
+        "Undecided: MRR 1.0000 (A) against 0.5000 (B), difference +0.5000 (no interval), p = 0.0625 after Holm's "
+        "correction for 2 tests (the difference is the same in every cluster, so its variation cannot be estimated)"
     )
     assert (verdict.outcome, verdict.leaders) == ("undecided", ("A", "B"))
 
@@ -404,6 +404,25 @@ def test_ties_that_turn_the_order_are_named():
     optimistic = compare(results, metrics="optimistic.mrr").verdict.sentence
     assert optimistic.startswith("constant beats A: optimistic.MRR 1.0000 against 0.5000, ")
     assert "; with realistic ties A leads: 0.5000 against 0.2000; with pessimistic ties A leads: " in optimistic
+
+
+def test_ties_that_make_models_equal_are_named():
+    """A perfect model and a constant score: both have rank 1 if ties are optimistic."""
+    base = template(12)
+    results = {"perfect": with_ranks(base, 0), "constant": with_ranks(base, 0, 8)}
+    sentence = compare(results, metrics="mrr").verdict.sentence
+    assert sentence.startswith("perfect beats constant: MRR 1.0000 against 0.2000, ")
+    assert sentence.endswith("; with optimistic ties constant equals it")
+
+
+def test_relations_in_which_both_are_equal_are_not_taken_for_lost():
+    """Of three relations, one is led, one is trailed, and one is equal."""
+    base = template(60, 3)
+    other = np.array([28, 2, 3])[base.table["p"].to_numpy()]
+    results = {"A": with_ranks(base, 3), "B": with_ranks(base, other)}
+    sentence = compare(results, metrics="mrr").verdict.sentence
+    assert sentence.startswith("A beats B: MRR 0.2500 against 0.2059, ")  # (1/29 + 1/3 + 1/4) / 3
+    assert "; it leads on 1 and trails on 1 of 3 relations" in sentence
 
 
 def test_models_near_chance_are_not_praised():
@@ -498,12 +517,12 @@ def test_groups_with_the_other_order_are_named():
         for name, result in results.items()
     }
     sentence = verdict_of(featured, compare(plain, metrics="mrr")).sentence
-    assert "; it leads on 3 of 4 relations and loses on symmetric ones" in sentence
+    assert "; it leads on 3 of 4 relations and loses on symmetric relations" in sentence
     cardinal = {
         name: r.__replace__(columns=r.columns.rename(columns={"pattern": "cardinality"}))
         for name, r in featured.items()
     }
-    assert "and loses on symmetric ones" in compare(cardinal, metrics="mr,mrr").verdict.sentence
+    assert "and loses on symmetric relations" in compare(cardinal, metrics="mr,mrr").verdict.sentence
 
 
 def test_a_relation_with_equal_values_is_led_by_neither():
@@ -666,6 +685,7 @@ def test_reversed_groups_by_loops(sign):
                 assert record[["low", "high"]].tolist() == pytest.approx([low, high])
                 n_uncorrected += is_decided and (high < 0 if total > 0 else low > 0)
                 low, high = t_interval(gaps, 1 - ALPHA / 8)
+                assert record["decided"] == (low > 0 or high < 0)
                 assert record["reversed"] == (is_decided and (high < 0 if total > 0 else low > 0))
                 n_reversed += record["reversed"]
     assert 0 < n_reversed < n_uncorrected  # the correction matters

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from made_results import like_fb15k237, noted, replaced
-from page_cases import HOSTILE, LINK, N_RELATIONS, NAMES, Reader, mean_of, ranks_of, rounded
+from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, NAMES, Reader, mean_of, ranks_of, rounded
 
 import kgeval as kg
 from kgeval.comparison.comparing import compare
@@ -81,6 +81,110 @@ def test_bold_are_the_leader_and_what_it_cannot_be_told_from(reader, made):
     assert 3 <= n_bold < 9
     raw = [attributes for row in reader.rows("metrics-raw-both") for _, attributes in row]
     assert not any("best" in (attributes.get("class") or "") for attributes in raw)
+
+
+def is_marked(cell, kind):
+    """Whether a cell has a class."""
+    return kind in (cell[1].get("class") or "").split()
+
+
+@pytest.fixture(scope="module")
+def random_page(made, tmp_path_factory):
+    """Four random models, none above chance in most metrics: the page, its comparison, and the names."""
+    results = []
+    for seed in range(4):
+        noise = np.random.default_rng(seed).normal(size=(N_ENTITIES, N_RELATIONS, N_ENTITIES))
+        results.append(kg.evaluate(lambda s, p, o, noise=noise: noise[s, p, o], made[1], progress=False))
+    names = [f"random {i}" for i in range(4)]
+    comparison = compare(results, names=names, n_resamples=99)
+    path = tmp_path_factory.mktemp("random") / "random.html"
+    write_page(results, path, comparison=comparison)
+    return Reader(path), comparison, names
+
+
+def test_a_leader_is_bold_even_if_it_is_not_above_chance(random_page):
+    """The bold values of a metric are those of its leaders, so none is alone where nothing is decided."""
+    reader, comparison, names = random_page
+    heads = [head.split(" ")[0].lower() for head in reader.heads("metrics-filtered-both")]
+    rows = reader.rows("metrics-filtered-both")[:4]
+    results = dict(zip(comparison.names, comparison.results))
+    n_grey = 0
+    for place, key in enumerate(heads):
+        if key in comparison.keys:
+            leaders = kg.comparison.verdict_of(results, comparison, key).leaders
+            assert {name for name, row in zip(names, rows) if is_marked(row[place], "best")} == set(leaders)
+            n_grey += sum(is_marked(row[place], "best") and is_marked(row[place], "grey") for row in rows)
+    assert n_grey > 0
+
+
+@pytest.fixture(scope="module")
+def close_page(made, tmp_path_factory):
+    """Two models and a comparison in which an interval excludes 0 although the corrected test decides nothing."""
+    comparison = compare(made[0][:2], names=["one", "two"], n_resamples=99)
+    table = comparison.table.assign(low=0.01, high=0.2, difference=0.1, p=0.04, p_holm=0.2, better="undecided")
+    comparison = replaced(comparison, table=table)
+    path = tmp_path_factory.mktemp("close") / "close.html"
+    write_page(made[0][:2], path, comparison=comparison)
+    return Reader(path)
+
+
+@pytest.mark.parametrize(("name", "place"), [("differences", 2), ("tests", 3)])
+def test_an_undecided_difference_is_not_bold_whatever_its_interval(close_page, reader, name, place):
+    """Holm's method decides, not the interval."""
+    cells = [row[place] for row in close_page.rows(name) if len(row) > place]
+    assert cells
+    assert not any(is_marked(cell, "sure") or is_marked(cell, "best") for cell in cells)
+    assert any(is_marked(row[place], "sure") for row in reader.rows(name) if len(row) > place)
+
+
+def test_differences_of_relations_are_bold_if_the_corrected_interval_decides(reader, made):
+    """In the table of relations, its filter, and the largest gains; the caption says for how many it is corrected."""
+    comparison = made[2]
+    labels = {shown_label(label): label for label in made[1].relations.labels}
+    start = reader.heads("relations").index(next(head for head in reader.heads("relations") if " - " in head))
+    pairs = [head.split(" - ") for head in reader.heads("relations")[start:]]
+    frames = [comparison.by("relation", "mrr", *pair) for pair in pairs]
+    n_open = 0
+    for row in reader.rows("relations"):
+        for frame, cell in zip(frames, row[start:]):
+            found = frame.loc[labels[row[0][0]]]
+            assert is_marked(cell, "sure") == found["decided"]
+            n_open += bool(found["low"] * found["high"] > 0 and not found["decided"])
+    assert n_open > 0  # the uncorrected interval would have marked these
+    for frame, pair in zip(frames, pairs):
+        for row in reader.rows(f"gains-{NAMES.index(pair[1])}"):
+            if row[0][0] in labels:
+                assert is_marked(row[3], "sure") == frame.loc[labels[row[0][0]], "decided"]
+    bodies = [attributes for tag, attributes in reader.elements if tag == "tbody" and "data-n" in attributes]
+    kinds = [attributes.get("data-sure") for attributes in bodies]
+    signs = [frames[0].loc[labels[row[0][0]], ["decided", "difference"]] for row in reader.rows("relations")]
+    assert kinds == [("first" if gap > 0 else "second") if decided else None for decided, gap in signs]
+    for name in ("relations", "gains-1"):
+        assert f"corrected for the {N_RELATIONS} relations" in reader.tables[name]["caption"]
+
+
+def test_a_title_row_of_the_tests_is_as_wide_as_the_table(close_page, made, tmp_path):
+    """With the column of sizes, which stands if the numbers of ranks differ, and without it."""
+    comparison = compare(made[0][:2], names=["one", "two"], metrics=["mrr", "object.mrr"], n_resamples=99)
+    write_page(made[0][:2], tmp_path / "sizes.html", comparison=comparison)
+    widths = []
+    for reader in (close_page, Reader(tmp_path / "sizes.html")):
+        title = next(row for row in reader.tables["tests"]["rows"] if len(row) == 1)
+        assert int(title[0][1]["colspan"]) == len(reader.heads("tests"))
+        widths.append(len(reader.heads("tests")))
+    assert widths == [9, 10]
+
+
+def test_each_model_is_in_an_open_table_of_metrics(made, tmp_path):
+    """One model ranks both sides, the other the object side: two tables are open."""
+    other = kg.evaluate(lambda s, p, o: (s * 7 + o * 3 + p) % 11, made[1], kg.Protocol(sides="object"), progress=False)
+    write_page([made[0][0], other], tmp_path / "two.html", names=["one", "two"])
+    text = (tmp_path / "two.html").read_text(encoding="utf-8")
+    shown = text[text.index('id="metrics"') : text.index("Each side, and raw ranks")]
+    reader = Reader(tmp_path / "two.html")
+    names = [name for name in reader.tables if f'data-name="{name}"' in shown]
+    assert names == ["metrics-filtered-both", "metrics-filtered-object"]
+    assert {row[0][0] for name in names for row in reader.rows(name)} >= {"one", "two"}
 
 
 def test_the_forest_shows_the_differences_of_all_pairs(reader, made):

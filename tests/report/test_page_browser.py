@@ -214,15 +214,14 @@ def test_it_filters_and_the_link_keeps_it(fresh, page, reader):
     assert 5 <= len(large) < N_RELATIONS
     write("least", "0")
     column = reader.heads("relations").index(next(h for h in reader.heads("relations") if " - " in h))
-    tests = {"first": lambda low, high: low > 0, "second": lambda low, high: high < 0}
-    for kind, is_wanted in (tests | {"none": lambda low, high: low <= 0 <= high}).items():
+    kinds = {
+        label: ("first" if float(row[column][1]["data-v"]) > 0 else "second")
+        if "sure" in row[column][1]["class"].split() else "none"
+        for label, row in rows.items()
+    }  # fmt: skip
+    for kind in ("first", "second", "none"):
         Select(fresh.find_element("id", "sure")).select_by_value(kind)
-        ends = {label: [row[column][1].get(name) for name in ("data-l", "data-h")] for label, row in rows.items()}
-        wanted = [
-            label for label, (low, high) in ends.items()
-            if (kind == "none" if low is None else is_wanted(float(low), float(high)))
-        ]  # fmt: skip
-        assert sorted(labels_shown(fresh)) == sorted(wanted)
+        assert sorted(labels_shown(fresh)) == sorted(label for label in rows if kinds[label] == kind)
     fresh.find_elements("css selector", "#relations thead button")[1].click()
     fresh.find_element("id", "theme").click()
     before, state = labels_shown(fresh), fresh.current_url.partition("#")[2]

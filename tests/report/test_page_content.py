@@ -453,7 +453,7 @@ def test_the_pairs_are_the_best_model_against_each_other(made, data):
         assert total == pytest.approx(values[pair["first"]] - values[pair["second"]], abs=1e-12)
         shown = {shown_label(label): label for label in frame.index}
         for row in pair["relations"]:
-            for name in ("n", "difference", "contribution", "reversed"):
+            for name in ("n", "difference", "contribution", "decided", "reversed"):
                 assert row[name] == frame.loc[shown[row["relation"]], name]
         kinds = comparison.by("kind", "mrr", first, second)
         found = {row["group"]: row["difference"] for row in pair["groups"]["kind"]}
@@ -543,10 +543,20 @@ def test_an_order_that_depends_on_ties_is_a_caution():
         "The order depends on ties: with optimistic ties, B (MRR 0.8000) is ahead of A (0.5000), since 75.0% of the "
         "ranks of B tie."
     ]
-    assert page_data(tied_results()[1:], ["B"])["cautions"] == [
-        "75.0% of the ranks of B tie with a rival: its MRR is 0.2000 to 0.8000, depending on how ties are broken."
-    ]
+    alone = "75.0% of the ranks of B tie with a rival: its MRR is 0.2000 to 0.8000, depending on how ties are broken."
+    assert page_data(tied_results()[1:], ["B"])["cautions"] == [alone]
     assert found["distribution"]["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
+
+
+@pytest.mark.parametrize(("better", "is_grave"), [(0, False), (1, True), (4, True)])
+def test_ties_that_reach_no_other_model_are_no_caution(better, is_grave):
+    """B has MRR 0.2 to 0.8: a model with MRR 1 stays ahead whatever its ties are, one with MRR 1/2 or 1/5 does not."""
+    a, b = tied_results()
+    table = a.table.assign(better_filtered=better, better_raw=better)
+    found = page_data([replaced(a, table=table), b], ["A", "B"])
+    assert [any("of the ranks of B tie" in line for line in found[name]) for name in ("cautions", "tie_notes")] == [
+        is_grave, not is_grave
+    ]  # fmt: skip
 
 
 def test_bands_of_the_hits_curve_are_the_intervals(made, data):
