@@ -236,7 +236,7 @@ def width_of(text: str) -> int:
     Parameters
     ----------
     text : str
-        Printable text, in which `Screen.bold` may have put codes.
+        Printable text. It may contain the escape codes of `Screen.bold`, which take no columns.
 
     Examples
     --------

@@ -95,7 +95,9 @@ def device_of(module: Any) -> Any:
 
 
 def ids_for(model: Any, *ids: Ids) -> tuple[Any, ...]:
-    """Return arrays of ids as a model wants them: tensors on the device of a module of torch, else copies.
+    """Return arrays of ids in the form that a model takes.
+
+    If the model is a torch module, these are tensors on the device of the module; else they are copies of the arrays.
 
     Parameters
     ----------

@@ -169,10 +169,10 @@ class Comparison:
             ``n``, the number of observations of the group; ``share``, ``n`` divided by the number of all observations;
             ``value_first`` and ``value_second``, the metric of each model over the observations of the group;
             ``difference`` (first minus second) with its interval ``low, high``; ``contribution``; ``decided``, whether
-            the interval of the group, corrected for the number of groups (Bonferroni), lies beyond 0; ``reversed``, whether
-            it does so on the other side of 0 than the significant difference over all observations, so that the other
-            model than in `table` is better in the group; ``n_effective``, the effective number of clusters; and
-            ``reason``, why a value is NaN.
+            the interval of the group, corrected for the number of groups (Bonferroni), lies beyond 0; ``reversed``,
+            whether it does so on the other side of 0 than the significant difference over all observations, so that
+            the other model than in `table` is better in the group; ``n_effective``, the effective number of clusters;
+            and ``reason``, why a value is NaN.
 
             The contributions add up to the difference between the models, which is ``attrs["difference"]``. If the
             metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.
@@ -304,8 +304,8 @@ class Comparison:
             if is_different.any():
                 values = " and ".join(f"{text[is_different][0]!r} in {self.names[k]}" for text, k in zip(texts, chosen))
                 raise MetricError(
-                    f"the column {column!r} has different values in {int(is_different.sum()):,} ranks, first {values}; "
-                    "compute it for both results from the same dataset"
+                    f"the column {column!r} differs between the results for {int(is_different.sum()):,} ranks (for the "
+                    f"first of them: {values}); compute the column for both results from the same dataset"
                 )
         columns = holders[chosen[0]].columns
         dtype = columns[column].dtype if column in columns else None
@@ -468,8 +468,8 @@ def compare(
         Keys ``[setting.][side.][ties.]metric``, as in `EvaluationResult.value`.
     override : sequence of str, or one string with commas
         Differences between the results to accept: ``"queries"`` (compare only the rows that all results have),
-        ``"sample"`` (compare only the triples of the smallest sample: samples that were drawn with the same seed are
-        nested, and all triples contain every sample), ``"dataset"`` (same labels, different triples), ``"unseen"``,
+        ``"sample"`` (compare only the triples of the smallest sample; a larger sample with the same seed, or a result
+        of all triples, contains these triples), ``"dataset"`` (same labels, different triples), ``"unseen"``,
         ``"filter_splits"``, ``"splits"``.
     confidence : float
         Nominal coverage of the intervals, such as 0.95. A difference is undecided unless its p-value, corrected by

@@ -112,7 +112,10 @@ def evaluate_ranks(
 
 @dataclass(frozen=True)
 class RankSource:
-    """The dataset of given ranks; implements `kgeval.results.explanations.Source`, but has no candidates to show."""
+    """The `kgeval.results.explanations.Source` of ranks that another tool computed.
+
+    It contains the dataset, but no candidates and no scores.
+    """
 
     dataset: Dataset
     is_stored = True

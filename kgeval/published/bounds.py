@@ -176,7 +176,7 @@ class Bands:
         return Corner(self.high, self.starts)
 
     def least_mrr(self) -> Corner:
-        """Return the corner with the least MRR: each rank is the last of its band, hits@k are the least."""
+        """Return the corner with the least MRR: each rank is the last of its band, each hits@k has its least value."""
         return Corner(self.low, self.ends)
 
     def least_mr(self) -> Corner:

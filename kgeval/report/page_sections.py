@@ -85,7 +85,7 @@ def section(name: str, title: str, *children: Any) -> Markup:
 
 
 def label(text: str, limit: int | None = None) -> Markup:
-    """Return a label whose direction of writing does not change the text around it."""
+    """Return a label as a ``bdi`` element: a right-to-left label does not change the order of the text around it."""
     shown = text if limit is None else charts.short(text, limit)
     return tag("bdi", shown, title=text if shown != text else None)
 
@@ -126,7 +126,7 @@ def table(
     scrolls: bool = False,
     numbers: Iterable[int] = (),
 ) -> Markup:
-    """Return a table in a box that scrolls if the table is too wide.
+    """Return a table in a box that scrolls horizontally if the table is too wide.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ def table(
     name : str
         The name of the file to download, without its ending.
     classes : str
-        Further classes of the table: ``sortable``.
+        More CSS classes of the table, for example ``"sortable"``.
     scrolls : bool
-        Whether a long table scrolls in its box, with its head in view.
+        Whether a long table scrolls vertically in its box, while its head cells stay visible.
     numbers : iterable of int
-        The columns of numbers, which are set to the right.
+        The indices of the columns that contain numbers; these columns are aligned to the right.
     """
     right = set(numbers)
     row = [tag("th", head, scope="col", class_="number" if i in right else None) for i, head in enumerate(heads)]

@@ -104,7 +104,7 @@ def adapter_of(scorer: Any, ids: Any = None) -> Any:
 
 
 def bound(scorer: Any, dataset: Dataset) -> Any:
-    """Return the scorer that scores with the ids of a dataset.
+    """Adapt a scorer to a dataset: the returned scorer takes the ids of the dataset.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def bound(scorer: Any, dataset: Dataset) -> Any:
     Raises
     ------
     ScoreError
-        If nothing says which id of the model belongs to which label of the dataset.
+        If it is unknown which id of the model stands for which label of the dataset.
     """
     if isinstance(scorer, type):
         return scorer

@@ -69,16 +69,17 @@ def detectable_difference(first: Reals, second: Reals, difference: float, varian
 def detectable_share(first: Reals, second: Reals, variance: float, alpha: float, power: float) -> float:
     """Return the smallest true difference between two shares that a paired test finds with probability `power`.
 
-    A pair of observations is discordant if only one of the two is 1. Only discordant pairs decide the test. Let two
-    systems have equal shares, and let the share of one system rise by d: some of its zeros, chosen at random, become
-    ones. Most of these ones make new discordant pairs, so the variance grows with d. This matters if the shares are
-    small. (If the shares are above 1/2, ones become zeros.)
+    A pair of observations is discordant if only one of the two is 1. Only discordant pairs decide the test. A true
+    difference d is modelled as follows: two systems have equal shares; then some zeros of one system, chosen at random,
+    become ones, so its share rises by d. Most of the changed observations make new discordant pairs, so the variance of
+    the observed difference grows with d. This matters if the shares are small. (If the shares are above 1/2, ones
+    become zeros.)
 
     Parameters
     ----------
     first, second : float64 arrays, shape (observations,)
-        The zeros and ones of each system. The variance under equal shares is needed; so the part of the observed
-        difference that is larger than its standard error is removed first.
+        The zeros and ones of each system. Their shares may differ, but the calculation starts from equal shares.
+        Therefore the part of the observed difference that is larger than its standard error is removed first.
     variance : float
         The sampling variance of the observed difference; above 0. It gives the effective number of observations.
     alpha : float
@@ -99,7 +100,7 @@ def detectable_share(first: Reals, second: Reals, variance: float, alpha: float,
 
     Examples
     --------
-    Two systems with 2% of ones among 300 observations each, at different places:
+    Two systems with 300 observations each, of which 2% are ones; no pair has two ones:
 
     >>> first, second = np.zeros(300), np.zeros(300)
     >>> first[:6], second[6:12] = 1, 1

@@ -731,8 +731,8 @@ def test_features_come_from_whoever_has_them():
     with pytest.raises(kg.MetricError) as caught:
         compare(both, names=["A", "B"], metrics="mrr", n_resamples=9).by("half")
     assert str(caught.value) == (
-        "the column 'half' has different values in 24 ranks, first 'y' in A and 'x' in B; compute it for both results "
-        "from the same dataset"
+        "the column 'half' differs between the results for 24 ranks (for the first of them: 'y' in A and 'x' in B); "
+        "compute the column for both results from the same dataset"
     )
     with pytest.raises(kg.MetricError, match=r"by must be one of .*'pattern'.*; got 'patern'"):
         found.by("patern")

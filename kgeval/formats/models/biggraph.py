@@ -219,8 +219,8 @@ def _check_supported(folder: Path, config: dict[str, Any], types: list[str], par
         reason = f"featurized entities (type {featurized[0]!r})"
     if reason:
         raise DataError(
-            f"{folder}: a model of PyTorch-BigGraph with {reason}, which is not among kgeval.models. Evaluate it with "
-            "a function that scores, or through a file of its scores (kgeval help models)"
+            f"{folder}: kgeval.models supports no PyTorch-BigGraph model with {reason}. Evaluate it with a function "
+            "that scores triples, or with a file of its scores (kgeval help models)"
         )
     unknown = [name for name in parameters if not PARAMETER.fullmatch(name)]
     if unknown:

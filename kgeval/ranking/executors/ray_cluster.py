@@ -30,16 +30,16 @@ FREEING_SECONDS = 3.0  # how long the end of a run waits for the processors of i
 class Ray:
     """Rank on the machines of a Ray cluster.
 
-    Each worker is an actor. The job travels once into the object store of each machine; the workers of a machine share
-    its arrays, which are therefore read-only. The counts of a shard travel back. kgeval must be installed on each
-    machine, in the same version.
+    Each worker is an actor of Ray. The job (the dataset, the queries, and the scorer unless `load` makes it) is copied
+    once to the object store of each machine. The workers of a machine share the arrays of this copy, so the arrays are
+    read-only. The workers send back the counts of each shard. Each machine must have the same version of kgeval.
 
     Parameters
     ----------
     address : str, optional
         The address of a cluster: ``"auto"`` on one of its machines, ``"ray://host:10001"`` from elsewhere. By default
-        the cluster that this process is connected to, that of the environment variable ``RAY_ADDRESS``, or else one
-        on this machine alone, which ends with the run.
+        the cluster that this process is connected to; else the cluster of the environment variable ``RAY_ADDRESS``;
+        else a new cluster on this machine alone, which stops at the end of the run.
     num_cpus : int
         The processors of each worker, each with a thread for embedding models.
     num_gpus : float
@@ -51,11 +51,12 @@ class Ray:
     runtime_env : dict, optional
         What Ray installs or copies for the workers: ``{"working_dir": "."}`` sends the modules of this folder.
     load : function, optional
-        Takes the dataset and returns the scorer; each worker calls it, so that parameters do not travel. It must
-        return the scorer that is evaluated, which is checked.
+        Takes the dataset and returns the scorer. Each worker calls this function, so the parameters of the model are
+        not sent to the workers. The function must return the same scorer that is given to `evaluate`; the workers
+        check this.
     candidate_blocks : int
-        Into how many blocks the candidates of each query are divided. More than 1 pays for few queries with very many
-        candidates: the workers then share the candidates, and need less memory each.
+        The number of blocks into which the candidates of each query are divided. Use more than 1 for few queries with
+        very many candidates: each worker then scores only a part of the candidates, and needs less memory.
 
     Examples
     --------

@@ -279,7 +279,7 @@ def test_models_that_are_refused_by_name(dataset, tmp_path, config, said):
         )
     folder = made.write(tmp_path / "model")
     assert failure(folder, dataset).startswith(
-        f"a model of PyTorch-BigGraph with {said}, which is not among kgeval.models. Evaluate it with a function"
+        f"kgeval.models supports no PyTorch-BigGraph model with {said}. Evaluate it with a function that scores"
     )
     del made.config["comparator"]  # the default is cos
     assert "the comparator 'cos'" in failure(made.write(tmp_path / "model"), dataset)
