@@ -401,7 +401,8 @@ class _Texts:
             equal = [name for name in values if name != best and _is_close(values[name], values[best])]
             reached = [name for name in equal if not _is_close(self.values[name], self.values[best])]
             if reached:
-                parts.append(f"with {ties} ties {listed([_shown(name) for name in reached[:MAX_NAMED]])} equals it")
+                verb = "equals" if len(reached) == 1 else "equal"
+                parts.append(f"with {ties} ties {listed([_shown(name) for name in reached])} {verb} it")
         return parts
 
     def chance(self, best: str) -> list[str]:

@@ -270,7 +270,7 @@ def _cautions(
         if split["split"] in results[0].protocol.splits and n_reversed > MIN_REVERSED * split["triples"]:
             lines.append(
                 f"{n_reversed / split['triples']:.1%} of the triples of {split['split']} have their pair of entities "
-                "reversed in train, so a rule that copies reversed triples answers them."
+                "reversed in train (under any relation)."
             )
     for result, name in zip(results, names):
         n = sum(result.dropped.values())
