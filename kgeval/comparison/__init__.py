@@ -3,7 +3,7 @@
 from kgeval.comparison.alignment import OVERRIDES, mismatches
 from kgeval.comparison.comparing import COMPARED_METRICS, Comparison, compare
 from kgeval.comparison.names import Results, check_names, name_results
-from kgeval.comparison.verdict import Verdict, is_at_floor, p_text, verdict_of
+from kgeval.comparison.verdict import Verdict, is_at_floor, is_like_chance, leaders_of, p_text, verdict_of
 
 __all__ = [
     "COMPARED_METRICS",
@@ -14,6 +14,8 @@ __all__ = [
     "check_names",
     "compare",
     "is_at_floor",
+    "is_like_chance",
+    "leaders_of",
     "mismatches",
     "name_results",
     "p_text",

@@ -17,15 +17,15 @@ from kgeval.comparison.differences import SUM_ROUNDING, pair_row
 from kgeval.comparison.names import listed
 from kgeval.errors import DataError, MetricError
 from kgeval.markup import printable
+from kgeval.markup_cards import MAX_DECIMALS, enough_decimals
 from kgeval.metrics import Metric, RankMetric, display_of
-from kgeval.results import CONFIDENCE, EvaluationResult, Key, have_same_ranks, rank_groups
+from kgeval.results import CONFIDENCE, MAX_TIES, EvaluationResult, Key, have_same_ranks, rank_groups
 
 PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
 REVERSALS = ("pattern", "cardinality", "relation")  # the columns in which a verdict looks for groups with another order
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
-MAX_TIES = 0.01  # the values under other tie policies are named if more ranks than this share tie
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
-MAX_LABEL, MAX_REASON, MAX_DECIMALS, MAX_NAMED = 60, 400, 12, 3
+MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
 
 
 @dataclass(frozen=True)
@@ -175,11 +175,7 @@ class _Numbers:
     @classmethod
     def of(cls, label: str, *differences: float) -> _Numbers:
         """Return the decimals of a metric; more of them if one of the `differences` would read as 0."""
-        decimals = display_of(label).decimals
-        for difference in differences:
-            while difference and decimals < MAX_DECIMALS and not float(f"{difference:.{decimals}f}"):
-                decimals += 1
-        return cls(decimals)
+        return cls(enough_decimals(differences, display_of(label).decimals))
 
     def plain(self, value: float) -> str:
         text = f"{value:.{self.decimals}f}"
@@ -211,7 +207,7 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
     if math.isfinite(chance):
         text += f", chance {numbers.plain(chance)}"
     parts = [text]
-    if _is_like_chance(key, (value.value, interval.low, interval.high), chance):
+    if is_like_chance((value.value, interval.low, interval.high), chance, key.higher_is_better):
         parts.append("it is not clearly better than chance")
     if result.tie_rate > MAX_TIES and key.setting == "filtered":
         ends = [f"{numbers.plain(number)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
@@ -264,6 +260,29 @@ def _place(column: str, label: str) -> str:
     return f"{_shown(label)} relations"
 
 
+def leaders_of(comparison: Any, label: str) -> tuple[str, ...]:
+    """Return `Verdict.leaders` for a metric of a comparison, without the sentence.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    label : str
+        The text of the key of a compared metric.
+    """
+    if _why_none(comparison, label):
+        return ()
+    best, *others = _best_first(comparison, label)
+    rows = {name: pair_row(comparison.table, label, best, name) for name in others}
+    return (best, *(name for name in others if rows[name]["better"] != best))
+
+
+def _best_first(comparison: Any, label: str) -> list[str]:
+    """Return the names of the compared models, best value first; equal ones stay in their order."""
+    sign = -1.0 if comparison.keys[label].higher_is_better else 1.0
+    values = dict(zip(comparison.names, comparison.values[label].tolist()))
+    return sorted(comparison.names, key=lambda name: sign * values[name])
+
+
 def _of_several(comparison: Any, label: str) -> Verdict:
     """Return the verdict on the models of a comparison."""
     key = comparison.keys[label]
@@ -271,12 +290,10 @@ def _of_several(comparison: Any, label: str) -> Verdict:
     if reason:
         return _no_verdict(key, reason)
     values = dict(zip(comparison.names, comparison.values[label].tolist()))
-    sign = -1.0 if key.higher_is_better else 1.0
-    ranked = sorted(comparison.names, key=lambda name: sign * values[name])  # best value first; stable
-    best = ranked[0]
+    ranked = _best_first(comparison, label)
+    best, leaders = ranked[0], leaders_of(comparison, label)
     rows = {name: pair_row(comparison.table, label, best, name) for name in ranked[1:]}
-    beaten = [name for name, row in rows.items() if row["better"] == best]
-    leaders = tuple(name for name in ranked if name not in beaten)
+    beaten = [name for name in ranked if name not in leaders]
     shown = rows[beaten[0] if beaten else ranked[1]]
     numbers = _Numbers.of(label, shown["difference"] if shown["better"] == best else 0.0)
     texts = _Texts(comparison, key, label, numbers, values)
@@ -411,7 +428,7 @@ class _Texts:
         chance = self.comparison.results[i].rank_table.value(self.key, at_chance=True).value
         row = self.comparison.values.iloc[i]
         ends = [float(row[self.label]), *(float(row.get(f"{self.label} {end}", np.nan)) for end in ("low", "high"))]
-        if not _is_like_chance(self.key, (ends[0], ends[1], ends[2]), chance):
+        if not is_like_chance((ends[0], ends[1], ends[2]), chance, self.key.higher_is_better):
             return []
         return [f"{_shown(best)} is not clearly better than chance ({self.numbers.plain(chance)})"]
 
@@ -421,17 +438,28 @@ def _is_close(one: float, other: float) -> bool:
     return abs(one - other) <= SUM_ROUNDING * max(abs(one), abs(other))
 
 
-def _is_like_chance(key: Key, interval: tuple[float, float, float], chance: float) -> bool:
-    """Return whether an interval (value, low, high) holds the chance level or worse values; the value if it has none.
+def is_like_chance(interval: tuple[float, float, float], chance: float, higher_is_better: bool) -> bool:
+    """Return whether an interval holds the chance level or worse values.
 
-    False if there is no chance level.
+    Parameters
+    ----------
+    interval : tuple of float
+        Value, low end and high end; if there are no ends (NaN), the value decides.
+    chance : float
+        NaN if there is no chance level; the answer is then False.
+    higher_is_better : bool
+
+    Examples
+    --------
+    >>> is_like_chance((0.3, 0.1, 0.5), 0.2, True), is_like_chance((0.3, 0.25, 0.35), 0.2, True)
+    (True, False)
     """
     value, low, high = interval
     if not math.isfinite(chance):
         return False
-    end = low if key.higher_is_better else high
+    end = low if higher_is_better else high
     end = value if math.isnan(end) else end
-    return end <= chance if key.higher_is_better else end >= chance
+    return end <= chance if higher_is_better else end >= chance
 
 
 def _why_none(comparison: Any, label: str) -> str:

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.comparison import Comparison, verdict_of
+from kgeval.comparison import Comparison, leaders_of, verdict_of
 from kgeval.data import SIDES
 from kgeval.errors import MetricError
 from kgeval.markup import shown_label
 from kgeval.metrics import display_of
-from kgeval.results import EvaluationResult, Key
+from kgeval.results import MAX_TIES, EvaluationResult, Key, tie_ends
 
 MAX_PAIRS = 4  # with more models than this, the page details one pair and shows a matrix for the others
 MAX_GROUPS, MAX_DISAGREEMENTS, N_OPENED, MAX_OPENED = 40, 10, 3, 400
-MIN_TIES = 0.01  # a larger share of ties is shown, with the values between pessimistic and optimistic ties
 
 EntityNames = Mapping[str, str]
 
@@ -58,14 +57,13 @@ def verdict_data(
     named = dict(zip(names, results))
     metric = primary_metric(comparison)
     verdict = verdict_of(named, comparison)
-    keys = [] if comparison is None else list(comparison.keys)
     return {
         "sentence": verdict.sentence,
         "outcome": verdict.outcome,
         "metric": metric,
         "heading": display_of(metric).heading,
         "higher_is_better": Key.parse(metric).higher_is_better,
-        "leaders": {key: list(verdict_of(named, comparison, key).leaders) for key in keys},
+        "leaders": {} if comparison is None else {key: list(leaders_of(comparison, key)) for key in comparison.keys},
     }
 
 
@@ -206,15 +204,6 @@ def _with_ranks(row: Mapping[Any, Any], entity_names: EntityNames | None) -> dic
     }
 
 
-def tie_ends(result: EvaluationResult, key: str) -> tuple[float, float] | None:
-    """Return a metric with pessimistic and with optimistic ties; None if at most `MIN_TIES` of the ranks tie."""
-    if not result.tie_rate > MIN_TIES:
-        return None
-    parsed = Key.parse(key)
-    ends = [result[str(replace(parsed, ties=ties))] for ties in ("pessimistic", "optimistic")]
-    return (ends[0], ends[1]) if all(map(math.isfinite, ends)) else None
-
-
 def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metric: str) -> tuple[list[str], list[str]]:
     """Return cautions about ties, and notes about ties that change nothing.
 
@@ -223,7 +212,7 @@ def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metr
     model, the ties are only noted.
     """
     values = [result[metric] for result in results]
-    ends = [tie_ends(result, metric) or (value, value) for result, value in zip(results, values)]
+    ends = [tie_ends(result.rank_table, metric) or (value, value) for result, value in zip(results, values)]
     heading, decimals = display_of(metric).heading, display_of(metric).decimals
     sign = 1 if Key.parse(metric).higher_is_better else -1
     lines: list[str] = []
@@ -245,7 +234,7 @@ def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metr
                     break
     lines = lines[:1] + ([f"There are {len(lines) - 1} more such pairs of models."] if len(lines) > 1 else [])
     for i, result in enumerate(results):
-        if i not in named and result.tie_rate > MIN_TIES and all(map(math.isfinite, ends[i])):
+        if i not in named and result.tie_rate > MAX_TIES and all(map(math.isfinite, ends[i])):
             low, high = sorted(ends[i])
             others = [sorted(ends[j]) for j in range(len(results)) if j != i]
             is_grave = not others or not all(high < least or low > greatest for least, greatest in others)
@@ -258,7 +247,7 @@ def tie_cautions(results: Sequence[EvaluationResult], names: Sequence[str], metr
 
 def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Sequence[int]) -> str:
     return " and ".join(
-        f"{results[i].tie_rate:.1%} of the ranks of {names[i]} tie" for i in models if results[i].tie_rate > MIN_TIES
+        f"{results[i].tie_rate:.1%} of the ranks of {names[i]} tie" for i in models if results[i].tie_rate > MAX_TIES
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.checks import Ids
-from kgeval.comparison import Comparison, mismatches
+from kgeval.comparison import Comparison, is_like_chance, mismatches
 from kgeval.data import Dataset
 from kgeval.errors import DataError
 from kgeval.features import OVER_SPLITS, matched_pairs
@@ -29,7 +29,6 @@ from kgeval.report.page_compared import (
     relation_patterns,
     shown_entity,
     tie_cautions,
-    tie_ends,
     verdict_data,
 )
 from kgeval.results import (
@@ -44,6 +43,7 @@ from kgeval.results import (
     metric_cautions,
     rank_groups,
     says_splits,
+    tie_ends,
     unknown_lines,
     with_all_features,
 )
@@ -217,8 +217,8 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
                 n = len(result.table) if side == "both" else int((result.table["side"] == side).sum())
                 cells = [_cell(result, key) for key in keys]
                 levels = [result.chance(key) for key in keys]
-                is_above = [_is_above_chance(*each) for each in zip(cells, levels, directions)]
-                ends = [tie_ends(result, key) for key in keys]
+                is_above = [not _is_like_chance(*each) for each in zip(cells, levels, directions)]
+                ends = [tie_ends(result.rank_table, key) for key in keys]
                 rows.append({"model": i, "name": names[i], "setting": setting, "side": side, "n": n, "cells": cells})
                 rows[-1] |= {"above": is_above, "ends": ends}
                 chance.append({"name": f"chance, {names[i]}", "n": n, "cells": [_chance_cell(v) for v in levels]})
@@ -228,14 +228,10 @@ def _summary(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     return groups
 
 
-def _is_above_chance(cell: Sequence[Any], level: Any, higher_is_better: bool) -> bool:
-    """Return whether a value is better than the chance level, and its interval excludes this level."""
-    value, low, high = cell[:3]
-    if value is None or not math.isfinite(level.value):
-        return True  # nothing to compare: the value is not marked
-    end = (low if higher_is_better else high) if None not in (low, high) else value
-    end = value if math.isnan(end) else end
-    return bool(end > level.value if higher_is_better else end < level.value)
+def _is_like_chance(cell: Sequence[Any], level: Any, higher_is_better: bool) -> bool:
+    """Return whether the interval of a value holds the chance level or worse values."""
+    value, low, high = (math.nan if number is None else number for number in cell[:3])
+    return is_like_chance((value, low, high), level.value, higher_is_better)
 
 
 def _chance_cell(level: Any) -> list[Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from kgeval import markup_cards
+from kgeval.markup_cards import MISSING
 from kgeval.metrics import display_of
 
 MAX_DIGITS = 10
-MISSING = "-"
 
 Number = float | None
 
@@ -33,8 +34,7 @@ def written(value: Number, metric: str, digits: int | None = None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    text = f"{value:,.{digits_of(value, metric) if digits is None else digits}f}"
-    return text if text.strip("-0.,") else text.removeprefix("-")  # no -0.00
+    return markup_cards.written(value, digits_of(value, metric) if digits is None else digits)
 
 
 def whole(n: Number) -> str:
@@ -93,8 +93,9 @@ def signed(value: Number, metric: str, digits: int | None = None) -> str:
     >>> signed(0.0281, "mrr"), signed(-0.0281, "mrr"), signed(0.0, "mrr")
     ('+0.0281', '-0.0281', '0.0000')
     """
-    text = written(value, metric, digits)
-    return f"+{text}" if value is not None and value > 0 and text.strip("-0.,") else text
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return markup_cards.signed(value, digits_of(value, metric) if digits is None else digits)
 
 
 def difference_text(cell: Sequence[Number], metric: str) -> tuple[str, str]:

@@ -11,11 +11,11 @@ from typing import Any
 
 from kgeval.comparison import is_at_floor, p_text
 from kgeval.markup import Markup, joined, tag
+from kgeval.markup_cards import MISSING
 from kgeval.markup_charts import interval_bar
 from kgeval.metrics import display_of
 from kgeval.report import charts
 from kgeval.report.page_numbers import (
-    MISSING,
     Number,
     difference_text,
     interval_text,
@@ -25,6 +25,7 @@ from kgeval.report.page_numbers import (
     whole,
     written,
 )
+from kgeval.results import MAX_TIES
 from kgeval.stats import FEW_CLUSTERS
 
 Data = Mapping[str, Any]
@@ -33,7 +34,6 @@ MAX_HEAD, MAX_RELATION = 20, 70  # characters of a model in a narrow column, and
 MAX_BESIDE = 6  # a matrix of more models stands below the values, not beside them
 MIN_POINTS = 3  # a chart of relations needs at least this many
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
-MIN_TIES = 0.01  # a larger share of ties is written beside the value
 COMMON_COLUMNS = ("pattern", "cardinality", "degree_given", "degree_asked")  # shown open; others are folded
 COLUMN_WORDS = {
     "degree_given": "degree of the given entity",
@@ -230,11 +230,6 @@ def bar_of(
     pair = (ends[0], ends[1]) if ends else None
     classes = "track" if model is None else f"track {charts.model_class(model)}"
     return interval_bar(value, low, high, limits, chance, ends=pair, class_=classes)
-
-
-def is_better_first(difference: Number, higher_is_better: bool) -> bool:
-    """Return whether a difference, first - second, is in favour of the first model."""
-    return difference is not None and (difference > 0) == higher_is_better
 
 
 # ---- 1: the answer ----
@@ -513,7 +508,7 @@ def metric_table(data: Data, group: Data, has_bars: bool = False) -> Markup:
             cells.append(value_cell(cell, key, bar=bar if has_bars else None, classes=_classes(data, row, place)))
         ties = data["tie_rates"][row["model"]]
         if has_bars:
-            cells.append(number(percent(ties), ties, classes="warn" if (ties or 0.0) > MIN_TIES else ""))
+            cells.append(number(percent(ties), ties, classes="warn" if (ties or 0.0) > MAX_TIES else ""))
         if len(ns) > 1:
             cells.append(number(whole(row["n"]), row["n"]))
         bodies.append(tag("tr", row_head(model_name(data, row["model"])), *cells))

@@ -10,7 +10,7 @@ from kgeval.results.columns import (
     same_columns,
     says_splits,
 )
-from kgeval.results.display import html_table, metric_bars, show_text, with_headings
+from kgeval.results.display import MAX_TIES, html_table, metric_bars, show_text, tie_ends, with_headings
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     DEFAULT_METRICS,
@@ -49,6 +49,7 @@ __all__ = [
     "DEFAULT_METRICS",
     "EXTREMES",
     "MAX_ENTITY_RATIO",
+    "MAX_TIES",
     "N_EXAMPLES",
     "PURPOSES",
     "READERS",
@@ -81,6 +82,7 @@ __all__ = [
     "same_columns",
     "says_splits",
     "show_text",
+    "tie_ends",
     "unknown_lines",
     "unknown_reason",
     "unpack_columns",

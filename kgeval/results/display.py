@@ -20,7 +20,7 @@ from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
 from kgeval.terminal import Column, Screen
 
-MAX_TIES = 0.01  # a card shows the values with pessimistic and with optimistic ties if more ranks than this share tie
+MAX_TIES = 0.01  # if more ranks than this share tie, the values with pessimistic and with optimistic ties are shown
 LABELS = ("first", "second", "better", REASON)  # columns of texts that may be shortened to fit the terminal
 
 
@@ -107,6 +107,27 @@ def _html_cell(value: object, decimals: int) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
+    """Return a metric with pessimistic and with optimistic ties; None if at most 1% of the ranks tie.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    metric : str
+        A key, as in `EvaluationResult.value`.
+
+    Returns
+    -------
+    tuple of float, or None
+        None also if one of the two values is undefined.
+    """
+    if not ranks.tie_rate > MAX_TIES:
+        return None
+    key = Key.parse(metric)
+    pessimistic, optimistic = (ranks.value(replace(key, ties=ties)).value for ties in ("pessimistic", "optimistic"))
+    return (pessimistic, optimistic) if math.isfinite(pessimistic) and math.isfinite(optimistic) else None
+
+
 def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
     """Return the values of metrics for a card, with intervals, chance levels, and ranges over tie policies.
 
@@ -122,12 +143,11 @@ def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
         With the interval of `EvaluationResult.interval` by default. The values with pessimistic and with optimistic
         ties are there if more than 1% of the ranks tie.
     """
-    clusters, has_ties = ranks.row_clusters("triple"), ranks.tie_rate > MAX_TIES
+    clusters = ranks.row_clusters("triple")
     bars = []
     for metric in metrics:
         key = Key.parse(metric)
         value, interval = ranks.value(key), ranks.interval(key, confidence=CONFIDENCE, clusters=clusters)
-        ends = [ranks.value(replace(key, ties=ties)).value for ties in ("pessimistic", "optimistic")]
         bars.append(
             Bar(
                 display_of(metric).heading,
@@ -136,7 +156,7 @@ def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> list[Bar]:
                 interval.high,
                 display_of(metric).decimals,
                 ranks.value(key, at_chance=True).value,
-                (ends[0], ends[1]) if has_ties else None,
+                tie_ends(ranks, metric),
                 value.reason or interval.remark,
             )
         )
