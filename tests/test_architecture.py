@@ -26,7 +26,7 @@ PUBLIC = next(
 
 ORDER = (  # who imports whom: each row from the rows below it only, never from its own
     ("cli", "__init__", "__main__"),
-    ("trec", "published", "integrations"),
+    ("benchmarks", "trec", "published", "integrations"),
     ("report",),
     ("audit", "comparison", "classification"),
     ("evaluation",),
