@@ -190,7 +190,7 @@ class Spread:
             return Interval(self.value, nan, nan, confidence, method, self.n_clusters, error, reason)
         t, variance = self.quantile((1.0 + confidence) / 2.0), self.variance
         if bounded:
-            low, high = _wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)
+            low, high = wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)
         else:
             below, above = t, t
             if self.skew is not None:
@@ -354,8 +354,29 @@ def effective_size(share: float, variance: float, n_effective: float) -> float:
     return share * (1.0 - share) / variance if variance > 0.0 and 0.0 < share < 1.0 else n_effective
 
 
-def _wilson_limits(share: float, variance: float, n_effective: float, t: float) -> tuple[float, float]:
-    """Return Wilson's limits of a statistic between 0 and 1, with the quantile `t` of Student's t."""
+def wilson_limits(share: float, variance: float, n_effective: float, t: float) -> tuple[float, float]:
+    """Return Wilson's limits of a statistic between 0 and 1.
+
+    Parameters
+    ----------
+    share : float
+        The value of the statistic.
+    variance : float
+        Its sampling variance.
+    n_effective : float
+        The effective number of clusters.
+    t : float
+        The quantile of Student's t for the confidence level.
+
+    Returns
+    -------
+    low, high : float
+
+    Examples
+    --------
+    >>> [round(limit, 4) for limit in wilson_limits(0.5, 0.0025, 100.0, 1.96)]
+    [0.4038, 0.5962]
+    """
     size = effective_size(share, variance, n_effective)
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink

@@ -1,7 +1,7 @@
-"""Paired comparison of two systems on the same observations, and Holm's correction of p-values.
+"""Paired comparison of two systems on the same observations.
 
 `compare_paired` returns the difference, its confidence interval, the p-value of a paired randomization test and the
-minimum detectable difference. `holm` corrects the p-values of several tests. `kgeval.compare` calls both functions.
+minimum detectable difference. `kgeval.compare` calls it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import STATISTIC_ROUNDING, SUM_ROUNDING, Clusters, Grouping, left_out_deviations
 from kgeval.stats.intervals import ALIKE, ANYWHERE, Spread, check_confidence, in_order
 from kgeval.stats.moments import Interval, Moments, first_mean
-from kgeval.stats.power import detectable_difference, detectable_share
+from kgeval.stats.power import detectable_difference, detectable_share, is_share
 from kgeval.stats.student import student_p_value
 
 # A swap pattern exchanges the two systems in some of the clusters. If at most 13 clusters differ, all patterns are
@@ -84,6 +84,11 @@ class Difference:
     power: float
     reason: str = ""
     n_effective: float = nan
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of Student's t: `n_effective` minus 1, rounded down, at least 1."""
+        return 1 if isnan(self.n_effective) else max(1, int(self.n_effective - 1.0 + 1e-9))
 
     def __str__(self) -> str:
         if isnan(self.low):
@@ -303,10 +308,7 @@ class _Pair:
     @property
     def has_shares(self) -> bool:
         """Whether both statistics are plain means of zeros and ones."""
-        return all(
-            moments.finish is first_mean and bool(((moments.values == 0.0) | (moments.values == 1.0)).all())
-            for moments in (self.first, self.second)
-        )
+        return is_share(self.first) and is_share(self.second)
 
 
 def _left_out(first: Moments, second: Moments, grouping: Grouping) -> tuple[Reals, Reals]:
@@ -514,53 +516,3 @@ def _difference(
         reason=reason,
         n_effective=nan if isnan(error) else spread.n_effective,
     )
-
-
-def holm(p_values: npt.ArrayLike) -> Reals:
-    """Return p-values corrected for multiple testing, by Holm's step-down method.
-
-    The smallest of m p-values is multiplied by m, the next by m - 1 and so on. Each corrected value is at least the
-    previous corrected value, and at most 1. If exactly the null hypotheses with a corrected p-value of at most alpha
-    are rejected, the probability of one or more false rejections is at most alpha, even if the tests depend on each
-    other.
-
-    Parameters
-    ----------
-    p_values : array_like of floats, shape (tests,)
-        NaN stands for a test that was not possible. Its corrected p-value is NaN, and it does not count in m, the
-        number of tests.
-
-    Returns
-    -------
-    float64 array, shape (tests,)
-        The corrected p-values, in the order of `p_values`.
-
-    Raises
-    ------
-    DataError
-        If `p_values` does not have one dimension, or if a p-value is not between 0 and 1.
-
-    References
-    ----------
-    Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, np.nan, 0.03]).round(12).tolist()
-    [0.03, 0.06, nan, 0.06]
-    """
-    array = np.asarray(p_values, dtype=np.float64)
-    if array.ndim != 1:
-        raise DataError(f"p_values must have shape (tests,); got {array.shape}")
-    wrong = (array < 0.0) | (array > 1.0)
-    if wrong.any():
-        index = int(np.flatnonzero(wrong)[0])
-        raise DataError(f"p_values, index {index}: expected a number between 0 and 1; got {array[index]}")
-    tests = np.flatnonzero(~np.isnan(array))
-    # (m,): indices of the tests, from the smallest p-value to the largest.
-    order = tests[np.argsort(array[tests], kind="stable")]
-    # (m,): the sorted p-values times m, m - 1, ..., 1. The running maximum of these products, at most 1, is the result.
-    stepped = array[order] * np.arange(len(order), 0, -1)
-    adjusted = np.full_like(array, nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted

@@ -6,7 +6,7 @@ The confidence intervals and tests of `kgeval.stats` call `student_quantile`.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import atan, cos, pi, sin, sqrt, tan
+from math import atan, cos, exp, lgamma, log, log1p, pi, sin, sqrt, tan
 from statistics import NormalDist
 
 import numpy as np
@@ -17,15 +17,15 @@ MAX_SUMMED = 1000
 
 
 @lru_cache(maxsize=4096)
-def student_quantile(share: float, freedom: int) -> float:
+def student_quantile(share: float, freedom: float) -> float:
     """Return the quantile of Student's t distribution.
 
     Parameters
     ----------
     share : float
         The probability of a value below the quantile; above 0 and below 1.
-    freedom : int
-        Degrees of freedom, at least 1.
+    freedom : float
+        Degrees of freedom, at least 1; need not be an integer.
 
     Returns
     -------
@@ -34,12 +34,13 @@ def student_quantile(share: float, freedom: int) -> float:
     References
     ----------
     Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution as
-    a finite sum, here inverted by bisection) and 26.7.5 (the series expansion for many degrees of freedom).
+    a finite sum, here inverted by bisection), 26.7.1 (any degrees of freedom) and 26.7.5 (the series expansion for many
+    degrees of freedom).
 
     Examples
     --------
-    >>> [round(student_quantile(0.975, freedom), 3) for freedom in (1, 2, 10, 120)]
-    [12.706, 4.303, 2.228, 1.98]
+    >>> [round(student_quantile(0.975, freedom), 3) for freedom in (1, 2, 2.5, 10, 120)]
+    [12.706, 4.303, 3.575, 2.228, 1.98]
     """
     if share < 0.5:
         return -student_quantile(1.0 - share, freedom)
@@ -55,14 +56,14 @@ def student_quantile(share: float, freedom: int) -> float:
     return sqrt(freedom) * tan(low)
 
 
-def student_p_value(t: float, freedom: int) -> float:
+def student_p_value(t: float, freedom: float) -> float:
     """Return the probability of a value at least as far from 0 as `t`, under Student's t distribution (two-sided).
 
     Parameters
     ----------
     t : float
-    freedom : int
-        Degrees of freedom, at least 1.
+    freedom : float
+        Degrees of freedom, at least 1; need not be an integer.
 
     Returns
     -------
@@ -72,8 +73,8 @@ def student_p_value(t: float, freedom: int) -> float:
 
     References
     ----------
-    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.3, 26.7.4 and 26.7.8 (many degrees of
-    freedom).
+    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.1, 26.7.3, 26.7.4 and 26.7.8 (many degrees
+    of freedom).
 
     Examples
     --------
@@ -88,12 +89,14 @@ def student_p_value(t: float, freedom: int) -> float:
     return min(1.0, max(1.0 - central, float(np.finfo(np.float64).eps)))
 
 
-def _central_share(angle: float, freedom: int) -> float:
+def _central_share(angle: float, freedom: float) -> float:
     """Return the probability that a variable with Student's t distribution lies between -t and t.
 
-    ``angle`` is ``atan(t / sqrt(freedom))``; `freedom` is at least 2.
+    ``angle`` is ``atan(t / sqrt(freedom))``; `freedom` is above 1.
     """
     squared = cos(angle) ** 2
+    if freedom != int(freedom):
+        return 1.0 - _beta_share(squared, freedom / 2.0, 0.5)
     if freedom % 2:
         steps = np.arange(2.0, freedom - 2, 2.0)
         series = 1.0 + float(np.cumprod(squared * steps / (steps + 1.0)).sum())
@@ -102,7 +105,30 @@ def _central_share(angle: float, freedom: int) -> float:
     return sin(angle) * (1.0 + float(np.cumprod(squared * steps / (steps + 1.0)).sum()))
 
 
-def _expanded_quantile(z: float, freedom: int) -> float:
+def _beta_share(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function I_x(a, b), by its continued fraction.
+
+    References
+    ----------
+    Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.5.2 and 26.5.8.
+    """
+    if x <= 0.0 or x >= 1.0:
+        return float(x >= 1.0)
+    if x > (a + 1.0) / (a + b + 2.0):  # there the fraction of the other side converges faster
+        return 1.0 - _beta_share(1.0 - x, b, a)
+    factor = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
+    # 1 / (1 + d1 / (1 + d2 / ...)), computed from the last term to the first.
+    fraction = 1.0
+    for m in range(12 + int(4.0 * sqrt(max(a, b))), -1, -1):  # enough pairs of terms for 1e-10
+        odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))  # d with the index 2 * m + 1
+        even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))  # d with the index 2 * m
+        fraction = 1.0 + odd / fraction
+        if m:
+            fraction = 1.0 + even / fraction
+    return factor / fraction
+
+
+def _expanded_quantile(z: float, freedom: float) -> float:
     """Return the quantile of Student's t, computed from the normal quantile `z` by a series in ``1 / freedom``.
 
     The series ends with the term in ``1 / freedom ** 4``.
