@@ -24,9 +24,9 @@ from kgeval.stats import Clusters, Moments, Runs, compare_runs, holm, joint_p_va
 
 # (models, seeds, datasets, standard deviation of the seeds in the hidden score)
 SETTINGS = [
-    *((models, 1, datasets, 0.0) for models, datasets in ((3, 1), (5, 3), (10, 1))),
-    *((models, 3, datasets, deviation) for deviation in (0.0, 0.03, 0.1, 0.5) for models, datasets in ((3, 1), (5, 3))),
-    *((10, 3, 5, deviation) for deviation in (0.0, 0.1)),
+    *((models, 1, datasets, 0.0) for models, datasets in ((3, 1), (5, 2))),
+    *((models, 3, datasets, deviation) for deviation in (0.0, 0.03, 0.1, 0.5) for models, datasets in ((3, 1), (5, 5))),
+    *((10, 3, 2, deviation) for deviation in (0.0, 0.1)),
     *((models, 10, 2, deviation) for deviation in (0.0, 0.1, 0.5) for models in (3, 5)),
 ]
 N_CLUSTERS, N_RESAMPLES = 200, 999

@@ -11,9 +11,10 @@ from grids import light
 from kgeval.errors import DataError, MetricError
 from kgeval.stats import paired
 from kgeval.stats.clusters import Clusters
+from kgeval.stats.corrections import holm
 from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments, influences
-from kgeval.stats.paired import compare_paired, holm
+from kgeval.stats.paired import compare_paired
 from kgeval.stats.power import detectable_share
 from kgeval.stats.student import student_p_value, student_quantile
 
