@@ -48,6 +48,7 @@ CLASSIFIED = "classification/test_classifier.py"
 PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparing.py"
+CORRECTED = "stats/test_corrections.py"
 DRAWN = "data/test_sample_negatives.py"
 FILTER = "data/test_filter_traps.py"
 FORMULAS = "scorers/models/test_formulas.py"
@@ -65,6 +66,7 @@ DISPATCHED = "ranking/executors/test_dispatch.py"
 WORKERS = "ranking/executors/test_workers.py"
 RUNNING = "evaluation/test_running.py"
 RUNS = "trec/test_run_files.py"
+SEEDS = "stats/test_runs.py"
 TIES = "ranking/test_tie_traps.py"
 VERDICT = "comparison/test_verdict.py"
 
@@ -529,6 +531,21 @@ MUTANTS = (
     Mutant("C35", "bootstrap_ignores_the_seed", "stats/intervals.py", BOOTSTRAP,
         "rng = np.random.default_rng(seed)",
         "rng = np.random.default_rng()"),
+    Mutant("C34", "the_spread_of_the_seeds_is_ignored", "stats/runs.py", SEEDS,
+        "of_seeds = np.maximum(shown - both, 0.0)",
+        "of_seeds = np.zeros_like(shown)"),
+    Mutant("C34", "what_clusters_add_to_the_runs_counts_twice", "stats/runs.py", SEEDS,
+        "of_seeds = np.maximum(shown - both, 0.0)",
+        "of_seeds = shown"),
+    Mutant("C34", "three_seeds_have_as_many_degrees_of_freedom_as_triples", "stats/runs.py", SEEDS,
+        "return cls(of_seeds, of_triples, np.where(share > 0.0, freedom_of_all, freedom))",
+        "return cls(of_seeds, of_triples, np.full_like(whole, freedom))"),
+    Mutant("C34", "a_few_differing_clusters_are_significant_by_t", "stats/runs.py", SEEDS,
+        "max(student_p_value(value / error, freedom), _smallest_p_value(systems))",
+        "student_p_value(value / error, freedom)"),
+    Mutant("C34", "pairs_of_the_joint_test_are_not_corrected", "stats/corrections.py", CORRECTED,
+        "np.maximum(largest, values[:, order[place]], out=largest)",
+        "largest = values[:, order[place]]"),
     Mutant("C35", "p_values_ignore_the_seed", "stats/paired.py", PAIRED,
         "rng = np.random.default_rng(seed)",
         "rng = np.random.default_rng()"),
