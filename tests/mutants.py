@@ -41,6 +41,7 @@ class Mutant(NamedTuple):
     new: str
 
 
+AVERAGED = "comparison/test_averages.py"
 ASSEMBLED = "formats/checkpoints/test_assembly.py"
 BOOTSTRAP = "stats/test_intervals.py"
 CLASSES = "classification/test_classification_result.py"
@@ -49,9 +50,13 @@ PREDICTED = "evaluation/test_predicted_lists.py"
 CLUSTERED = "results/test_clustering.py"
 COMPARED = "comparison/test_comparing.py"
 CORRECTED = "stats/test_corrections.py"
+EQUIVALENT = "comparison/test_equivalence.py"
 DRAWN = "data/test_sample_negatives.py"
 FILTER = "data/test_filter_traps.py"
 FORMULAS = "scorers/models/test_formulas.py"
+GATED = "comparison/test_gating.py"
+MARGINS = "stats/test_equivalence.py"
+PLANNED = "comparison/test_planned.py"
 KERNELS = "kernels/test_numpy_kernels.py"
 LABELS = "formats/datasets/test_column_and_label_traps.py"
 LISTS = "metrics/retrieval/test_inputs.py"
@@ -524,6 +529,46 @@ MUTANTS = (
     Mutant("C34", "equal_patterns_count_half_whatever_differs", "stats/paired.py", PAIRED,
         "0.5 if pair.n_differing >= MIN_MID_P else 1.0",
         "0.5 if len(gaps) >= MIN_MID_P else 1.0"),
+    # C34 too: tests against a margin, plans, averages
+    Mutant("C34", "one_side_alone_shows_equivalence", "stats/equivalence.py", MARGINS,
+        "p_value, p_beyond = max(p_lower, p_upper),",
+        "p_value, p_beyond = min(p_lower, p_upper),"),
+    Mutant("C34", "margin_tests_have_two_sides", "stats/equivalence.py", MARGINS,
+        "return two_sided / 2.0 if distance > 0.0 else 1.0 - two_sided / 2.0",
+        "return two_sided if distance > 0.0 else 1.0 - two_sided / 2.0"),
+    Mutant("C34", "the_interval_of_equivalence_has_the_coverage_of_a_two_sided_test", "stats/equivalence.py", MARGINS,
+        "student_quantile(1.0 - alpha, freedom) * error",
+        "student_quantile(1.0 - alpha / 2.0, freedom) * error"),
+    Mutant("C34", "a_loss_is_a_fall_whatever_is_better", "stats/equivalence.py", MARGINS,
+        "(p_lower, p_too_low) if higher_is_better else (p_upper, p_too_high)",
+        "(p_lower, p_too_low)"),
+    Mutant("C34", "a_higher_mr_is_not_inferior", "comparison/margins.py", EQUIVALENT,
+        "higher = key.higher_is_better",
+        "higher = True"),
+    Mutant("C34", "few_equal_clusters_show_equivalence", "stats/equivalence.py", MARGINS,
+        "least, signs = (0.0, 0.0) if support is None else (support.of_margin(margin), support.of_signs)",
+        "least, signs = 0.0, 0.0"),
+    Mutant("C34", "equivalence_of_many_pairs_is_not_corrected", "comparison/margins.py", EQUIVALENT,
+        '[frame["p_holm"] <= alpha, frame["p_beyond_holm"] <= alpha]',
+        '[frame["p"] <= alpha, frame["p_beyond"] <= alpha]'),
+    Mutant("C34", "the_gate_fails_on_what_is_undecided", "comparison/gating.py", GATED,
+        'if is_strict else frame["decision"] != INFERIOR',
+        'if True else frame["decision"] != INFERIOR'),
+    Mutant("C34", "the_gate_passes_on_what_is_undecided_though_strict", "comparison/gating.py", GATED,
+        'frame["decision"] == NOT_INFERIOR if is_strict else',
+        'frame["decision"] == NOT_INFERIOR if False else'),
+    Mutant("C34", "a_plan_ignores_the_number_of_tests", "comparison/planned.py", PLANNED,
+        "alpha = (1.0 - comparison.terms.confidence) / n_tests",
+        "alpha = 1.0 - comparison.terms.confidence"),
+    Mutant("C34", "an_order_repeats_as_if_the_observed_values_were_true", "stats/planning.py", "stats/test_planning.py",
+        "abs(levels[i] - levels[j]) / (sqrt(2.0) * deviations[i, j])",
+        "abs(levels[i] - levels[j]) / deviations[i, j]"),
+    Mutant("C34", "macro_differences_vary_as_if_groups_were_independent_samples", "stats/macro_difference.py", AVERAGED,
+        "total[kept] += change / len(first)",
+        "total[kept] += np.hypot(*changes) / len(first)"),
+    Mutant("C34", "macro_differences_count_all_clusters_as_freedom", "stats/macro_difference.py", AVERAGED,
+        "Spread(value, variance, min(one.n_effective for one in spreads), groups.count, reason)",
+        "Spread(value, variance, float(groups.count), groups.count, reason)"),
     Mutant("C35", "labels_of_items_become_floats", "metrics/retrieval/inputs.py", LISTS,
         "frame = frame.assign(**{value: numbers})",
         "numbered = [float(item) if isinstance(item, int) else item for item in frame['item']]\n"
@@ -541,8 +586,8 @@ MUTANTS = (
         "return cls(of_seeds, of_triples, np.where(share > 0.0, freedom_of_all, freedom))",
         "return cls(of_seeds, of_triples, np.full_like(whole, freedom))"),
     Mutant("C34", "a_few_differing_clusters_are_significant_by_t", "stats/runs.py", SEEDS,
-        "max(student_p_value(value / error, freedom), _smallest_p_value(systems))",
-        "student_p_value(value / error, freedom)"),
+        "max(_p_value(value, systems), _smallest_p_value(systems))",
+        "_p_value(value, systems)"),
     Mutant("C34", "pairs_of_the_joint_test_are_not_corrected", "stats/corrections.py", CORRECTED,
         "np.maximum(largest, values[:, order[place]], out=largest)",
         "largest = values[:, order[place]]"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import isfinite, isnan, nan, sqrt
+from math import erfc, isfinite, isnan, lgamma, log, nan, sqrt
 
 import numpy as np
 
@@ -31,6 +31,7 @@ INTERVALS = ("t", "bootstrap")
 MIN_BOOTSTRAPPED = 10  # a bootstrap of fewer runs draws too few different sets of runs
 ONE_RUN = "one run: how much the value varies with the seed is unknown"
 ALIKE = "the value is the same in every cluster, so its variation cannot be estimated"
+N_NODES = 1000  # points at which the distribution of the variance of the runs is taken; the p-value is exact to 1e-4
 DRAWS_AT_ONCE = 2**20  # entries of an array of drawn clusters that a bootstrap holds in memory at a time
 
 
@@ -204,8 +205,8 @@ class _Variance:
 
     The degrees of freedom: let w be the share of V in the whole; then 1 / freedom is w divided by the degrees of
     freedom of V, plus 1 - w divided by those of T. Satterthwaite's formula has the squares of w and 1 - w instead; with
-    three runs, the intervals it gives hold the true value in 92% to 95% of the cases only, because V may be far too
-    small by chance, and w with it (tests/bench/bench_benchmark.py). If V is below AB, w is 0.
+    three runs, intervals of a mean then hold the true value in down to 92% of the cases, because V may be far too small
+    by chance, and w with it. If V is below AB, w is 0.
     """
 
     of_seeds: Reals
@@ -330,9 +331,15 @@ def compare_runs(
     Returns
     -------
     RunsInterval
-        If both systems have one run, interval and p-value are those of `compare_paired` (9,999 swaps, seed 0). Else
-        the p-value is that of Student's t test of ``value / error`` with `freedom`; and it is at least the smallest
-        possible p-value of a randomization test, since a t test rejects too often if few clusters differ.
+        If both systems have one run, interval and p-value are those of `compare_paired` (9,999 swaps, seed 0).
+
+        Else the p-value treats the variance of the runs as uncertain: it is the mean of the p-values for all variances
+        that could have given the observed one, each with its probability (a generalized p-value; under the null
+        hypothesis both systems vary alike, so their variances are pooled). This matters with three or five runs, whose
+        variance may be far too small by chance: a p-value from Student's t alone is then below 0.001 up to eight times
+        too often, and a correction for many tests asks for just these. So p may be slightly above 0.05 although the
+        95% interval excludes 0. The p-value is at least the smallest possible one of a randomization test, since a t
+        test rejects too often if few clusters differ.
 
     Raises
     ------
@@ -340,6 +347,11 @@ def compare_runs(
         If the systems have different observations.
     MetricError
         As `mean_over_runs`.
+
+    References
+    ----------
+    Weerahandi (1995), Exact Statistical Methods for Data Analysis (generalized p-values); see `mean_over_runs` for the
+    rest.
 
     Examples
     --------
@@ -399,7 +411,7 @@ def _interval(systems: Sequence[Runs], terms: _Terms) -> RunsInterval:
         else:
             low, high = _t_limits(value, error, freedom, n_effective, terms)
         if is_pair:
-            p_value = max(student_p_value(value / error, freedom), _smallest_p_value(systems))
+            p_value = max(_p_value(value, systems), _smallest_p_value(systems))
         if min(n_runs) == 1:
             reason = ONE_RUN
     if is_pair and max(n_runs) == 1 and isfinite(value):
@@ -455,6 +467,28 @@ def _mean_changes(systems: Sequence[Runs], grouping: Grouping) -> Reals:
     change = means[0] - means[1]
     change[np.abs(change) <= STATISTIC_ROUNDING * (np.abs(means[0]) + np.abs(means[1]))] = 0.0
     return np.asarray(change)
+
+
+def _p_value(value: float, systems: Sequence[Runs]) -> float:
+    """Return the two-sided p-value of a difference; see `compare_runs`."""
+    freedom = float(min(runs.freedom for runs in systems))
+    of_clusters = systems[0].clusters.variance(partial(_mean_changes, systems))
+    several = [runs for runs in systems if len(runs) > 1]
+    if not several:
+        return student_p_value(value / sqrt(of_clusters), freedom)
+    shown, both = sum(runs.of_runs for runs in several), sum(runs.of_both for runs in several)
+    half = sum(len(runs) - 1 for runs in several) / 2.0
+    # (nodes,): values of a chi-square variable with 2 * half degrees of freedom, in equal steps of their logarithms,
+    # and their probabilities. A small value stands for a variance of the runs that is far below the true one.
+    logs = np.linspace(-40.0 / half, np.log(2.0 * half + 40.0 + 20.0 * sqrt(half)), N_NODES)
+    chances = np.exp(half * logs - np.exp(logs) / 2.0 - half * log(2.0) - lgamma(half)) * (logs[1] - logs[0])
+    of_seeds = np.maximum(shown * 2.0 * half / np.exp(logs) - both, 0.0)
+    with np.errstate(all="ignore"):
+        # Only the part of the clusters is estimated; so there are more degrees of freedom where its share is smaller.
+        freedoms = freedom / np.square(np.maximum(of_clusters / (of_clusters + of_seeds), 1e-6))
+        values_of_z = np.abs(_z(value / np.sqrt(of_clusters + of_seeds), freedoms))
+    tails = np.array([erfc(z / sqrt(2.0)) for z in values_of_z.tolist()])
+    return float(min(1.0, (tails * chances).sum() / chances.sum()))
 
 
 def _smallest_p_value(systems: Sequence[Runs]) -> float:
@@ -542,9 +576,10 @@ def joint_p_values(
 
     Each resample is one benchmark under the null hypothesis. In each dataset, a random swap pattern exchanges clusters
     between the two systems of every pair; all pairs share the pattern, so their differences depend on each other as the
-    observed ones do. If a system has several runs, its mean also gets a random effect of the seeds, with the observed
-    variance, and the variance that its runs show is drawn from its chi-square distribution. Each difference is divided
-    by its standard error in the same resample. The ratios have different degrees of freedom; they are turned into
+    observed ones do. If a system has several runs, its mean also gets a random effect of the seeds, and the variance
+    that its runs show is drawn from its chi-square distribution; both come from the observed variances, pooled over the
+    systems of the dataset, since the null hypothesis says that these are alike. Each difference is divided by its
+    standard error in the same resample. The ratios have different degrees of freedom; they are turned into
     values of z, so that the maximum is not always that of the pair with the fewest runs.
 
     Parameters
@@ -615,13 +650,22 @@ def _z_values(
         rows = slice(start, start + len(signs))
         swapped[rows], weighted[rows] = signs @ parts, signs @ (parts * shares[:, None])
         start += len(signs)
+    # Under the null hypothesis the systems are alike, so the variances that a single run shows are pooled over systems.
+    several = [runs for runs in systems if len(runs) > 1 and isfinite(runs.of_runs) and isfinite(runs.of_both)]
+    weights = np.array([len(runs) - 1.0 for runs in several])
+    shown, both = (
+        float((weights * [part * len(runs) for part, runs in zip(parts_of, several)]).sum() / weights.sum())
+        if several
+        else 0.0
+        for parts_of in ([runs.of_runs for runs in several], [runs.of_both for runs in several])
+    )
     rng = np.random.default_rng(seed)
     moved, drawn = np.zeros((n_resamples, len(systems))), {}
     for k, runs in enumerate(systems):
         if len(runs) > 1:
             noise, squared = rng.standard_normal(n_resamples), rng.chisquare(len(runs) - 1, n_resamples)
-            moved[:, k] = noise * sqrt(max(runs.of_runs - runs.of_both, 0.0))
-            drawn[k] = runs.of_runs * squared / (len(runs) - 1)
+            moved[:, k] = noise * sqrt(max(shown - both, 0.0) / len(runs))
+            drawn[k] = max(shown, both) / len(runs) * squared / (len(runs) - 1)
     observed, resampled = np.full(len(pairs), nan), np.full((n_resamples, len(pairs)), nan)
     for place, (i, j) in enumerate(pairs):
         pair = [systems[i], systems[j]]
@@ -638,10 +682,10 @@ def _z_values(
         of_weighted = weighted[:, i] - weighted[:, j]
         # The sum of the squares of (sign * gap - difference * share), in the scale of the jackknife variance.
         spread = squares[place] - 2.0 * of_swaps * of_weighted + np.square(of_swaps) * of_shares
-        several = [
+        of_runs = [
             (drawn[k], np.full(n_resamples, runs.of_both), len(runs)) for k, runs in zip((i, j), pair) if k in drawn
         ]
-        within = _Variance.of(np.maximum(spread, 0.0) * of_clusters / plain, several, freedom)
+        within = _Variance.of(np.maximum(spread, 0.0) * of_clusters / plain, of_runs, freedom)
         with np.errstate(all="ignore"):
             resampled[:, place] = np.abs(
                 _z((of_swaps + moved[:, i] - moved[:, j]) / np.sqrt(within.whole), within.freedom)

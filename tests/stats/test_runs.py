@@ -140,7 +140,37 @@ def test_exchanged_systems_change_the_sign_only():
     one, other = compare_runs(first, second), compare_runs(second, first)
     assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
     assert one.p_value == pytest.approx(other.p_value)
-    assert one.p_value == pytest.approx(student_p_value(one.value / one.error, one.freedom))
+
+
+def test_the_p_value_is_that_of_student_if_only_seeds_vary():
+    clusters = Clusters.of(np.arange(30), 30)
+    first, second = (
+        Runs(tuple(Moments(np.full((30, 1), value)) for value in values), clusters)
+        for values in ((0.5, 0.6, 0.8), (0.3, 0.2, 0.3))
+    )
+    found = compare_runs(first, second)  # the t test of two samples with equal sizes and pooled variance, 4 degrees
+    t = (1.9 / 3 - 0.8 / 3) / math.sqrt((np.var([0.5, 0.6, 0.8], ddof=1) + np.var([0.3, 0.2, 0.3], ddof=1)) / 3)
+    assert found.p_value == pytest.approx(student_p_value(t, 4), rel=1e-4)
+
+
+def test_the_p_value_averages_over_the_variance_of_the_runs():
+    stats, integrate = pytest.importorskip("scipy.stats"), pytest.importorskip("scipy.integrate")
+    rng = np.random.default_rng(10)
+    for n_runs in (2, 3, 5):
+        shifts = rng.normal(0.0, 0.03, 2 * n_runs)
+        rows = [rng.random((400, 1)) + shift for shift in shifts]
+        clusters = Clusters.of(np.arange(400), 400)
+        first, second = (Runs(tuple(map(Moments, part)), clusters) for part in (rows[:n_runs], rows[n_runs:]))
+        freedom, value = 2 * n_runs - 2, first.mean - second.mean
+        change = first.changes(clusters.first).mean(axis=0) - second.changes(clusters.first).mean(axis=0)
+        shown, both = first.of_runs + second.of_runs, first.of_both + second.of_both
+
+        def tail(share, shown=shown, both=both, freedom=freedom, value=value, change=change):
+            of_seeds = max(shown * freedom / stats.chi2.ppf(share, freedom) - both, 0.0)
+            return 2.0 * stats.t.sf(abs(value) / math.sqrt((change**2).sum() + of_seeds), 399)
+
+        expected = integrate.quad(tail, 0.0, 1.0, limit=500)[0]
+        assert compare_runs(first, second).p_value == pytest.approx(expected, rel=2e-3)
 
 
 def test_few_differing_clusters_cannot_be_significant():
